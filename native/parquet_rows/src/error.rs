@@ -1,0 +1,102 @@
+//! The one error type of the crate, and the barrier that turns a panic into it.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+use pyo3::exceptions::PyValueError;
+use pyo3::{PyErr, create_exception};
+
+create_exception!(
+    hudi_index_parquet,
+    ParquetReadError,
+    PyValueError,
+    "The file, or the metadata kept of it, is not Parquet that can be read."
+);
+
+/// Why rows could not be read.
+#[derive(Debug)]
+pub enum Error {
+    /// The caller asked for something that the file does not have: `ValueError`.
+    Argument(String),
+    /// The bytes are not Parquet that can be read: `ParquetReadError`.
+    Malformed(String),
+    /// Raised while fetching bytes, by the callback or the file system: raised again as it is.
+    Python(PyErr),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<ParquetError> for Error {
+    fn from(error: ParquetError) -> Self {
+        let message = match error {
+            ParquetError::General(message)
+            | ParquetError::NYI(message)
+            | ParquetError::EOF(message) => message,
+            other => other.to_string(),
+        };
+        Error::Malformed(message)
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        Error::Malformed(error.to_string())
+    }
+}
+
+impl From<PyErr> for Error {
+    fn from(error: PyErr) -> Self {
+        Error::Python(error)
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Argument(message) => PyValueError::new_err(message),
+            Error::Malformed(message) => ParquetReadError::new_err(message),
+            Error::Python(error) => error,
+        }
+    }
+}
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` on bytes that may be damaged: a panic of the decoder becomes `Error::Malformed`.
+///
+/// The decoder asserts some properties of its input (sizes that are not negative, say), and
+/// neither a panic nor its message on stderr may reach a Python caller.
+pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let outer = GUARDED.replace(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(outer);
+    outcome.unwrap_or_else(|payload| {
+        Err(Error::Malformed(format!(
+            "malformed Parquet: {}",
+            panic_message(payload.as_ref())
+        )))
+    })
+}
+
+/// Keeps panics that `guard` catches from being printed; all others are printed as before.
+pub fn silence_guarded_panics() {
+    let previous = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !GUARDED.get() {
+            previous(info);
+        }
+    }));
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("the decoder gave up")
+}

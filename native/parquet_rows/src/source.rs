@@ -1,0 +1,269 @@
+//! Where the bytes come from: a local file, a Python callback, or memory.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// What was asked of a source so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// Rounds of fetching: calls of the callback, or batches of reads of a file.
+    pub calls: u64,
+    /// Ranges in those rounds, after near ones were merged.
+    pub ranges: u64,
+    /// Bytes in those ranges.
+    pub bytes: u64,
+}
+
+/// A readable sequence of bytes of known size.
+pub struct Source {
+    kind: Kind,
+    size: u64,
+    merge_gap: u64,
+    ahead: Fetched,
+    pub traffic: Traffic,
+}
+
+enum Kind {
+    File(File, PathBuf),
+    Callback(Py<PyAny>),
+    Memory(Bytes),
+}
+
+impl Source {
+    /// Opens a local file; a `size` that is not the file's is an error.
+    pub fn file(path: PathBuf, size: Option<u64>, merge_gap: u64) -> Result<Self> {
+        let file = File::open(&path).map_err(|error| os_error(error, &path))?;
+        let actual = file
+            .metadata()
+            .map_err(|error| os_error(error, &path))?
+            .len();
+        if let Some(expected) = size.filter(|&expected| expected != actual) {
+            return Err(Error::Malformed(format!(
+                "{} has {actual} bytes, not {expected}",
+                path.display()
+            )));
+        }
+        Ok(Self::new(Kind::File(file, path), actual, merge_gap))
+    }
+
+    /// A Python callable `fetch([(start, end), ...]) -> [buffer, ...]` over `size` bytes.
+    pub fn callback(fetch: Py<PyAny>, size: u64, merge_gap: u64) -> Self {
+        Self::new(Kind::Callback(fetch), size, merge_gap)
+    }
+
+    /// Bytes that are already here, such as a stripped footer.
+    pub fn memory(bytes: Bytes) -> Self {
+        let size = bytes.len() as u64;
+        Self::new(Kind::Memory(bytes), size, 0)
+    }
+
+    fn new(kind: Kind, size: u64, merge_gap: u64) -> Self {
+        Self {
+            kind,
+            size,
+            merge_gap,
+            ahead: Fetched::default(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Fetches the ranges in one round; the answers are in the order of `ranges`.
+    ///
+    /// What was read ahead is not fetched again.
+    pub fn fetch(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if let Some(found) = self.ahead.cut(ranges) {
+            return Ok(found);
+        }
+        let fetched = self.fetch_merged(ranges)?;
+        Ok(fetched
+            .cut(ranges)
+            .expect("merged ranges cover those they were merged from"))
+    }
+
+    /// Fetches the ranges in one round and keeps them for later calls of `fetch`.
+    pub fn read_ahead(&mut self, ranges: &[Range<u64>]) -> Result<()> {
+        self.ahead = self.fetch_merged(ranges)?;
+        Ok(())
+    }
+
+    /// Ranges beyond the end are refused before anything is allocated: they come from metadata,
+    /// which may be damaged.
+    fn fetch_merged(&mut self, ranges: &[Range<u64>]) -> Result<Fetched> {
+        if let Some(range) = ranges
+            .iter()
+            .find(|range| range.start > range.end || range.end > self.size)
+        {
+            return Err(Error::Malformed(format!(
+                "the metadata points at bytes {}..{} of a file of {} bytes",
+                range.start, range.end, self.size
+            )));
+        }
+        let ranges = merge(ranges, self.merge_gap);
+        if ranges.is_empty() {
+            return Ok(Fetched::default());
+        }
+        self.traffic.calls += 1;
+        self.traffic.ranges += ranges.len() as u64;
+        self.traffic.bytes += ranges.iter().map(length).sum::<u64>();
+        let bytes = match &self.kind {
+            Kind::File(file, path) => read_file(file, path, &ranges)?,
+            Kind::Callback(fetch) => Python::attach(|py| call_back(fetch.bind(py), &ranges))?,
+            Kind::Memory(bytes) => ranges
+                .iter()
+                .map(|range| bytes.slice(range.start as usize..range.end as usize))
+                .collect(),
+        };
+        Ok(Fetched { ranges, bytes })
+    }
+}
+
+/// Bytes of ascending ranges that do not overlap.
+#[derive(Default)]
+struct Fetched {
+    ranges: Vec<Range<u64>>,
+    bytes: Vec<Bytes>,
+}
+
+impl Fetched {
+    /// The bytes of each of `wanted`, unless some are not among those fetched.
+    fn cut(&self, wanted: &[Range<u64>]) -> Option<Vec<Bytes>> {
+        wanted
+            .iter()
+            .map(|range| {
+                let after = self
+                    .ranges
+                    .partition_point(|held| held.start <= range.start);
+                let holder = after.checked_sub(1)?;
+                let held = &self.ranges[holder];
+                (range.end <= held.end).then(|| {
+                    let (start, end) = (range.start - held.start, range.end - held.start);
+                    self.bytes[holder].slice(start as usize..end as usize)
+                })
+            })
+            .collect()
+    }
+}
+
+/// Copies the bytes of any Python object with a contiguous buffer.
+pub fn copy_buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    let buffer = PyUntypedBuffer::get(object)?;
+    if !buffer.is_c_contiguous() {
+        return Err(PyValueError::new_err("the buffer is not contiguous"));
+    }
+    if buffer.len_bytes() == 0 {
+        return Ok(Bytes::new());
+    }
+    // SAFETY: the buffer is contiguous, so `len_bytes` bytes follow `buf_ptr`; it is held, and
+    // Python is attached, until they are copied.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(
+            buffer.buf_ptr().cast::<u8>().cast_const(),
+            buffer.len_bytes(),
+        )
+    };
+    Ok(Bytes::copy_from_slice(bytes))
+}
+
+/// The fewest ranges that cover `ranges` when those at most `gap` bytes apart become one.
+fn merge(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
+    for range in sorted {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(gap) => {
+                last.end = last.end.max(range.end);
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+fn read_file(file: &File, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+    ranges
+        .iter()
+        .map(|range| {
+            let mut bytes = vec![0; length(range) as usize];
+            file.read_exact_at(&mut bytes, range.start)
+                .map_err(|error| os_error(error, path))?;
+            Ok(Bytes::from(bytes))
+        })
+        .collect()
+}
+
+fn call_back(fetch: &Bound<'_, PyAny>, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+    let pairs: Vec<(u64, u64)> = ranges
+        .iter()
+        .map(|range| (range.start, range.end))
+        .collect();
+    let answers: Vec<Bound<'_, PyAny>> = fetch
+        .call1((pairs,))?
+        .try_iter()?
+        .collect::<PyResult<_>>()?;
+    if answers.len() != ranges.len() {
+        return Err(PyValueError::new_err(format!(
+            "fetch returned {} buffers for {} ranges",
+            answers.len(),
+            ranges.len()
+        ))
+        .into());
+    }
+    answers
+        .iter()
+        .zip(ranges)
+        .map(|(answer, range)| {
+            let bytes = copy_buffer(answer).map_err(|error| {
+                let py = answer.py();
+                let wrapped = PyTypeError::new_err(format!(
+                    "fetch must return buffers of bytes, not {}",
+                    answer.get_type()
+                ));
+                wrapped.set_cause(py, Some(error));
+                wrapped
+            })?;
+            if bytes.len() as u64 != length(range) {
+                return Err(PyValueError::new_err(format!(
+                    "fetch returned {} bytes for the range {}..{}",
+                    bytes.len(),
+                    range.start,
+                    range.end
+                ))
+                .into());
+            }
+            Ok(bytes)
+        })
+        .collect()
+}
+
+fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
+}
+
+/// The `OSError` subclass that Python itself would raise.
+fn os_error(error: io::Error, path: &Path) -> Error {
+    let path = path.to_string_lossy().into_owned();
+    let message = error.to_string();
+    Error::Python(match error.raw_os_error() {
+        Some(code) => {
+            let suffix = format!(" (os error {code})");
+            let message = message.trim_end_matches(&suffix).to_owned();
+            PyOSError::new_err((code, message, path))
+        }
+        None => PyOSError::new_err(format!("{path}: {message}")),
+    })
+}
