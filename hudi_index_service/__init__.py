@@ -1,0 +1,14 @@
+"""Find a few rows in a large Apache Hudi table without scanning it.
+
+>>> from hudi_index_service import open_table
+>>> table = open_table("/data/messages")
+>>> table.create_index("by_sender", ["sender", "msg"])
+>>> table.build(strategy="all")
+>>> table.scan("sender = 'UserA' AND msg LIKE 'Buying%'").to_arrow()
+"""
+
+from hudi_index_service.definitions import Column
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.indexed_table import IndexedTable, open_table
+
+__all__ = ["Column", "IndexServiceError", "IndexedTable", "open_table"]

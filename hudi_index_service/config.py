@@ -1,0 +1,159 @@
+"""Settings of the service, from (first wins) arguments, environment, a YAML file, defaults.
+
+Environment variables are ``HUDI_INDEX_<SECTION>__<KEY>``, such as
+``HUDI_INDEX_READ__ENABLED=false`` (the kill switch); ``HUDI_INDEX_CONFIG`` names a YAML file with
+the same sections (see ``configs/service.yaml``).
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+from yaml import YAMLError
+
+from hudi_index_service.errors import ConfigInvalid
+
+Positive = Annotated[int, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LuceneSettings(_Section):
+    """The Lucene index type.
+
+    heap_mb: Maximum Java heap of PyLucene's virtual machine, per process, in MiB. It must hold a
+    builder's `build.memory_mb`.
+    """
+
+    heap_mb: Positive = 768
+
+
+class BuildSettings(_Section):
+    """Building.
+
+    memory_mb: What one task's index writer may hold before it writes a segment, in MiB.
+    parallelism: Base files indexed at once by the local executor.
+    batch_rows: Rows read from a base file at a time.
+    heartbeat_seconds: How often a running build says that it lives.
+    stale_seconds: A build silent for this long counts as dead.
+    """
+
+    memory_mb: Positive = 192
+    parallelism: Positive = 2
+    batch_rows: Positive = 65_536
+    heartbeat_seconds: Positive = 10
+    stale_seconds: Positive = 120
+
+
+class ReadSettings(_Section):
+    """Reading.
+
+    enabled: The kill switch: false turns all use of indexes off.
+    max_predicates: A query with more predicates than this is scanned (RFC-51, RBO example).
+    scan_fraction: Above this fraction of the columns' bytes, reading a base file whole is cheaper
+    than reading its pages one by one.
+    parallelism: File slices read at once.
+    time_zone: Session time zone for literals without one, when no Spark session is given.
+    """
+
+    enabled: bool = True
+    max_predicates: Positive = 10
+    scan_fraction: Annotated[float, Field(gt=0, le=1)] = 0.6
+    parallelism: Positive = 4
+    time_zone: str = "UTC"
+
+
+class CleanSettings(_Section):
+    """Cleaning.
+
+    retention: ``file-slice`` keeps an entry while its base file exists; ``instant`` only while its
+    instant is also on the active timeline.
+    grace_seconds: Files that no manifest names are left alone for this long: a build may be about
+    to publish them.
+    """
+
+    retention: Literal["file-slice", "instant"] = "file-slice"
+    grace_seconds: Annotated[int, Field(ge=0)] = 3600
+
+
+class HookSettings(_Section):
+    """The commit-callback listener.
+
+    host, port: Where it listens; port 0 takes a free one.
+    secret: What callbacks must carry; a random one when empty.
+    queue: Wake-ups held at most; more are dropped, since the timeline tells what is due.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    secret: SecretStr | None = None
+    queue: Positive = 1024
+
+
+def _default_cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "hudi-index-service"
+
+
+class Settings(BaseSettings):
+    """All settings. See the sections."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HUDI_INDEX_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    lucene: LuceneSettings = LuceneSettings()
+    build: BuildSettings = BuildSettings()
+    read: ReadSettings = ReadSettings()
+    clean: CleanSettings = CleanSettings()
+    hook: HookSettings = HookSettings()
+    cache_folder: Path = Field(default_factory=_default_cache)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then environment, then the YAML file."""
+        yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
+        yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_file)
+        return init_settings, env_settings, yaml
+
+
+def load_settings() -> Settings:
+    """Reads the settings anew.
+
+    Raises:
+        ConfigInvalid: an unknown key, a wrong value, or a file that is not there or not YAML.
+    """
+    yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
+    if yaml_file and not Path(yaml_file).is_file():
+        raise ConfigInvalid(f"HUDI_INDEX_CONFIG names {yaml_file}, which is no file.")
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigInvalid(f"Setting {where}: {first['msg']}.") from error
+    except (YAMLError, TypeError, ValueError) as error:
+        raise ConfigInvalid(f"{yaml_file or 'The settings'} cannot be read: {error}.") from error
+
+
+@cache
+def settings() -> Settings:
+    """The process's settings, read once. `settings.cache_clear()` makes the next call read anew."""
+    return load_settings()

@@ -1,0 +1,171 @@
+"""Index definitions: what shall be indexed, decided before anything is built.
+
+They lie under ``.hoodie/.index/_service/definitions/`` as immutable, numbered documents
+``<name>-000N.json``; the highest number is current; dropping an index adds a version that says so.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from hudi_index_service.documents import Document, document_name, numbers_of
+from hudi_index_service.errors import (
+    EntryInvalid,
+    IndexDefinitionInvalid,
+    IndexExists,
+    IndexNotFound,
+)
+from hudi_index_service.storage import Storage
+
+DEFINITIONS_FOLDER = ".hoodie/.index/_service/definitions"
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
+
+
+def check_index_name(name: str) -> str:
+    """The name, if it can name an index. Raises IndexDefinitionInvalid."""
+    if not _NAME.fullmatch(name):
+        raise IndexDefinitionInvalid(
+            f"{name!r} cannot name an index.",
+            remedy="Use letters, digits and _, not starting with a digit, 128 at most.",
+        )
+    return name
+
+
+class Column(BaseModel):
+    """A column to index, with options of the index type, such as ``{"analyzer": "standard"}``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    options: dict[str, str] = Field(default_factory=dict)
+
+
+class SeenTimeline(BaseModel):
+    """Where the timeline stood when the definition was made: what INCREMENTAL starts after.
+
+    Attributes:
+        start: The earliest instant of the active timeline; older base files count as seen.
+        instants: The completed instants from then on.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: str
+    instants: tuple[str, ...]
+
+    def covers(self, instant: str) -> bool:
+        """Whether the instant had been completed when the definition was made."""
+        return instant < self.start or instant in self.instants
+
+
+class IndexDefinition(Document):
+    """One version of an index definition."""
+
+    kind: ClassVar[str] = "definition"
+
+    name: Annotated[str, AfterValidator(check_index_name)]
+    version: Annotated[int, Field(ge=1)]
+    index_type: str
+    columns: tuple[Column, ...]
+    seen: SeenTimeline
+    created: str
+    dropped: bool = False
+
+    def fingerprint(self) -> str:
+        """A short digest of index type, columns and options: equal while they are."""
+        content = json.dumps(
+            [self.index_type, [[column.name, column.options] for column in self.columns]],
+            sort_keys=True,
+        )
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+class DefinitionStore:
+    """The definitions of one table.
+
+    Args:
+        storage: The table's storage.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def live(self) -> tuple[IndexDefinition, ...]:
+        """The current definitions, without the dropped ones, sorted by name.
+
+        A damaged or newer version is passed over; the highest valid one is current.
+        """
+        current = (self._current(name, numbers) for name, numbers in self._numbers().items())
+        return tuple(d for d in current if d is not None and not d.dropped)
+
+    def get(self, name: str) -> IndexDefinition:
+        """The current definition of that name. Raises IndexNotFound."""
+        current = self._current(name, self._numbers().get(name, []))
+        if current is None or current.dropped:
+            raise IndexNotFound(f"The table has no index named {name}.")
+        return current
+
+    def create(
+        self, name: str, index_type: str, columns: Iterable[Column], seen: SeenTimeline
+    ) -> IndexDefinition:
+        """Stores a new definition.
+
+        Raises:
+            IndexExists: a live one has the name, also one that was made at the same moment.
+            PermissionDenied: no write access below ``.hoodie/.index``.
+        """
+        check_index_name(name)
+        numbers = self._numbers().get(name, [])
+        current = self._current(name, numbers)
+        if current is not None and not current.dropped:
+            raise IndexExists(f"The table has an index named {name}.")
+        definition = IndexDefinition(
+            name=name,
+            version=max(numbers, default=0) + 1,
+            index_type=index_type,
+            columns=tuple(columns),
+            seen=seen,
+            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
+        self._store(definition)
+        return definition
+
+    def drop(self, name: str) -> IndexDefinition:
+        """Marks the index as dropped; its entries go with the next clean. Raises IndexNotFound."""
+        current = self.get(name)
+        version = max(self._numbers()[name]) + 1
+        self._store(current.model_copy(update={"version": version, "dropped": True}))
+        return current
+
+    def _store(self, definition: IndexDefinition) -> None:
+        path = f"{DEFINITIONS_FOLDER}/{document_name(definition.name, definition.version)}"
+        try:
+            self._storage.create(path, definition.to_json())
+        except FileExistsError as error:
+            raise IndexExists(
+                f"Index {definition.name} was changed by somebody else at the same moment.",
+                remedy="Look at the table's indexes and try again.",
+            ) from error
+
+    def _numbers(self) -> Mapping[str, list[int]]:
+        names = [file.path.rsplit("/", 1)[1] for file in self._storage.files(DEFINITIONS_FOLDER)]
+        stems = {match["name"] for match in map(_STEM.fullmatch, names) if match}
+        return {stem: numbers_of(stem, names) for stem in sorted(stems)}
+
+    def _current(self, name: str, numbers: list[int]) -> IndexDefinition | None:
+        for number in numbers:
+            path = f"{DEFINITIONS_FOLDER}/{document_name(name, number)}"
+            try:
+                definition = IndexDefinition.from_json(self._storage.read(path), source=path)
+            except EntryInvalid:
+                continue
+            if (definition.name, definition.version) == (name, number):
+                return definition
+        return None

@@ -1,0 +1,113 @@
+"""Numbered, immutable JSON documents: manifests and definitions (design, rule 5).
+
+A document is a pydantic model stored as canonical JSON with a checksum over everything else in it.
+It is created by put-if-absent under ``<stem>-<number>.json``; the highest number that is valid
+serves; nothing is ever replaced.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hudi_index_service.errors import EntryInvalid
+
+FORMAT_MAJOR = 1
+"""Major version of everything below ``.hoodie/.index``. A reader scans past a newer one, a builder
+never rewrites one."""
+
+FORMAT_MINOR = 0
+
+_NUMBERED = re.compile(r"(?P<stem>.+)-(?P<number>\d{4,9})\.json")
+
+
+class NewerFormat(EntryInvalid):
+    """The document was written by a newer major format."""
+
+    default_remedy = "Upgrade hudi-index-service; until then the slice is scanned."
+
+
+class Document(BaseModel):
+    """Base of the stored documents: strict, frozen, checksummed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[str]
+    """What the document is, stored in it: ``manifest`` or ``definition``."""
+
+    def to_json(self) -> bytes:
+        """Canonical JSON with kind, format and checksum."""
+        body = {
+            "kind": self.kind,
+            "format": [FORMAT_MAJOR, FORMAT_MINOR],
+            **self.model_dump(mode="json"),
+        }
+        return _canonical({**body, "checksum": _checksum(body)}, indent=1) + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes, *, source: str) -> Self:
+        """Reads and checks a document.
+
+        Args:
+            source: The path, for error messages.
+
+        Raises:
+            NewerFormat: the major format is newer than this reader's.
+            EntryInvalid: not JSON, checksum wrong, fields missing or unknown.
+        """
+        try:
+            body = json.loads(data)
+        except ValueError as error:
+            raise EntryInvalid(f"{source} is not JSON: {error}.") from error
+        if not isinstance(body, dict) or not _is_format(body.get("format")):
+            raise EntryInvalid(f"{source} is no document of this service.")
+        if body["format"][0] > FORMAT_MAJOR:
+            raise NewerFormat(
+                f"{source} has format {body['format'][0]}, this reader knows {FORMAT_MAJOR}."
+            )
+        checksum = body.pop("checksum", None)
+        if checksum != _checksum(body):
+            raise EntryInvalid(f"{source} is damaged: its checksum does not fit its content.")
+        if body.pop("kind", None) != cls.kind:
+            raise EntryInvalid(f"{source} is no {cls.kind}.")
+        minor = body.pop("format")[1]
+        if minor > FORMAT_MINOR:  # newer minors only add fields, which this reader may ignore
+            body = {key: body[key] for key in body if key in cls.model_fields}
+        try:
+            return cls.model_validate(body)
+        except ValidationError as error:
+            raise EntryInvalid(f"{source} is no valid {cls.kind}: {error}.") from error
+
+
+def document_name(stem: str, number: int) -> str:
+    """The file name of a numbered document."""
+    return f"{stem}-{number:04d}.json"
+
+
+def numbers_of(stem: str, file_names: Iterable[str]) -> list[int]:
+    """The numbers under which documents of the stem exist, highest first."""
+    found = (_NUMBERED.fullmatch(name) for name in file_names)
+    return sorted((int(m["number"]) for m in found if m and m["stem"] == stem), reverse=True)
+
+
+def _is_format(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(part, int) and part >= 0 for part in value)
+    )
+
+
+def _canonical(body: dict[str, Any], *, indent: int | None = None) -> bytes:
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(
+        body, sort_keys=True, ensure_ascii=False, indent=indent, separators=separators
+    )
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    return "sha256:" + hashlib.sha256(_canonical(body)).hexdigest()

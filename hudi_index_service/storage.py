@@ -1,0 +1,282 @@
+"""Storage under a table: create exclusively, read ranges, list, delete.
+
+A thin skin over `obstore` (Rust's object_store): one behaviour for local folders, memory (tests),
+S3, Google Cloud Storage and Azure. It adds what the service needs and no more: URIs normalised as
+Hudi and Spark write them, library errors turned into the service's own, and counters.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotSupportedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+
+from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
+
+_REMOTE_SCHEMES = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "az": "az",
+    "abfs": "abfs",
+    "abfss": "abfss",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as a listing shows it: path relative to the storage root, size in bytes, and the
+    time of its last change in seconds since the epoch."""
+
+    path: str
+    size: int
+    modified: float
+
+
+@dataclass(slots=True)
+class IoCount:
+    """How many requests were made, and how many bytes came back, since the storage was opened."""
+
+    requests: int = 0
+    bytes_read: int = 0
+
+
+def normalise_uri(uri: str | Path) -> str:
+    """The one spelling of a location: an absolute local path without scheme, or ``scheme://…``.
+
+    ``file:/x``, ``file:///x`` and relative local paths become ``/…``; ``s3a://`` and ``s3n://``
+    become ``s3://``; trailing slashes go.
+
+    Raises:
+        StorageUnsupported: a scheme that is not served, such as ``hdfs://``.
+    """
+    text = str(uri)
+    scheme = urlsplit(text).scheme if ":" in text.split("/", 1)[0] else ""
+    if scheme in ("", "file"):
+        path = text if scheme == "" else unquote(text[len("file:") :])
+        if scheme == "file" and path.startswith("//"):
+            path = "/" + path.lstrip("/")
+        return str(Path(path).absolute())
+    if scheme == "memory":
+        return text.rstrip("/")
+    if scheme not in _REMOTE_SCHEMES:
+        raise StorageUnsupported(f"{text}: the scheme {scheme}:// is not supported.")
+    rest = text.split("://", 1)[1] if "://" in text else ""
+    if not rest.strip("/"):
+        raise StorageUnsupported(f"{text}: the location names no bucket or container.")
+    return f"{_REMOTE_SCHEMES[scheme]}://{rest.rstrip('/')}"
+
+
+@lru_cache(maxsize=64)
+def _memory_store(name: str) -> MemoryStore:
+    """One shared store a name, so that two openings of ``memory://name`` see the same files."""
+    return MemoryStore()
+
+
+def _open_store(uri: str, options: Mapping[str, str]) -> ObjectStore:
+    if uri.startswith("/"):
+        return LocalStore(uri)
+    if uri.startswith("memory://"):
+        return _memory_store(uri)
+    extra: dict[str, Any] = dict(options)
+    return from_url(uri, **extra)
+
+
+class Storage:
+    """The files below one root, addressed by paths relative to it (``/`` between parts).
+
+    Args:
+        uri: The root: a local folder, ``memory://name``, ``s3://``, ``gs://`` or ``az://``.
+        options: Passed to obstore for remote stores (credentials, region, endpoint).
+
+    Raises:
+        StorageUnsupported: the scheme is not served.
+    """
+
+    def __init__(self, uri: str | Path, options: Mapping[str, str] | None = None) -> None:
+        self.uri = normalise_uri(uri)
+        self.options = dict(options or {})
+        self.io = IoCount()
+        self._store: ObjectStore | None = None
+
+    @property
+    def store(self) -> ObjectStore:
+        """The obstore handle, opened at first use (a local root may not exist before that)."""
+        if self._store is None:
+            try:
+                self._store = _open_store(self.uri, self.options)
+            except BaseError as error:
+                raise StorageFailed(f"{self.uri} cannot be opened: {error}") from error
+        return self._store
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Crosses to Spark tasks as its address; each process opens its own handle.
+        return {"uri": self.uri, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["uri"], state["options"])  # type: ignore[misc]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether files can also be opened by local path (see `local_path`)."""
+        return self.uri.startswith("/")
+
+    def local_path(self, path: str) -> Path:
+        """The file's path on the local disk; only where `is_local`."""
+        if not self.is_local:
+            raise StorageUnsupported(f"{self.uri} is not a local folder.")
+        return Path(self.uri, path)
+
+    def root_exists(self) -> bool:
+        """Whether anything is stored at the root."""
+        if self.is_local:
+            return Path(self.uri).is_dir()
+        return next(iter(self.files()), None) is not None
+
+    @contextmanager
+    def _errors_named(self, path: str) -> Iterator[None]:
+        """Turns obstore's errors into the service's; FileNotFoundError and FileExistsError pass
+        as Python's own, since callers handle them as ordinary outcomes."""
+        self.io.requests += 1
+        try:
+            yield
+        except AlreadyExistsError as error:
+            raise FileExistsError(f"{self.uri}/{path}") from error
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise PermissionDenied(f"{self.uri}/{path}: {_first_line(error)}.") from error
+        except NotSupportedError as error:
+            raise StorageUnsupported(
+                f"{self.uri}: the store lacks an operation that building needs "
+                f"({_first_line(error)}).",
+                remedy="Use a store with conditional writes (put-if-absent).",
+            ) from error
+        except BaseError as error:
+            if "ermission denied" in str(error) or "Read-only file system" in str(error):
+                raise PermissionDenied(f"{self.uri}/{path}: {_first_line(error)}.") from error
+            raise StorageFailed(f"{self.uri}/{path}: {_first_line(error)}.") from error
+        except PermissionError as error:
+            raise PermissionDenied(f"{self.uri}/{path}: {error}.") from error
+
+    def create(self, path: str, data: bytes | Path) -> None:
+        """Stores a new file; never replaces one.
+
+        Raises:
+            FileExistsError: the path is taken; what is stored there stays as it is.
+            PermissionDenied: no write access.
+            StorageUnsupported: the store has no put-if-absent.
+        """
+        with self._errors_named(path):
+            obstore.put(self.store, path, data, mode="create")
+
+    def upload(self, path: str, source: Path) -> None:
+        """Stores a large local file, in parts where the store takes parts, under a name that
+        nobody else can have chosen: there is no put-if-absent for parts."""
+        with self._errors_named(path):
+            obstore.put(self.store, path, source)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Stores a file, replacing an older one: for heartbeats alone, never for what an answer
+        depends on (design, rule 5)."""
+        with self._errors_named(path):
+            obstore.put(self.store, path, data)
+
+    def read(self, path: str) -> bytes:
+        """The whole file. Raises FileNotFoundError."""
+        with self._errors_named(path):
+            data = bytes(obstore.get(self.store, path).bytes())
+        self.io.bytes_read += len(data)
+        return data
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
+        """The bytes of [start, end) ranges, fetched together; near ones in one request.
+
+        Returns buffers in the order of `ranges`. Raises FileNotFoundError.
+        """
+        if not ranges:
+            return []
+        with self._errors_named(path):
+            buffers = obstore.get_ranges(
+                self.store, path, starts=[s for s, _ in ranges], ends=[e for _, e in ranges]
+            )
+        self.io.bytes_read += sum(end - start for start, end in ranges)
+        return list(buffers)
+
+    def size(self, path: str) -> int:
+        """The file's length in bytes. Raises FileNotFoundError."""
+        with self._errors_named(path):
+            return int(obstore.head(self.store, path)["size"])
+
+    def download(self, path: str, target: Path) -> None:
+        """Copies the file to the local path `target`. Raises FileNotFoundError."""
+        with self._errors_named(path), target.open("wb") as out:
+            for chunk in obstore.get(self.store, path).stream():
+                self.io.bytes_read += out.write(chunk)
+
+    def files(self, prefix: str = "") -> list[StoredFile]:
+        """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
+        with self._errors_named(prefix):
+            return [
+                StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
+                for chunk in obstore.list(self.store, prefix or None)
+                for meta in chunk
+            ]
+
+    def files_in(self, folder: str = "") -> list[StoredFile]:
+        """The files directly in `folder`, without those of its sub-folders."""
+        with self._errors_named(folder):
+            return [
+                StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
+                for meta in obstore.list_with_delimiter(self.store, folder or None)["objects"]
+            ]
+
+    def folders(self, prefix: str = "") -> list[str]:
+        """The folders directly below `prefix`, as paths relative to the root."""
+        with self._errors_named(prefix):
+            return list(obstore.list_with_delimiter(self.store, prefix or None)["common_prefixes"])
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes files; those already gone are no error."""
+        for path in paths:
+            try:
+                with self._errors_named(path):
+                    obstore.delete(self.store, path)
+            except FileNotFoundError:
+                continue
+
+    def delete_empty_folders(self, prefix: str) -> int:
+        """Removes empty folders below and including `prefix` on a local root; object stores have
+        none. Returns how many went."""
+        if not self.is_local:
+            return 0
+        root, gone = self.local_path(prefix), 0
+        if not root.is_dir():
+            return 0
+        for folder in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
+            gone += _removed_if_empty(folder)
+        return gone + _removed_if_empty(root)
+
+
+def _removed_if_empty(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:  # not empty, or a builder has just put a file there: it stays
+        return False
+    return True
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n", 1)[0].rstrip(". ")
