@@ -1,0 +1,247 @@
+"""A column compared with literals: Spark's comparison, expressed on the column's own type.
+
+Spark casts both sides of a comparison to one type and compares there. That cast never swaps two
+values of the column, it can only make neighbours equal. So the values of the column that are below,
+at and above the literal *after* the cast form three adjacent ranges, and every comparison is one of
+the column with the ends of the middle range: `low`, the smallest value of the column that is not
+below the literal, and `high`, the largest that is not above it. ``id > 1.5`` becomes ``id > 1``;
+``id = 1.5`` is FALSE for every value (low 2 > high 1) and NULL for NULL.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone, tzinfo
+
+import pyarrow as pa
+
+from hudi_index_service.errors import PredicateUnsupported
+from hudi_index_service.predicate.calendar import format_date, format_timestamp
+from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
+from hudi_index_service.predicate.comparison import (
+    End,
+    Literal,
+    comparison_type,
+    ends,
+    is_string,
+    sort_key,
+    value_type,
+)
+from hudi_index_service.predicate.expression import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+)
+
+
+def compare(column: Column, operator: Operator, literal: Literal, zone: tzinfo) -> Predicate:
+    """``column <operator> literal`` in the session time zone `zone`.
+
+    Raises:
+        PredicateInvalid: Spark cannot compare the two types.
+        PredicateUnsupported: Spark can, but not by the column's own order.
+    """
+    if literal.is_null:
+        return _compare_null(column, operator)
+    kind = value_type(column)
+    shortcut = _beyond_long(kind, operator, literal)
+    if shortcut is not None:
+        return shortcut
+    if is_string(literal.value.type):
+        literal = _from_string(kind, literal, zone)
+        if literal.is_null:
+            return _compare_null(column, operator)
+    low, high = ends(column, literal, comparison_type(column, (literal,), operator), zone)
+    return _with_ends(column, operator, low, high)
+
+
+def in_list(column: Column, literals: Sequence[Literal], zone: tzinfo) -> Predicate:
+    """``column IN (literals…)``: Spark brings the column and the whole list to one type.
+
+    Raises: as `compare`.
+    """
+    has_null = any(literal.is_null for literal in literals)
+    given = [literal for literal in literals if not literal.is_null]
+    kind = value_type(column)
+    strings = [is_string(kind), *(is_string(literal.value.type) for literal in given)]
+    if any(strings) and not all(strings):
+        given = _as_strings(column, given, zone)
+    comparison = comparison_type(column, given, None)
+    values: dict[object, pa.Scalar] = {}
+    for literal in given:
+        low, high = ends(column, literal, comparison, zone)
+        if low is None or high is None or sort_key(low) > sort_key(high):
+            continue  # No value of the column equals it.
+        if sort_key(low) != sort_key(high):
+            raise PredicateUnsupported(
+                f"More than one value of {column} equals {literal.text}, compared as {comparison}.",
+                remedy=f"Write a literal of the column's own type, {kind}.",
+            )
+        values.setdefault(sort_key(low), low)
+    if values:
+        return In(column, tuple(values.values()), has_null)
+    return Constant(None) if has_null else _never(column)
+
+
+# --- what a comparison is when the literal's ends are known -----------------------------------
+
+
+def _with_ends(column: Column, operator: Operator, low: End, high: End) -> Predicate:
+    """The comparison with a literal whose ends are `low` and `high` (see the module's text); low is
+    None where all values are below the literal, high where all are above it."""
+    if low is not None and high is not None and sort_key(low) == sort_key(high):
+        return Compare(column, operator, low)
+    match operator:
+        case Operator.LT:
+            return _always(column) if low is None else Compare(column, operator, low)
+        case Operator.GE:
+            return _never(column) if low is None else Compare(column, operator, low)
+        case Operator.LE:
+            return _never(column) if high is None else Compare(column, operator, high)
+        case Operator.GT:
+            return _always(column) if high is None else Compare(column, operator, high)
+    # Equality with none or with several of the column's values.
+    none = low is None or high is None or sort_key(low) > sort_key(high)
+    at_least, at_most = Compare(column, Operator.GE, low), Compare(column, Operator.LE, high)
+    match operator:
+        case Operator.EQ:
+            return _never(column) if none else And((at_least, at_most))
+        case Operator.NE if none:
+            return _always(column)
+        case Operator.NE:
+            return Or((Compare(column, Operator.LT, low), Compare(column, Operator.GT, high)))
+        case _:
+            return Constant(False) if none else And((at_least, at_most, Not(IsNull(column))))
+
+
+def _compare_null(column: Column, operator: Operator) -> Predicate:
+    return IsNull(column) if operator is Operator.EQ_NULL_SAFE else Constant(None)
+
+
+def _never(column: Column) -> Predicate:
+    """FALSE for every value, NULL for NULL."""
+    return And((IsNull(column), Constant(None)))
+
+
+def _always(column: Column) -> Predicate:
+    """TRUE for every value, NULL for NULL."""
+    return Or((Not(IsNull(column)), Constant(None)))
+
+
+def _beyond_long(kind: pa.DataType, operator: Operator, literal: Literal) -> Predicate | None:
+    """Spark's own short cut for an integer column and a decimal literal outside of 64 bits: a
+    constant, for NULL too (DecimalPrecision.integralAndDecimalLiteral)."""
+    decimal_literal = literal.plain and pa.types.is_decimal(literal.value.type)
+    if not (pa.types.is_integer(kind) and decimal_literal):
+        return None
+    value = literal.value.as_py()
+    above, below = value > 2**63 - 1, value < -(2**63)
+    if not (above or below):
+        return None
+    match operator:
+        case Operator.LT | Operator.LE:
+            return Constant(above)
+        case Operator.GT | Operator.GE:
+            return Constant(below)
+        case _:
+            return None
+
+
+def _from_string(kind: pa.DataType, literal: Literal, zone: tzinfo) -> Literal:
+    """A string literal as Spark casts it to compare with a column of type `kind`."""
+    if is_string(kind) or pa.types.is_nested(kind):
+        return literal
+    target = kind
+    if pa.types.is_decimal(kind):
+        target = pa.float64()
+    elif pa.types.is_timestamp(kind):
+        target = TIMESTAMP_NTZ if kind.tz is None else TIMESTAMP
+    elif pa.types.is_large_binary(kind):
+        target = pa.binary()
+    return Literal(cast(literal.value, target, zone), literal.text, plain=False)
+
+
+_CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_CANONICAL_DATE = re.compile(r"[+-]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}")
+_CANONICAL_TIMESTAMP = re.compile(
+    r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+)
+
+
+def _as_strings(column: Column, literals: list[Literal], zone: tzinfo) -> list[Literal]:
+    """A list in which strings and other types meet: Spark casts the column and the whole list to
+    string. Returned are the literals, in the column's type, of those values that print as one of
+    these strings: ``day IN ('2024-1-1')`` holds for no day, since days print as ``2024-01-01``.
+    """
+    kind = value_type(column)
+    result = []
+    for literal in literals:
+        given = literal.value.type
+        if is_string(kind) and (is_string(given) or pa.types.is_integer(given)):
+            result.append(Literal(cast(literal.value, pa.string(), zone), literal.text))
+        elif is_string(given):
+            value = _printed_as(column, literal.value.as_py(), zone)
+            if value is not None:
+                result.append(Literal(value, literal.text))
+        elif _same_family(kind, given):
+            result.append(literal)
+        else:
+            raise _mixed_list(column, literal)
+    return result
+
+
+def _same_family(kind: pa.DataType, given: pa.DataType) -> bool:
+    """Whether equal values of both types print alike, and others differently."""
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given):
+        return (kind.tz is None) == (given.tz is None)
+    integers = pa.types.is_integer(kind) and pa.types.is_integer(given)
+    return bool(integers or (pa.types.is_date32(kind) and pa.types.is_date32(given)))
+
+
+def _printed_as(column: Column, text: str, zone: tzinfo) -> pa.Scalar | None:
+    """The value of the column's type that Spark casts to the string `text`; None if none."""
+    kind = value_type(column)
+    string = pa.scalar(text)
+    if pa.types.is_integer(kind):
+        value = cast(string, kind, zone)
+        return value if _CANONICAL_INTEGER.fullmatch(text) and value.is_valid else None
+    if pa.types.is_date32(kind):
+        if not _CANONICAL_DATE.fullmatch(text):
+            return None
+        value = cast(string, kind, zone)
+        return value if value.is_valid and format_date(value.value) == text else None
+    if pa.types.is_timestamp(kind):
+        if not _CANONICAL_TIMESTAMP.fullmatch(text):
+            return None
+        wall = cast(string, TIMESTAMP_NTZ, zone)
+        if not wall.is_valid or format_timestamp(wall.value) != text:
+            return None
+        if kind.tz is None:
+            return wall
+        value = cast(string, TIMESTAMP, zone)
+        if not isinstance(zone, timezone) and _clock_changes(wall.value, zone):
+            raise PredicateUnsupported(
+                f"The clock of {zone} passed {text} twice or never.",
+                remedy="Write TIMESTAMP'yyyy-MM-dd HH:mm:ssZ', in UTC.",
+            )
+        return value
+    raise _mixed_list(column, Literal(string, repr(text)))
+
+
+def _clock_changes(wall_micros: int, zone: tzinfo) -> bool:
+    wall = (datetime(1970, 1, 1) + timedelta(microseconds=wall_micros)).replace(tzinfo=zone)
+    return wall.utcoffset() != wall.replace(fold=1).utcoffset()
+
+
+def _mixed_list(column: Column, literal: Literal) -> PredicateUnsupported:
+    return PredicateUnsupported(
+        f"In an IN list, Spark compares {column} ({value_type(column)}) and {literal.text} as "
+        "strings.",
+        remedy=f"Write all literals of the list in the column's own type, {value_type(column)}.",
+    )

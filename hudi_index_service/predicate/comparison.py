@@ -1,0 +1,266 @@
+"""Where a literal stands among the values of a column, in Spark's comparison type."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+from hudi_index_service.predicate.calendar import DAY_MICROS
+from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, single
+from hudi_index_service.predicate.expression import Column, Operator
+
+MAX_PRECISION = 38
+
+End: TypeAlias = pa.Scalar | None
+Ends: TypeAlias = tuple[End, End]
+
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}  # DecimalType.forType
+_UNIT_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal of the where text.
+
+    Attributes:
+        value: A scalar of its Spark type, of type null for a bare NULL.
+        text: As it stands in the where text.
+        plain: Not made by CAST: Spark takes some short cuts with plain literals only.
+    """
+
+    value: pa.Scalar
+    text: str
+    plain: bool = True
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is NULL, typed or not."""
+        return not self.value.is_valid
+
+
+def value_type(column: Column) -> pa.DataType:
+    """The type of the column's values, without the dictionary encoding."""
+    if pa.types.is_dictionary(column.type):
+        return column.type.value_type
+    return column.type
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether Spark's type of that Arrow type is numeric."""
+    return bool(
+        pa.types.is_signed_integer(kind)
+        or pa.types.is_float32(kind)
+        or pa.types.is_float64(kind)
+        or pa.types.is_decimal128(kind)
+    )
+
+
+def is_string(kind: pa.DataType) -> bool:
+    """Whether it is one of Arrow's string types."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Whether it is one of Arrow's binary types of any length."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def sort_key(value: pa.Scalar) -> tuple[bool, Any]:
+    """Orders and identifies values of one type: -0.0 is 0.0, NaN equals itself and is above all."""
+    if pa.types.is_date32(value.type) or pa.types.is_timestamp(value.type):
+        return False, value.value
+    plain = value.as_py()
+    return (True, None) if plain != plain else (False, plain)
+
+
+def comparison_type(column: Column, literals: Sequence[Literal], operator: Operator | None) -> str:
+    """How numbers compare: ``exact``, or rounded to ``double`` or ``float``; all other types do so
+    ``exact``. `operator` is None for IN.
+
+    Sources: TypeCoercion, DecimalPrecision of Spark 3.5.
+    """
+    kind = value_type(column)
+    types = [kind, *(literal.value.type for literal in literals)]
+    if not all(is_number(t) for t in types):
+        return "exact"
+    if any(pa.types.is_floating(t) for t in types):
+        wide = any(pa.types.is_decimal(t) or pa.types.is_float64(t) for t in types)
+        return "double" if wide else "float"
+    if any(pa.types.is_decimal(t) for t in types):
+        ranges = operator in (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+        if ranges and pa.types.is_integer(kind) and literals[0].plain:
+            return "exact"  # Spark rewrites these to the integer type, as is done here.
+        _require_common_decimal(column, literals, minimal=operator is not None)
+    return "exact"
+
+
+def _require_common_decimal(column: Column, literals: Sequence[Literal], *, minimal: bool) -> None:
+    """Refuse what needs more digits than a decimal has: Spark then rounds, or yields NULL."""
+    digits, scale = _digits(value_type(column))
+    for literal in literals:
+        if minimal and literal.plain and pa.types.is_integer(literal.value.type):
+            wanted = (len(str(abs(literal.value.as_py()))), 0)
+        else:
+            wanted = _digits(literal.value.type)
+        digits, scale = max(digits, wanted[0]), max(scale, wanted[1])
+    if digits + scale > MAX_PRECISION:
+        raise PredicateUnsupported(
+            f"Comparing {column} ({value_type(column)}) with {literals[0].text} needs "
+            f"{digits + scale} digits; a decimal has {MAX_PRECISION}.",
+            remedy="Write the literal with fewer digits: no more decimals than the column has.",
+        )
+
+
+def _digits(kind: pa.DataType) -> tuple[int, int]:
+    """Digits before and after the point of a number type taken as a decimal."""
+    if pa.types.is_decimal(kind):
+        return kind.precision - kind.scale, kind.scale
+    return _INTEGER_DIGITS[kind.bit_width], 0
+
+
+def ends(column: Column, literal: Literal, comparison: str, zone: tzinfo) -> Ends:
+    """The smallest value of the column's type that is not below the literal, and the largest that
+    is not above it, compared by `comparison` (see `comparison_type`); None where there is none.
+
+    Raises:
+        PredicateInvalid: Spark cannot compare the two types.
+        PredicateUnsupported: Spark can, but not by the column's own order.
+    """
+    kind, value = value_type(column), literal.value
+    given = value.type
+    if is_number(kind) and is_number(given):
+        if pa.types.is_floating(kind):
+            return _floating_ends(kind, _compared(value, comparison))
+        return _stepped_ends(kind, _compared(value, comparison), comparison)
+    if (is_string(kind) and is_string(given)) or (is_binary(kind) and is_binary(given)):
+        same = pa.scalar(value.as_py(), kind)
+        return same, same
+    if given == kind and (pa.types.is_boolean(kind) or pa.types.is_date32(kind)):
+        return value, value
+    if pa.types.is_timestamp(kind) and kind.unit in _UNIT_MICROS:
+        micros = _micros(literal, kind, zone)
+        if micros is not None:
+            return _multiples(kind, micros, _UNIT_MICROS[kind.unit])
+    if (
+        pa.types.is_date32(kind)
+        and pa.types.is_timestamp(given)
+        and (given.tz is None or zone is UTC)
+    ):
+        return _multiples(kind, value.value, DAY_MICROS)
+    raise _refused(column, literal)
+
+
+def _compared(value: pa.Scalar, comparison: str) -> Fraction | float:
+    """A number in the comparison type."""
+    plain = value.as_py()
+    if comparison == "exact":
+        return Fraction(plain)
+    if comparison == "float" and isinstance(plain, int):
+        return single(plain)
+    return float(plain)
+
+
+def _floating_ends(kind: pa.DataType, number: Fraction | float) -> Ends:
+    value = float(number)
+    if pa.types.is_float64(kind) or math.isnan(value):
+        same = pa.scalar(value, kind)
+        return same, same
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    low = near if float(near) >= value else np.nextafter(near, np.float32(np.inf))
+    high = near if float(near) <= value else np.nextafter(near, np.float32(-np.inf))
+    return pa.scalar(low, kind), pa.scalar(high, kind)
+
+
+def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) -> Ends:
+    """The ends among integers, or decimals taken as integers by their unscaled value."""
+    if pa.types.is_decimal(kind):
+        scale = kind.scale
+        largest = 10**kind.precision - 1
+        smallest = -largest
+    else:
+        scale = 0
+        largest = (1 << (kind.bit_width - 1)) - 1
+        smallest = -largest - 1
+    if isinstance(number, Fraction):
+        low, high = math.ceil(number * 10**scale), math.floor(number * 10**scale)
+    else:
+        # Int / int is rounded once, as BigDecimal.doubleValue is.
+        compared = single if comparison == "float" else lambda step: step / 10**scale
+        low = _first(smallest, largest + 1, lambda step: compared(step) >= number)
+        high = _first(smallest, largest + 1, lambda step: compared(step) > number) - 1
+        if math.isnan(number):
+            low, high = largest + 1, largest  # NaN is above all numbers.
+    return (
+        _step(kind, max(low, smallest), scale) if low <= largest else None,
+        _step(kind, min(high, largest), scale) if high >= smallest else None,
+    )
+
+
+def _first(start: int, stop: int, reached: Callable[[int], bool]) -> int:
+    """The first integer of [start, stop) from which on `reached` holds; `stop` if it never does."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if reached(middle):
+            stop = middle
+        else:
+            start = middle + 1
+    return start
+
+
+def _step(kind: pa.DataType, step: int, scale: int) -> pa.Scalar:
+    if pa.types.is_decimal(kind):
+        return pa.scalar(Decimal(step).scaleb(-scale, Context(prec=MAX_PRECISION)), kind)
+    return pa.scalar(step, kind)
+
+
+def _multiples(kind: pa.DataType, micros: int, unit: int) -> Ends:
+    """The ends among moments that are whole multiples of `unit` microseconds."""
+    return pa.scalar(-(-micros // unit), kind), pa.scalar(micros // unit, kind)
+
+
+def _micros(literal: Literal, kind: pa.DataType, zone: tzinfo) -> int | None:
+    """A date or timestamp as microseconds of a timestamp column; None for every other literal."""
+    value, given = literal.value, literal.value.type
+    if pa.types.is_timestamp(given) and given.tz is not None and kind.tz is None:
+        # Spark casts the column to an instant in the session's zone.
+        return int(value.value) if zone is UTC else None
+    if pa.types.is_timestamp(given) or pa.types.is_date32(given):
+        return int(cast(value, TIMESTAMP_NTZ if kind.tz is None else TIMESTAMP, zone).value)
+    return None
+
+
+def _refused(column: Column, literal: Literal) -> PredicateInvalid | PredicateUnsupported:
+    kind, given = value_type(column), literal.value.type
+    comparison = f"{column} ({kind}) with {literal.text}"
+    if is_string(kind):
+        return PredicateUnsupported(
+            f"Spark compares {comparison} by casting every value of the column.",
+            remedy="Quote the literal to compare as strings.",
+        )
+    if pa.types.is_boolean(kind):
+        return PredicateUnsupported(
+            f"Comparing {comparison} is not supported.", remedy="Write TRUE or FALSE."
+        )
+    if pa.types.is_nested(kind):
+        return PredicateUnsupported(
+            f"Comparing {comparison} is not supported.",
+            remedy="A column of a nested type takes IS NULL and IS NOT NULL only.",
+        )
+    moments = pa.types.is_temporal(kind) and pa.types.is_temporal(given)
+    if moments or is_string(given) or not (is_number(kind) or pa.types.is_temporal(kind)):
+        return PredicateUnsupported(
+            f"Comparing {comparison} is not supported.",
+            remedy=f"Write a literal of the column's own type, {kind}.",
+        )
+    return PredicateInvalid(
+        f"Spark cannot compare {comparison}.",
+        remedy=f"Write a literal of the column's own type, {kind}.",
+    )

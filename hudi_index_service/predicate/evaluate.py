@@ -1,0 +1,133 @@
+"""Evaluation of a predicate over Arrow data with Spark's three-valued results, vectorised."""
+
+import math
+from functools import reduce
+from typing import TypeAlias, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.predicate.expression import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+)
+from hudi_index_service.predicate.like import like_regex
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+_Values: TypeAlias = pa.Array | pa.ChunkedArray
+
+_COMPARISONS = {
+    Operator.EQ: pc.equal,
+    Operator.NE: pc.not_equal,
+    Operator.LT: pc.less,
+    Operator.LE: pc.less_equal,
+    Operator.GT: pc.greater,
+    Operator.GE: pc.greater_equal,
+}
+
+
+def evaluate(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
+    """Whether each row of `data` fulfils the predicate; null where that is NULL.
+
+    `data` has the predicate's columns by their names, in the table's types.
+
+    Raises:
+        KeyError: a column is missing.
+    """
+    truth = _truth(predicate, data)
+    if isinstance(truth, pa.ChunkedArray):
+        return pa.concat_arrays(truth.chunks) if truth.num_chunks else pa.array([], pa.bool_())
+    return truth
+
+
+def keep(predicate: Predicate, data: Rows) -> Rows:
+    """The rows of `data` for which the predicate is TRUE, in order."""
+    return data.filter(evaluate(predicate, data))
+
+
+def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
+    match predicate:
+        case Constant(value):
+            return pa.repeat(pa.scalar(value, pa.bool_()), data.num_rows)
+        case And(operands):
+            return reduce(pc.and_kleene, (_truth(operand, data) for operand in operands))
+        case Or(operands):
+            return reduce(pc.or_kleene, (_truth(operand, data) for operand in operands))
+        case Not(operand):
+            return pc.invert(_truth(operand, data))
+        case IsNull(column):
+            return pc.is_null(_values(column, data))
+        case Compare(column, operator, value):
+            return _compare(_values(column, data), operator, value)
+        case In():
+            return _is_in(_values(predicate.column, data), predicate)
+        case Like():
+            return _like(_values(predicate.column, data), predicate)
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def _values(column: Column, data: pa.RecordBatch | pa.Table) -> _Values:
+    values = data.column(column.name)
+    if pa.types.is_dictionary(values.type):
+        return values.cast(values.type.value_type)
+    return values
+
+
+def _compare(values: _Values, operator: Operator, value: pa.Scalar) -> _Values:
+    if operator is Operator.EQ_NULL_SAFE:
+        return pc.fill_null(_compare(values, Operator.EQ, value), False)
+    if pa.types.is_floating(values.type):
+        return _compare_floating(values, operator, value)
+    return _COMPARISONS[operator](values, value.cast(values.type))
+
+
+def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> _Values:
+    """In Spark's total order, in which NaN equals NaN and is above all else."""
+    if operator in (Operator.NE, Operator.GE, Operator.LE):
+        return pc.invert(_compare_floating(values, operator.negated, value))
+    is_nan = pc.is_nan(values)
+    if math.isnan(value.as_py()):
+        nothing = pc.and_(is_nan, pa.scalar(False))
+        return {Operator.EQ: is_nan, Operator.LT: pc.invert(is_nan)}.get(operator, nothing)
+    compared = _COMPARISONS[operator](values, value.cast(values.type))  # FALSE for NaN
+    return pc.or_(compared, is_nan) if operator is Operator.GT else compared
+
+
+def _is_in(values: _Values, predicate: In) -> _Values:
+    listed = pa.array([value.as_py() for value in predicate.values], predicate.values[0].type)
+    listed = listed.cast(values.type)
+    if pa.types.is_floating(values.type):
+        # Adding 0.0 turns -0.0 into 0.0; NaN is found by is_in.
+        zero = pa.scalar(0.0, values.type)
+        values, listed = pc.add(values, zero), pc.add(listed, zero)
+    found = pc.is_in(values, value_set=listed)
+    null = pa.scalar(None, pa.bool_())
+    if predicate.has_null:
+        return pc.if_else(found, True, null)
+    return pc.if_else(pc.is_valid(values), found, null)
+
+
+def _like(values: _Values, predicate: Like) -> _Values:
+    kinds = [part.kind for part in predicate.parts]
+    text = next((part.text for part in predicate.parts if part.kind == "text"), "")
+    match kinds:
+        case []:
+            return pc.equal(values, pa.scalar("", values.type))
+        case ["text"]:
+            return pc.equal(values, pa.scalar(text, values.type))
+        case ["text", "any"]:
+            return pc.starts_with(values, pattern=text)
+        case ["any", "text"]:
+            return pc.ends_with(values, pattern=text)
+        case ["any", "text", "any"]:
+            return pc.match_substring(values, pattern=text)
+    return pc.match_substring_regex(values, pattern=like_regex(predicate.parts))

@@ -1,0 +1,235 @@
+"""The predicate tree: what a ``where`` means, bound to a table's columns and types.
+
+Every node is immutable and hashable. Literals have been brought to the column's own type: where
+Spark would cast the column to compare (``id > 1.5``), the comparison has been rewritten to one on
+the column itself that gives the same answer for every value (``id > 1``).
+Truth is three-valued as in SQL: a predicate over a row is TRUE, FALSE or NULL, and a row is kept
+only where it is TRUE.
+
+``str()`` of a predicate is Spark SQL with the same meaning.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+
+
+class Operator(Enum):
+    """Comparisons of a column with a literal; the value is the Spark SQL spelling."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    EQ_NULL_SAFE = "<=>"
+
+    @property
+    def negated(self) -> "Operator":
+        """The operator that is TRUE where this one is FALSE, and NULL where this one is NULL.
+
+        Raises KeyError for ``<=>``, which has no such twin.
+        """
+        return _NEGATED[self]
+
+
+_NEGATED = {
+    Operator.EQ: Operator.NE,
+    Operator.NE: Operator.EQ,
+    Operator.LT: Operator.GE,
+    Operator.GE: Operator.LT,
+    Operator.GT: Operator.LE,
+    Operator.LE: Operator.GT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table: its name as the schema spells it and its Arrow type."""
+
+    name: str
+    type: pa.DataType
+
+    def __str__(self) -> str:
+        return identifier_sql(self.name)
+
+
+class Predicate:
+    """Base of the tree's nodes."""
+
+    __slots__ = ()
+
+    @property
+    def children(self) -> "tuple[Predicate, ...]":
+        """The predicates directly below this one; empty for a leaf."""
+        return ()
+
+    def leaves(self) -> "Iterator[Predicate]":
+        """All nodes without children, left to right."""
+        if not self.children:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+    def columns(self) -> frozenset[str]:
+        """The names of the columns that the predicate needs."""
+        return frozenset(
+            leaf.column.name
+            for leaf in self.leaves()
+            if isinstance(leaf, Compare | In | IsNull | Like)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Predicate):
+    """TRUE, FALSE or (None) NULL for every row."""
+
+    value: bool | None
+
+    def __str__(self) -> str:
+        return {True: "TRUE", False: "FALSE", None: "CAST(NULL AS BOOLEAN)"}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Predicate):
+    """``column <operator> value``. The value is never NULL; its type is the column's type, or the
+    type of a dictionary column's values.
+
+    Floating point: NaN equals NaN and is above all else, -0.0 equals 0.0. Strings and binary
+    compare by unsigned bytes (of UTF-8).
+    """
+
+    column: Column
+    operator: Operator
+    value: pa.Scalar
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.operator.value} {literal_sql(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class In(Predicate):
+    """``column IN (values…)``: TRUE where the column equals a value, else NULL if the column or
+    (``has_null``) a listed value is NULL, else FALSE. There is at least one value; values are
+    distinct, not NULL, of the column's type as in `Compare`.
+    """
+
+    column: Column
+    values: tuple[pa.Scalar, ...]
+    has_null: bool = False
+
+    def __str__(self) -> str:
+        items = [literal_sql(value) for value in self.values]
+        return f"{self.column} IN ({', '.join(items + ['NULL'] * self.has_null)})"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Predicate):
+    """``column IS NULL``: never NULL itself."""
+
+    column: Column
+
+    def __str__(self) -> str:
+        return f"{self.column} IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class LikePart:
+    """One piece of a LIKE pattern: literal text, ``%`` (any number of characters) or ``_`` (one
+    character, that is one Unicode code point)."""
+
+    kind: str  # "text" | "any" | "one"
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Predicate):
+    """``column LIKE pattern ESCAPE escape`` on a string column, case-sensitive.
+
+    `parts` is the parsed pattern: adjacent texts merged, adjacent ``%`` merged.
+    """
+
+    column: Column
+    pattern: str
+    escape: str
+    parts: tuple[LikePart, ...]
+
+    @property
+    def prefix(self) -> str:
+        """The literal text that every match starts with; may be empty."""
+        return self.parts[0].text if self.parts and self.parts[0].kind == "text" else ""
+
+    @property
+    def is_prefix_only(self) -> bool:
+        """Whether the pattern is exactly ``text%``: then a prefix look-up is the whole answer."""
+        return len(self.parts) == 2 and self.parts[0].kind == "text" and self.parts[1].kind == "any"
+
+    def __str__(self) -> str:
+        return f"{self.column} LIKE {string_sql(self.pattern)} ESCAPE {string_sql(self.escape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Predicate):
+    """TRUE and FALSE swapped, NULL kept."""
+
+    operand: Predicate
+
+    @property
+    def children(self) -> tuple[Predicate, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"NOT ({self.operand})"
+
+
+@dataclass(frozen=True, slots=True)
+class And(Predicate):
+    """Three-valued conjunction of two or more predicates."""
+
+    operands: tuple[Predicate, ...]
+
+    @property
+    def children(self) -> tuple[Predicate, ...]:
+        return self.operands
+
+    def __str__(self) -> str:
+        return " AND ".join(f"({operand})" for operand in self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Predicate):
+    """Three-valued disjunction of two or more predicates."""
+
+    operands: tuple[Predicate, ...]
+
+    @property
+    def children(self) -> tuple[Predicate, ...]:
+        return self.operands
+
+    def __str__(self) -> str:
+        return " OR ".join(f"({operand})" for operand in self.operands)
+
+
+def conjunction(predicates: Iterable[Predicate]) -> Predicate:
+    """AND of any number of predicates, nested ANDs flattened; TRUE of none."""
+    flat: list[Predicate] = []
+    for predicate in predicates:
+        flat.extend(predicate.operands if isinstance(predicate, And) else (predicate,))
+    if not flat:
+        return Constant(True)
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+def disjunction(predicates: Iterable[Predicate]) -> Predicate:
+    """OR of any number of predicates, nested ORs flattened; FALSE of none."""
+    flat: list[Predicate] = []
+    for predicate in predicates:
+        flat.extend(predicate.operands if isinstance(predicate, Or) else (predicate,))
+    if not flat:
+        return Constant(False)
+    return flat[0] if len(flat) == 1 else Or(tuple(flat))

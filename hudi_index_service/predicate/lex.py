@@ -1,0 +1,144 @@
+"""The tokens of a Spark SQL predicate (SqlBaseLexer.g4 of Spark 3.5)."""
+
+import re
+from dataclasses import dataclass
+
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+
+# A number must not run into a word: 1abc is an identifier to Spark.
+_TOKEN = re.compile(
+    r"""
+    (?P<space>   [ \t\r\n]+ | --(?:\\\n|[^\r\n])* )
+  | (?P<string>  '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
+  | (?P<raw>     [rR](?:'[^']*'|"[^"]*") )
+  | (?P<hex>     [xX](?:'[0-9A-Fa-f]*'|"[0-9A-Fa-f]*") )
+  | (?P<number>  (?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
+                 (?:[LlSsYyFfDd]|[Bb][Dd])?(?![A-Za-z0-9_]) )
+  | (?P<quoted>  `(?:[^`]|``)+` )
+  | (?P<word>    [A-Za-z0-9_]+ )
+  | (?P<symbol>  <=> | <> | != | <= | >= | == | !< | !> | \|\| | ::
+                 | [-+*/%=<>!(),;.~&|^\[\]{}:?@\#] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+# SparkParserUtils.unescapeSQLString; a backslash before any other character is dropped, but kept
+# before % and _, where LIKE wants to see it.
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7][0-7])|(.))", re.DOTALL)
+_ESCAPED = {
+    "0": "\0",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "Z": "\x1a",
+    "%": "\\%",
+    "_": "\\_",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the where text.
+
+    Attributes:
+        kind: ``string``, ``raw``, ``hex``, ``number``, ``quoted``, ``word``, ``symbol`` or ``end``.
+        text: As it stands in the where text.
+        start: Offset of its first character.
+    """
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def keyword(self) -> str:
+        """The upper-case word, or the symbol; empty for everything else."""
+        return self.text.upper() if self.kind in ("word", "symbol") else ""
+
+    @property
+    def stop(self) -> int:
+        """Offset after its last character."""
+        return self.start + len(self.text)
+
+
+def position(where: str, offset: int) -> str:
+    """``line l, column c`` of an offset, both counted from 1."""
+    line_start = where.rfind("\n", 0, offset) + 1
+    return f"line {where.count(chr(10), 0, offset) + 1}, column {offset - line_start + 1}"
+
+
+def tokenize(where: str) -> list[Token]:
+    """The tokens of `where` without white space and comments, closed by an ``end`` token.
+
+    Raises:
+        PredicateInvalid: a character that begins no token, or an unterminated string or comment.
+    """
+    tokens = []
+    offset = 0
+    while offset < len(where):
+        if where.startswith("/*", offset) and not where.startswith("/*+", offset):
+            offset = _comment_end(where, offset)
+            continue
+        match = _TOKEN.match(where, offset)
+        if match is None:
+            what = "Unterminated text" if where[offset] in "'\"`" else "Unexpected character"
+            raise PredicateInvalid(
+                f"{what} {where[offset]!r} at {position(where, offset)} of the predicate.",
+                remedy="Close the quotation, or back-quote the column's name.",
+            )
+        if match.lastgroup != "space":
+            tokens.append(Token(str(match.lastgroup), match.group(), offset))
+        offset = match.end()
+    tokens.append(Token("end", "", len(where)))
+    return tokens
+
+
+def _comment_end(where: str, start: int) -> int:
+    """Bracketed comments nest in Spark."""
+    depth = 0
+    for mark in re.finditer(r"/\*|\*/", where[start:]):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return start + mark.end()
+    raise PredicateInvalid(
+        f"Unterminated comment at {position(where, start)} of the predicate.",
+        remedy="Close it with */.",
+    )
+
+
+def string_value(token: Token) -> str:
+    """The value of a ``string`` or ``raw`` token.
+
+    Raises:
+        PredicateUnsupported: an escape yields half of a surrogate pair, or no Unicode character.
+    """
+    if token.kind == "raw":
+        return token.text[2:-1]
+    try:
+        text = _ESCAPE.sub(_unescape, token.text[1:-1])
+        # Escapes may spell a character as a surrogate pair, as Java's strings hold it.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except (UnicodeDecodeError, ValueError, OverflowError) as error:
+        raise PredicateUnsupported(
+            f"The literal {token.text} holds an escape that is no Unicode character.",
+            remedy="Write the character itself.",
+        ) from error
+
+
+def _unescape(match: re.Match[str]) -> str:
+    four, eight, octal, other = match.groups()
+    if other is not None:
+        return _ESCAPED.get(other, other)
+    return chr(int(octal, 8) if octal else int(four or eight, 16))
+
+
+def name_value(token: Token) -> str:
+    """The column name that a ``word`` or ``quoted`` token spells."""
+    return token.text if token.kind == "word" else token.text[1:-1].replace("``", "`")
+
+
+def hex_value(token: Token) -> bytes:
+    """The bytes of a ``hex`` token; an odd number of digits gets a leading zero, as in Spark."""
+    digits = token.text[2:-1]
+    return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)

@@ -1,0 +1,46 @@
+"""Negation normal form: NOT only directly above a leaf, three-valued meaning kept."""
+
+from hudi_index_service.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    conjunction,
+    disjunction,
+)
+
+
+def negation_normal_form(predicate: Predicate) -> Predicate:
+    """An equivalent predicate in which NOT stands only above IN, LIKE, IS NULL and ``<=>``.
+
+    Comparisons take the opposite operator instead: ``NOT (a < b)`` is ``a >= b`` for NaN too, which
+    is above all else, so the order is total; and both are NULL where `a` is NULL.
+    """
+    match predicate:
+        case And(operands):
+            return conjunction(negation_normal_form(operand) for operand in operands)
+        case Or(operands):
+            return disjunction(negation_normal_form(operand) for operand in operands)
+        case Not(operand):
+            return _negated(operand)
+        case _:
+            return predicate
+
+
+def _negated(predicate: Predicate) -> Predicate:
+    match predicate:
+        case And(operands):
+            return disjunction(_negated(operand) for operand in operands)
+        case Or(operands):
+            return conjunction(_negated(operand) for operand in operands)
+        case Not(operand):
+            return negation_normal_form(operand)
+        case Constant(value):
+            return Constant(None if value is None else not value)
+        case Compare(column, operator, value) if operator is not Operator.EQ_NULL_SAFE:
+            return Compare(column, operator.negated, value)
+        case _:
+            return Not(predicate)

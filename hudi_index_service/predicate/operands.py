@@ -1,0 +1,293 @@
+"""Columns and literals in a where text: the operands of its conditions."""
+
+import difflib
+import logging
+from datetime import tzinfo
+from typing import NoReturn
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
+from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
+from hudi_index_service.predicate.comparison import MAX_PRECISION, Literal
+from hudi_index_service.predicate.expression import Column, Predicate
+from hudi_index_service.predicate.lex import (
+    Token,
+    hex_value,
+    name_value,
+    position,
+    string_value,
+    tokenize,
+)
+from hudi_index_service.predicate.number import number_literal
+
+Operand = Column | Literal
+
+_TYPES = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "BYTE": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "SHORT": pa.int16(),
+    "INT": pa.int32(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "LONG": pa.int64(),
+    "FLOAT": pa.float32(),
+    "REAL": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
+}
+_TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
+# Words that end an operand; a column of such a name must be back-quoted.
+_RESERVED = {"AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE", "FROM"}
+# Words that are no column where the table has none of the name.
+_NOT_COLUMNS = {
+    *("CASE", "EXISTS", "INTERVAL", "SELECT", "WITH", "VALUES", "ANY", "ALL", "SOME"),
+    *("CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "LOCALTIMESTAMP"),
+    *("CURRENT_USER", "SESSION_USER", "USER"),
+}
+
+# Well below what Python's stack takes.
+_MAX_DEPTH = 50
+
+
+class OperandParser:
+    """Steps through the tokens of a where text and reads operands (primaryExpression)."""
+
+    def __init__(self, where: str, schema: pa.Schema, zone: tzinfo) -> None:
+        self.where = where
+        self.schema = schema
+        self.zone = zone
+        self.tokens = tokenize(where)
+        self.index = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    @property
+    def next_token(self) -> Token:
+        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        token = self.token
+        self.index += token.kind != "end"
+        return token
+
+    def accept(self, *keywords: str) -> bool:
+        """Steps over the keywords if they come next, all of them in this order."""
+        ahead = self.tokens[self.index : self.index + len(keywords)]
+        if tuple(token.keyword for token in ahead) != keywords:
+            return False
+        self.index += len(keywords)
+        return True
+
+    def expect(self, keyword: str) -> None:
+        if not self.accept(keyword):
+            self.fail(f"{keyword} expected")
+
+    def open(self) -> None:
+        """Steps over an opening parenthesis."""
+        start = self.token
+        self.expect("(")
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self.unsupported(
+                f"More than {_MAX_DEPTH} parentheses in one another", start, "Nest them less."
+            )
+
+    def close(self) -> None:
+        """Steps over the closing parenthesis."""
+        self.expect(")")
+        self.depth -= 1
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raises the right error for a token that the grammar does not know here."""
+        token = self.token
+        where = f"at {position(self.where, token.start)} of the predicate"
+        found = repr(token.text) if token.text else "its end"
+        if token.text == ";":
+            raise PredicateUnsupported(
+                f"More than one statement: ';' {where}.", remedy="Give one condition, without ';'."
+            )
+        if not self.tokens[:-1] or not _sqlglot_parses(self.where):
+            raise PredicateInvalid(f"{expected}, but found {found} {where}.")
+        raise PredicateUnsupported(
+            f"Not supported: {found} {where} ({expected}).",
+            remedy="Compare columns with literals by =, <=>, <>, <, <=, >, >=, BETWEEN, IN, LIKE, "
+            "IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
+        )
+
+    def unsupported(self, what: str, token: Token, remedy: str) -> PredicateUnsupported:
+        return PredicateUnsupported(
+            f"{what}: {token.text!r} at {position(self.where, token.start)} of the predicate.",
+            remedy=remedy,
+        )
+
+    def operand(self) -> Operand:
+        start = self.token
+        operand = self.primary()
+        if isinstance(operand, Predicate):
+            raise self.unsupported(
+                "A condition used as a value", start, "Compare columns with literals."
+            )
+        return operand
+
+    def primary(self) -> Operand | Predicate:
+        token = self.token
+        if token.keyword == "(":
+            return self.parenthesized()
+        if token.kind == "number":
+            return Literal(number_literal(self.advance().text), token.text)
+        if token.keyword == "-" and self.next_token.kind == "number":
+            self.advance()
+            text = "-" + self.advance().text
+            return Literal(number_literal(text), text)
+        if token.kind in ("string", "raw"):
+            return self.string()
+        if token.kind == "hex":
+            return Literal(pa.scalar(hex_value(self.advance()), pa.binary()), token.text)
+        if token.keyword in ("TRUE", "FALSE", "NULL"):
+            value = {"TRUE": True, "FALSE": False, "NULL": None}[self.advance().keyword]
+            return Literal(pa.scalar(value), token.text)
+        if token.kind in ("word", "quoted"):
+            return self.named()
+        self.fail("A column or a literal expected")
+
+    def parenthesized(self) -> Operand | Predicate:
+        """What stands in parentheses; conditions are read by the subclass."""
+        raise NotImplementedError
+
+    def string(self) -> Literal:
+        start = self.token
+        text = ""
+        while self.token.kind in ("string", "raw"):  # Strings that follow each other are one.
+            text += string_value(self.advance())
+        stop = self.tokens[self.index - 1].stop
+        return Literal(pa.scalar(text), self.where[start.start : stop])
+
+    def named(self) -> Operand:
+        token = self.token
+        follower = self.next_token
+        if token.keyword in _TYPED_LITERALS and follower.kind in ("string", "raw"):
+            return self.typed_literal()
+        if token.keyword == "CAST" and follower.keyword == "(":
+            return self.cast()
+        if token.keyword in _RESERVED:
+            self.fail("A column or a literal expected")
+        if follower.keyword == "(":
+            raise self.unsupported(
+                "Functions are not supported",
+                token,
+                "Compare columns with literals; where this is a column, back-quote its name.",
+            )
+        if follower.keyword == ".":
+            raise self.unsupported(
+                "Qualified names and nested fields are not supported",
+                token,
+                "Write the column's bare name, back-quoted if it holds a dot.",
+            )
+        self.advance()
+        return self.column(token)
+
+    def column(self, token: Token) -> Column:
+        name = name_value(token)
+        found = [field for field in self.schema if field.name.lower() == name.lower()]
+        if len(found) > 1:
+            found = [field for field in found if field.name == name]
+            if len(found) != 1:
+                raise PredicateInvalid(
+                    f"The column {name!r} at {position(self.where, token.start)} of the predicate "
+                    "is ambiguous: several columns differ from it in case only.",
+                    remedy="Spell it exactly as the schema does.",
+                )
+        if found:
+            return Column(found[0].name, found[0].type)
+        if token.keyword in _NOT_COLUMNS:
+            raise self.unsupported("Not supported", token, "Compare columns with literals.")
+        by_lower_case = {field.name.lower(): field.name for field in self.schema}
+        near = difflib.get_close_matches(name.lower(), by_lower_case, n=3)
+        names = [by_lower_case[match] for match in near] or list(by_lower_case.values())[:10]
+        raise ColumnNotFound(
+            f"The table has no column {name!r} ({position(self.where, token.start)} of the "
+            "predicate).",
+            remedy=f"{'Near names' if near else 'Columns'}: {', '.join(names)}.",
+        )
+
+    def typed_literal(self) -> Literal:
+        start = self.advance()
+        token = self.advance()
+        value = cast(pa.scalar(string_value(token)), _TYPES[start.keyword], self.zone)
+        text = self.where[start.start : token.stop]
+        if not value.is_valid:
+            raise PredicateInvalid(
+                f"{text} at {position(self.where, start.start)} of the predicate is no "
+                f"{start.keyword}.",
+                remedy="Write yyyy-MM-dd, for a timestamp followed by HH:mm:ss.",
+            )
+        return Literal(value, text)
+
+    def cast(self) -> Literal:
+        start = self.advance()
+        self.open()
+        token = self.token
+        operand = self.operand()
+        if isinstance(operand, Column):
+            raise self.unsupported("CAST of a column", token, "Cast the literal instead.")
+        self.expect("AS")
+        target = self.type_name()
+        self.close()
+        text = self.where[start.start : self.tokens[self.index - 1].stop]
+        return Literal(cast(operand.value, target, self.zone), text, plain=False)
+
+    def type_name(self) -> pa.DataType:
+        token = self.advance()
+        if token.keyword in _TYPES:
+            return _TYPES[token.keyword]
+        if token.keyword not in _DECIMALS:
+            raise self.unsupported(
+                "Not a type that literals are cast to",
+                token,
+                f"Use one of {', '.join((*_TYPES, 'DECIMAL'))}.",
+            )
+        precision, scale = 10, 0
+        if self.accept("("):
+            precision = self.digits()
+            if self.accept(","):
+                scale = self.digits()
+            self.expect(")")
+        if not (0 < precision <= MAX_PRECISION and scale <= precision):
+            raise PredicateInvalid(
+                f"There is no type DECIMAL({precision},{scale}).",
+                remedy=f"Precision is at most {MAX_PRECISION}, scale at most precision.",
+            )
+        return pa.decimal128(precision, scale)
+
+    def digits(self) -> int:
+        if not self.token.text.isdecimal():
+            self.fail("A number of digits expected")
+        return int(self.advance().text)
+
+
+def _sqlglot_parses(where: str) -> bool:
+    """Whether `where` is a condition to sqlglot."""
+    logger = logging.getLogger("sqlglot")
+    disabled, logger.disabled = logger.disabled, True
+    try:
+        sqlglot.parse_one(where, dialect="spark", into=exp.Condition)
+    except (SqlglotError, RecursionError):
+        return False
+    finally:
+        logger.disabled = disabled
+    return True

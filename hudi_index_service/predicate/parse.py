@@ -1,0 +1,258 @@
+"""The where text to a predicate: Spark SQL's grammar, as far as it is answered here.
+
+The grammar is read by hand over Spark's own tokens, since an answer must never rest on a reading
+that differs from Spark's: sqlglot, for one, takes TRY_CAST for CAST and drops hints and SYMMETRIC.
+What the grammar does not know, sqlglot classifies: text that it can parse is unsupported, other
+text is invalid.
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from hudi_index_service.errors import PredicateInvalid
+from hudi_index_service.predicate.cast import session_zone
+from hudi_index_service.predicate.coerce import compare, in_list
+from hudi_index_service.predicate.comparison import Literal, is_string, value_type
+from hudi_index_service.predicate.evaluate import evaluate
+from hudi_index_service.predicate.expression import (
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Predicate,
+    conjunction,
+    disjunction,
+)
+from hudi_index_service.predicate.lex import Token, position, string_value
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.operands import Operand, OperandParser
+
+_OPERATORS = {
+    "=": Operator.EQ,
+    "==": Operator.EQ,
+    "<=>": Operator.EQ_NULL_SAFE,
+    "<>": Operator.NE,
+    "!=": Operator.NE,
+    "<": Operator.LT,
+    "<=": Operator.LE,
+    "!>": Operator.LE,
+    ">": Operator.GT,
+    ">=": Operator.GE,
+    "!<": Operator.GE,
+}
+_FLIPPED = {
+    Operator.LT: Operator.GT,
+    Operator.GT: Operator.LT,
+    Operator.LE: Operator.GE,
+    Operator.GE: Operator.LE,
+}
+
+
+def parse_predicate(where: str, schema: pa.Schema, *, time_zone: str = "UTC") -> Predicate:
+    """The predicate that the Spark SQL condition `where` means for a table of `schema`.
+
+    Args:
+        where: What stands after WHERE.
+        schema: The table's columns in their Arrow types; names are found case-insensitively.
+        time_zone: The session's time zone, in which times without one are read: a region such as
+            ``Europe/Paris``, ``UTC`` or an offset such as ``+08:00``.
+
+    Raises:
+        PredicateInvalid: the text does not parse, or compares what Spark cannot compare.
+        PredicateUnsupported: Spark would answer it, but it is not answered here.
+        ColumnNotFound: it names a column that the table does not have.
+        ConfigInvalid: there is no such time zone.
+    """
+    return _Parser(where, schema, session_zone(time_zone)).parse()
+
+
+class _Parser(OperandParser):
+    """Recursive descent over the conditions (booleanExpression of Spark's SqlBaseParser.g4).
+
+    A method that may read a mere operand, such as ``(id)``, returns it unbound: whether it is a
+    condition shows only in what follows.
+    """
+
+    def parse(self) -> Predicate:
+        condition = self.disjunction()
+        if self.token.kind != "end":
+            self.fail("AND, OR or the end expected")
+        return self.truth(condition)
+
+    def disjunction(self) -> Operand | Predicate:
+        first = self.conjunction()
+        if self.token.keyword != "OR":
+            return first
+        operands = [self.truth(first)]
+        while self.accept("OR"):
+            operands.append(self.truth(self.conjunction()))
+        return disjunction(operands)
+
+    def conjunction(self) -> Operand | Predicate:
+        first = self.negation()
+        if self.token.keyword != "AND":
+            return first
+        operands = [self.truth(first)]
+        while self.accept("AND"):
+            operands.append(self.truth(self.negation()))
+        return conjunction(operands)
+
+    def negation(self) -> Operand | Predicate:
+        negations = 0
+        while self.accept("NOT") or self.accept("!"):
+            negations += 1
+        condition = self.condition()
+        if negations == 0:
+            return condition
+        predicate = self.truth(condition)
+        return Not(predicate) if negations % 2 else predicate
+
+    def parenthesized(self) -> Operand | Predicate:
+        self.open()
+        inner = self.disjunction()
+        self.close()
+        return inner
+
+    def truth(self, operand: Operand | Predicate) -> Predicate:
+        """An operand that stands alone as a condition."""
+        if isinstance(operand, Predicate):
+            return operand
+        if isinstance(operand, Column):
+            kind, text = value_type(operand), str(operand)
+            if pa.types.is_boolean(kind):
+                return Compare(operand, Operator.EQ, pa.scalar(True))
+        else:
+            kind, text = operand.value.type, operand.text
+            if operand.is_null:
+                return Constant(None)
+            if pa.types.is_boolean(kind):
+                return Constant(operand.value.as_py())
+        if self.token.kind != "end" and self.token.keyword not in ("AND", "OR", ")"):
+            self.fail("A comparison expected")
+        raise PredicateInvalid(
+            f"{text} is of type {kind}, not boolean (before "
+            f"{position(self.where, self.token.start)} of the predicate).",
+            remedy="Compare it with a literal.",
+        )
+
+    def condition(self) -> Operand | Predicate:
+        start = self.token
+        operand = self.primary()
+        if isinstance(operand, Predicate):
+            return operand
+        if self.token.keyword in _OPERATORS:
+            operator = _OPERATORS[self.advance().keyword]
+            return self.compare(operand, operator, self.operand(), start)
+        if self.accept("IS"):
+            return self.is_condition(operand, start)
+        negated = self.accept("NOT")
+        if self.accept("BETWEEN"):
+            predicate = self.between(operand, start)
+        elif self.accept("IN"):
+            predicate = self.in_list(operand)
+        elif self.accept("LIKE"):
+            predicate = self.like(operand, start)
+        elif negated:
+            self.fail("BETWEEN, IN or LIKE expected")
+        else:
+            return operand
+        return Not(predicate) if negated else predicate
+
+    def compare(self, left: Operand, operator: Operator, right: Operand, start: Token) -> Predicate:
+        if isinstance(right, Literal):
+            return self.on_column(left, lambda c: compare(c, operator, right, self.zone))
+        if isinstance(left, Column):
+            raise self.unsupported(
+                "A column compared with a column", start, "Compare columns with literals."
+            )
+        return compare(right, _FLIPPED.get(operator, operator), left, self.zone)
+
+    def on_column(self, left: Operand, bind: Callable[[Column], Predicate]) -> Predicate:
+        """Binds to a column; for a literal on the left, to a column of one row that holds it."""
+        if isinstance(left, Column):
+            return bind(left)
+        kind = pa.bool_() if pa.types.is_null(left.value.type) else left.value.type
+        row = pa.table({"": pa.array([left.value.as_py()], kind)})
+        if left.is_null:
+            row = pa.table({"": pa.nulls(1, kind)})
+        return Constant(evaluate(bind(Column("", kind)), row)[0].as_py())
+
+    def is_condition(self, operand: Operand, start: Token) -> Predicate:
+        negated = self.accept("NOT")
+        if self.accept("NULL"):
+            predicate = self.on_column(operand, IsNull)
+        elif self.accept("DISTINCT", "FROM"):
+            negated = not negated
+            predicate = self.compare(operand, Operator.EQ_NULL_SAFE, self.operand(), start)
+        elif (
+            self.token.keyword in ("TRUE", "FALSE")
+            and isinstance(operand, Column)
+            and pa.types.is_boolean(value_type(operand))
+        ):
+            value = self.advance().keyword == "TRUE"
+            predicate = Compare(operand, Operator.EQ_NULL_SAFE, pa.scalar(value))
+        else:
+            self.fail("NULL expected")
+        return Not(predicate) if negated else predicate
+
+    def between(self, operand: Operand, start: Token) -> Predicate:
+        low = self.operand()
+        self.expect("AND")
+        high = self.operand()
+        return conjunction(
+            (
+                self.compare(operand, Operator.GE, low, start),
+                self.compare(operand, Operator.LE, high, start),
+            )
+        )
+
+    def in_list(self, operand: Operand) -> Predicate:
+        self.expect("(")
+        if self.token.keyword == ")":
+            raise PredicateInvalid(
+                f"An empty IN list at {position(self.where, self.token.start)} of the predicate.",
+                remedy="List one value at least.",
+            )
+        literals = []
+        while True:
+            token = self.token
+            item = self.operand()
+            if isinstance(item, Column):
+                raise self.unsupported("A column in an IN list", token, "List literals only.")
+            literals.append(item)
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return self.on_column(operand, lambda column: in_list(column, literals, self.zone))
+
+    def like(self, operand: Operand, start: Token) -> Predicate:
+        token = self.token
+        pattern = self.operand()
+        if not isinstance(operand, Column) or not is_string(value_type(operand)):
+            raise self.unsupported(
+                "LIKE on what is no string column", start, "Use LIKE on string columns only."
+            )
+        if isinstance(pattern, Column) or not (
+            pattern.is_null or pa.types.is_string(pattern.value.type)
+        ):
+            raise self.unsupported(
+                "A LIKE pattern that is no string literal", token, "Quote the pattern."
+            )
+        escape = "\\"
+        if self.accept("ESCAPE"):
+            token = self.advance()
+            escape = string_value(token) if token.kind in ("string", "raw") else ""
+            if len(escape.encode("utf-16-le")) != 2:
+                raise PredicateInvalid(
+                    f"ESCAPE takes a string of one character, not {token.text!r} at "
+                    f"{position(self.where, token.start)} of the predicate.",
+                    remedy="Write ESCAPE '!', for example.",
+                )
+        if pattern.is_null:
+            return Constant(None)
+        text = pattern.value.as_py()
+        return Like(operand, text, escape, parse_like(text, escape))
