@@ -1,0 +1,39 @@
+"""Arrow types as manifests spell them: the names that `str()` of an Arrow type prints."""
+
+import re
+
+import pyarrow as pa
+
+from hudi_index_service.errors import EntryInvalid
+
+_SIMPLE = {
+    str(type): type
+    for type in (
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.string(),
+        pa.large_string(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.date32(),
+        *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
+    )
+}
+_TIMESTAMP = re.compile(r"timestamp\[(?P<unit>s|ms|us|ns), tz=(?P<zone>[^\]]+)\]")
+_DECIMAL = re.compile(r"decimal128\((?P<precision>\d+), (?P<scale>-?\d+)\)")
+
+
+def parse_arrow_type(text: str) -> pa.DataType:
+    """The Arrow type that prints as `text`. Raises EntryInvalid for one that is not indexable."""
+    if text in _SIMPLE:
+        return _SIMPLE[text]
+    if match := _TIMESTAMP.fullmatch(text):
+        return pa.timestamp(match["unit"], match["zone"])
+    if match := _DECIMAL.fullmatch(text):
+        return pa.decimal128(int(match["precision"]), int(match["scale"]))
+    raise EntryInvalid(f"The manifest names a type this reader does not know: {text}.")

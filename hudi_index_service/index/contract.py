@@ -1,0 +1,163 @@
+"""What an index type is: the one contract that Lucene, B+ tree, HBase and plug-ins fulfil.
+
+An index type builds one index per base file over several columns, and answers *leaves* of a
+predicate in negation normal form with the row ids for which the leaf is TRUE: `Compare`, `In`,
+`IsNull`, `Like`, or `Not` directly above one of these. Combining leaves, and re-checking what is
+only a superset, is not its business.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+from pyroaring import BitMap
+
+from hudi_index_service.predicate.expression import Predicate
+
+
+class Answer(Enum):
+    """How well an index answers a leaf."""
+
+    EXACT = "exact"  #: exactly the rows where the leaf is TRUE
+    SUPERSET = "superset"  #: all of those rows, perhaps more: the residual decides
+    NONE = "none"  #: not at all: every row stays a candidate
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column to be indexed.
+
+    Attributes:
+        name: As the table's schema spells it.
+        type: The Arrow type of the column in the table's schema.
+        fields: What is physically indexed for it, in the index type's own words, such as
+            ``("keyword", "text:standard")``. An entry serves a definition's column if it holds at
+            least the fields that the definition asks for.
+    """
+
+    name: str
+    type: pa.DataType
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """What a builder learnt of one column.
+
+    Attributes:
+        null_count: Rows where the column is NULL.
+        distinct: An estimate of the number of distinct values; None if not known.
+        truncated: Values too long for the index, held by a prefix: their look-ups are supersets.
+    """
+
+    null_count: int
+    distinct: int | None = None
+    truncated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """A finished index in a local folder: its files by name, and per-column statistics."""
+
+    files: Mapping[str, Path]
+    rows: int
+    statistics: Mapping[str, ColumnStatistics]
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+class IndexBuilder(Protocol):
+    """Takes the rows of one base file, in row order."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds the next rows. The batch holds the columns of the specs, in their order."""
+
+    def finish(self) -> BuiltIndex:
+        """Completes the index; nothing can be added afterwards."""
+
+    def abort(self) -> None:
+        """Gives up: releases files and memory. Safe to call at any time, also after finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column as an entry's manifest describes it (see `ColumnSpec`, `ColumnStatistics`)."""
+
+    name: str
+    type: pa.DataType
+    fields: tuple[str, ...]
+    statistics: ColumnStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class PackedIndex:
+    """An entry's packed data file on the local disk.
+
+    Attributes:
+        path: The local file.
+        members: name → (offset, length) of the files packed in it.
+        length: Length of the whole file in bytes.
+        block_size: Bytes per checksummed block.
+        block_crc32: CRC-32 of each block, in order; the last block may be shorter.
+        rows: Rows of the base file that the index covers.
+    """
+
+    path: Path
+    members: Mapping[str, tuple[int, int]]
+    length: int
+    block_size: int
+    block_crc32: Sequence[int]
+    rows: int
+
+
+class IndexReader(Protocol):
+    """An open index of one base file. Safe to use from several threads."""
+
+    def row_ids(self, leaf: Predicate) -> BitMap:
+        """The row ids for a leaf whose `IndexType.answer` is not NONE.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+
+    def estimate(self, leaf: Predicate) -> int:
+        """About how many row ids the leaf has; cheaper than computing them."""
+
+    def close(self) -> None:
+        """Releases files and memory."""
+
+
+class IndexType(Protocol):
+    """A kind of index. Implementations are stateless and found by entry point."""
+
+    name: str
+    """The name users write after USING; also the folder below ``.hoodie/.index/``."""
+
+    version: int
+    """Version of the index type's own layout; a reader refuses newer ones."""
+
+    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
+        """What has to be indexed for a column under the given options.
+
+        Raises:
+            ColumnNotIndexable: the type cannot be held.
+            IndexDefinitionInvalid: an option is unknown or has a wrong value.
+        """
+
+    def builder(
+        self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int
+    ) -> IndexBuilder:
+        """A builder that works in the empty local folder `folder` within about `memory_mb`."""
+
+    def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+        """How well an index with these columns answers the leaf; touches no index bytes."""
+
+    def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
+        """Opens a packed index.
+
+        Raises:
+            EntryInvalid: damaged, or written by a newer version of the index type.
+            NativeModuleMissing: what the index type runs on is not installed.
+        """

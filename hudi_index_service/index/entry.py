@@ -1,0 +1,146 @@
+"""Entries on disk: where they lie, and which of them serves a base file.
+
+    .hoodie/.index/<index type>/<instant>/<file id>/<partition digest>/manifest-000N.json
+                                                                       data-<build>-<random>.pack
+
+An entry's identity is its base file's path. Instant and file id in the folder's name are the base
+file's; the partition digest tells apart base files of two partitions that share both, as bucket
+indexes with non-blocking concurrency control write them.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hudi_index_service.documents import document_name, numbers_of
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.storage import Storage, StoredFile
+from hudi_index_service.table.protocol import BaseFile
+
+INDEX_ROOT = ".hoodie/.index"
+SERVICE_FOLDER = f"{INDEX_ROOT}/_service"
+MANIFEST_STEM = "manifest"
+DATA_SUFFIX = ".pack"
+
+
+def index_type_folder(index_type: str) -> str:
+    """The folder of all entries of an index type."""
+    return f"{INDEX_ROOT}/{index_type}"
+
+
+def entry_folder(index_type: str, base_file: BaseFile) -> str:
+    """The folder of the base file's entry, whether it exists or not."""
+    digest = hashlib.sha256(base_file.partition.encode()).hexdigest()[:16]
+    return f"{index_type_folder(index_type)}/{base_file.instant}/{base_file.file_id}/{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A valid entry: its folder, and the manifest that serves."""
+
+    folder: str
+    manifest: Manifest
+
+    @property
+    def data_path(self) -> str:
+        """Path of the packed data file, relative to the table."""
+        return f"{self.folder}/{self.manifest.data.name}"
+
+
+class EntryMissing(EntryInvalid):
+    """No entry was built: nothing is wrong, there is just nothing yet."""
+
+
+class EntryListing:
+    """All entries of one index type as one listing showed them; manifests are read on demand.
+
+    Args:
+        storage: The table's storage.
+        index_type: Name of the index type.
+    """
+
+    def __init__(self, storage: Storage, index_type: str) -> None:
+        self._storage = storage
+        self._index_type = index_type
+        self._files: Mapping[str, list[StoredFile]] = _by_folder(
+            storage.files(index_type_folder(index_type))
+        )
+
+    def folders(self) -> list[str]:
+        """The folders that hold files of entries, sorted."""
+        return sorted(self._files)
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """The files in an entry's folder; empty if there is none."""
+        return self._files.get(folder, [])
+
+    def generations(self, folder: str) -> list[int]:
+        """The manifest numbers present in the folder, highest first, valid or not."""
+        names = (file.path.rsplit("/", 1)[1] for file in self.files(folder))
+        return numbers_of(MANIFEST_STEM, names)
+
+    def newest_valid(self, folder: str) -> Manifest:
+        """The valid manifest of the highest number.
+
+        Raises:
+            EntryInvalid: there is none; the message says why the highest does not serve.
+        """
+        reason: EntryInvalid | None = None
+        for number in self.generations(folder):
+            path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+            try:
+                return read_manifest(self._storage, path, number)
+            except FileNotFoundError:  # cleaned since the listing
+                continue
+            except EntryInvalid as error:
+                reason = reason or error
+        raise reason or EntryInvalid(f"{folder} holds no manifest.")
+
+    def find(self, base_file: BaseFile) -> Entry:
+        """The entry that serves the base file.
+
+        Raises:
+            EntryMissing: none was built.
+            EntryInvalid: it is damaged, of a newer format, or names another file.
+        """
+        folder = entry_folder(self._index_type, base_file)
+        if not self.files(folder):
+            raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
+        manifest = self.newest_valid(folder)
+        named = manifest.base_file
+        if (named.path, named.length) != (base_file.path, base_file.size):
+            raise EntryInvalid(
+                f"{folder} was built from {named.path} ({named.length} bytes), "
+                f"not from {base_file.path} ({base_file.size} bytes)."
+            )
+        if manifest.index_type != self._index_type:
+            raise EntryInvalid(f"{folder} holds an entry of index type {manifest.index_type}.")
+        return Entry(folder, manifest)
+
+
+def read_manifest(storage: Storage, path: str, number: int) -> Manifest:
+    """Reads, checks and caches a manifest: it is immutable, so a valid one stays valid.
+
+    Raises:
+        EntryInvalid: damaged, of a newer format, or under another number than its own.
+        FileNotFoundError: it is gone.
+    """
+    manifest = _parse_manifest(storage.read(path), path)
+    if manifest.generation != number:
+        raise EntryInvalid(f"{path} says it is generation {manifest.generation}.")
+    return manifest
+
+
+@lru_cache(maxsize=4096)
+def _parse_manifest(data: bytes, path: str) -> Manifest:
+    return Manifest.from_json(data, source=path)
+
+
+def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
+    folders: defaultdict[str, list[StoredFile]] = defaultdict(list)
+    for file in files:
+        folders[file.path.rsplit("/", 1)[0]].append(file)
+    return dict(folders)

@@ -1,0 +1,49 @@
+"""Entry point of the Lucene index type: what it needs, how it builds, how it opens."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from hudi_index_service.index.contract import (
+    Answer,
+    ColumnSpec,
+    IndexBuilder,
+    IndexReader,
+    PackedIndex,
+    StoredColumn,
+)
+from hudi_index_service.index.lucene.fields import required_fields
+from hudi_index_service.index.lucene.lookup import lookup
+from hudi_index_service.predicate.expression import Predicate
+
+
+class LuceneIndexType:
+    """See `hudi_index_service.index.contract.IndexType`."""
+
+    name = "lucene"
+    version = 1
+
+    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
+        """See `required_fields`."""
+        return required_fields(column, type, options)
+
+    def builder(
+        self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int
+    ) -> IndexBuilder:
+        """A builder writing Lucene's files into `folder`."""
+        # Imported here: only building and opening need PyLucene and a JDK.
+        from hudi_index_service.index.lucene.builder import LuceneBuilder
+
+        return LuceneBuilder(columns, folder, memory_mb=memory_mb)
+
+    def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+        """From the columns' types and fields alone; needs no JVM."""
+        found = lookup(leaf, {column.name: column for column in columns})
+        return Answer.NONE if found is None else found.answer
+
+    def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
+        """Opens the packed Lucene index; blocks are verified as they are first read."""
+        from hudi_index_service.index.lucene.reader import LuceneReader
+
+        return LuceneReader(index, columns)

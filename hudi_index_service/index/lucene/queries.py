@@ -1,0 +1,86 @@
+"""Look-ups as Lucene queries. The JVM must be attached wherever a query is made."""
+
+from functools import singledispatch
+from typing import Any
+
+from hudi_index_service.index.lucene.lookup import (
+    PointRange,
+    Points,
+    Prefix,
+    Search,
+    TermRange,
+    Terms,
+    Wildcard,
+)
+
+
+@singledispatch
+def to_query(search: Search) -> Any:
+    """The Lucene query of a search."""
+    raise TypeError(search)
+
+
+@to_query.register
+def _terms(search: Terms) -> Any:
+    from java.util import ArrayList
+    from org.apache.lucene.index import Term
+    from org.apache.lucene.search import MatchNoDocsQuery, TermInSetQuery, TermQuery
+
+    if not search.terms:
+        return MatchNoDocsQuery()
+    if len(search.terms) == 1:
+        return TermQuery(Term(search.field, _bytes_ref(search.terms[0])))
+    terms = ArrayList()
+    for term in search.terms:
+        terms.add(_bytes_ref(term))
+    return TermInSetQuery(search.field, terms)
+
+
+@to_query.register
+def _prefix(search: Prefix) -> Any:
+    from org.apache.lucene.index import Term
+    from org.apache.lucene.search import PrefixQuery
+
+    return PrefixQuery(Term(search.field, _bytes_ref(search.prefix)))
+
+
+@to_query.register
+def _term_range(search: TermRange) -> Any:
+    from org.apache.lucene.search import TermRangeQuery
+
+    low = None if search.low is None else _bytes_ref(search.low)
+    high = None if search.high is None else _bytes_ref(search.high)
+    return TermRangeQuery(search.field, low, high, search.inclusive, search.inclusive)
+
+
+@to_query.register
+def _wildcard(search: Wildcard) -> Any:
+    from org.apache.lucene.index import Term
+    from org.apache.lucene.search import WildcardQuery
+
+    return WildcardQuery(Term(search.field, search.pattern))
+
+
+@to_query.register
+def _points(search: Points) -> Any:
+    import lucene
+    from org.apache.lucene.document import LongPoint
+    from org.apache.lucene.search import MatchNoDocsQuery
+
+    if not search.points:
+        return MatchNoDocsQuery()
+    return LongPoint.newSetQuery(search.field, lucene.JArray("long")(list(search.points)))
+
+
+@to_query.register
+def _point_range(search: PointRange) -> Any:
+    from org.apache.lucene.document import LongPoint
+
+    return LongPoint.newRangeQuery(search.field, search.low, search.high)
+
+
+def _bytes_ref(value: bytes) -> Any:
+    import lucene
+    from org.apache.lucene.util import BytesRef
+
+    return BytesRef(lucene.JArray("byte")(value)) if value else BytesRef()
