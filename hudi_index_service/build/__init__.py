@@ -1,0 +1,1 @@
+"""Building: which base files are due, building their entries, publishing them."""
