@@ -1,0 +1,162 @@
+"""Cleaning: what lies below ``.hoodie/.index`` and serves nobody any more goes.
+
+An entry goes with its base file (``retention: file-slice``), or already with its instant
+(``retention: instant``, as RFC-51 has it: "when cleaning instants, the corresponding index dir will
+be cleaned together"). Superseded generations, data files that no manifest names and entries that no
+live definition uses go after a grace period, since a reader or a builder may be using them.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from time import time
+
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.config import Settings
+from hudi_index_service.documents import NewerFormat, document_name
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.entry import (
+    INDEX_ROOT,
+    MANIFEST_STEM,
+    EntryListing,
+    entry_folder,
+)
+from hudi_index_service.storage import StoredFile
+from hudi_index_service.table.completeness import list_data_files
+from hudi_index_service.table.protocol import HudiTable
+
+log = logging.getLogger(__name__)
+
+_RECORDS_KEPT_SECONDS = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file that goes, and why."""
+
+    path: str
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What a clean removed, or (dry run) would remove."""
+
+    removals: tuple[Removal, ...]
+    folders: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes freed."""
+        return sum(removal.size for removal in self.removals)
+
+
+def clean(
+    table: HudiTable,
+    live_columns: Mapping[str, Collection[str]],
+    settings: Settings,
+    *,
+    dry_run: bool = False,
+    grace_seconds: float | None = None,
+) -> Cleaning:
+    """Removes what has expired.
+
+    Args:
+        live_columns: Index type → the columns that live definitions ask for.
+        grace_seconds: Instead of the settings' own.
+
+    Raises:
+        PermissionDenied: no write access below ``.hoodie/.index``.
+    """
+    removals = tuple(_Sweep(table, live_columns, settings, grace_seconds).removals())
+    if dry_run:
+        return Cleaning(removals)
+    # Manifests first: an entry is gone before its data is.
+    ordered = sorted(removals, key=lambda removal: not removal.path.endswith(".json"))
+    table.storage.delete([removal.path for removal in ordered])
+    folders = table.storage.delete_empty_folders(INDEX_ROOT)
+    for removal in removals:
+        log.info("Removed %s: %s.", removal.path, removal.reason)
+    return Cleaning(removals, folders)
+
+
+class _Sweep:
+    def __init__(
+        self,
+        table: HudiTable,
+        live_columns: Mapping[str, Collection[str]],
+        settings: Settings,
+        grace_seconds: float | None,
+    ) -> None:
+        self._table = table
+        self._storage = table.storage
+        self._live_columns = live_columns
+        self._settings = settings
+        grace = settings.clean.grace_seconds if grace_seconds is None else grace_seconds
+        self._grace_ends = time() - grace
+
+    def removals(self) -> Iterator[Removal]:
+        """Everything that goes. Entries are listed before base files: an entry is younger than its
+        base file, so no listed entry can miss a base file that is there."""
+        listings = {name: EntryListing(self._storage, name) for name in self._index_types()}
+        base_files = list_data_files(self._storage).base_files()
+        instants = {instant.requested for instant in self._table.completed_instants()}
+        for index_type, listing in listings.items():
+            expected = {entry_folder(index_type, base_file): base_file for base_file in base_files}
+            for folder in listing.folders():
+                files = listing.files(folder)
+                base_file = expected.get(folder)
+                if base_file is None:
+                    yield from _all(files, "its base file is gone")
+                elif self._settings.clean.retention == "instant" and (
+                    base_file.instant not in instants
+                ):
+                    yield from _all(files, "its instant has left the active timeline")
+                else:
+                    yield from self._within(listing, folder, index_type)
+        records = BuildRecords(
+            self._storage, stale_seconds=self._settings.build.stale_seconds
+        ).ended_before(time() - _RECORDS_KEPT_SECONDS)
+        yield from (Removal(path, 0, "the build is long over") for path in records)
+
+    def _index_types(self) -> list[str]:
+        folders = (path.rsplit("/", 1)[1] for path in self._storage.folders(INDEX_ROOT))
+        return sorted(name for name in folders if not name.startswith("_"))
+
+    def _within(self, listing: EntryListing, folder: str, index_type: str) -> Iterator[Removal]:
+        """What goes from the folder of an entry whose base file lives."""
+        files = listing.files(folder)
+        try:
+            manifest = listing.newest_valid(folder)
+        except NewerFormat:
+            return  # another release's to judge
+        except EntryInvalid:
+            yield from self._if_old(files, "no valid manifest names it")
+            return
+        live = self._live_columns.get(index_type, ())
+        if not any(column.name in live for column in manifest.columns):
+            yield from self._if_old(files, "no live index uses it")
+            return
+        newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
+        serving = {newest, f"{folder}/{manifest.data.name}"}
+        newer = {
+            f"{folder}/{document_name(MANIFEST_STEM, number)}"
+            for number in listing.generations(folder)
+            if number > manifest.generation
+        }
+        if newer:
+            return  # damaged, or a newer format's: nothing here is surely superfluous
+        superseded = [file for file in files if file.path not in serving]
+        yield from self._if_old(superseded, "a newer generation serves")
+
+    def _if_old(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
+        return (
+            Removal(file.path, file.size, reason)
+            for file in files
+            if file.modified <= self._grace_ends
+        )
+
+
+def _all(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
+    return (Removal(file.path, file.size, reason) for file in files)

@@ -1,0 +1,6 @@
+"""The optimizer: one ordered tuple of rules, each a module: a plan in, a plan out, and a reason."""
+
+from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.rules import optimize
+
+__all__ = ["Access", "QueryPlan", "ServingEntry", "SlicePlan", "optimize"]

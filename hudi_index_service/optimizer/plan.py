@@ -1,0 +1,84 @@
+"""A query's plan: for every file slice, how it will be read, and why."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
+from hudi_index_service.index.entry import Entry
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.table.protocol import FileSlice, Snapshot
+
+
+class Access(Enum):
+    """How a file slice is read."""
+
+    INDEX = "index"  #: row ids from entries, then those rows of the base file
+    SCAN = "scan"  #: the whole base file, with column pushdown
+    MERGE = "merge"  #: base file and log files through the table reader
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEntry:
+    """An entry that may serve a query: with the columns that live definitions still ask for."""
+
+    entry: Entry
+    index_type: IndexType
+    columns: tuple[StoredColumn, ...]
+
+    def answer(self, leaf: Predicate) -> Answer:
+        """How well the entry answers a leaf."""
+        return self.index_type.answer(leaf, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlan:
+    """How one file slice is read.
+
+    Attributes:
+        entries: The entries that may be asked; empty unless the access is INDEX.
+        reason: Why this access, in one sentence without full stop.
+        rule: Name of the rule that decided; "coverage" when none had to.
+    """
+
+    file_slice: FileSlice
+    access: Access
+    entries: tuple[ServingEntry, ...] = ()
+    reason: str = ""
+    rule: str = "coverage"
+
+    def declined(self, reason: str, rule: str) -> "SlicePlan":
+        """The same slice scanned instead of read through the index."""
+        return SlicePlan(self.file_slice, Access.SCAN, (), reason, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A plan over one snapshot.
+
+    Attributes:
+        predicate: In negation normal form; None for a query without where.
+        use_index: What the caller asked for: ``auto``, ``never`` or ``require``.
+    """
+
+    snapshot: Snapshot
+    predicate: Predicate | None
+    slices: tuple[SlicePlan, ...]
+    use_index: str = "auto"
+
+    def decline_index(
+        self,
+        reason: str,
+        rule: str,
+        where: Callable[[SlicePlan], bool] = lambda plan: True,
+    ) -> "QueryPlan":
+        """The plan with the indexed slices that `where` picks scanned instead."""
+        slices = tuple(
+            each.declined(reason, rule) if each.access is Access.INDEX and where(each) else each
+            for each in self.slices
+        )
+        return replace(self, slices=slices)
+
+    def count(self, access: Access) -> int:
+        """How many slices are read this way."""
+        return sum(each.access is access for each in self.slices)

@@ -1,0 +1,1 @@
+"""Reading: row ids, exact rows, scans, and the residual that decides."""

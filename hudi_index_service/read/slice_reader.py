@@ -1,0 +1,232 @@
+"""Reads one file slice as its plan says: by row ids, by a scan, or merged with its log files.
+
+Whatever the way, the query's predicate is checked on every row read: an index only narrows
+(design, rule 1). Whatever is wrong with an entry, its slice is scanned (rule 3).
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import hudi_index_parquet
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import (
+    EntryInvalid,
+    NativeModuleMissing,
+    StorageFailed,
+)
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.access import whole_file_is_cheaper
+from hudi_index_service.optimizer.plan import Access, ServingEntry, SlicePlan
+from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.query import Query
+from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.read.row_ids import RowSet, matching_rows
+from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.table.base_file import (
+    align,
+    column_bytes,
+    open_parquet,
+    present_columns,
+    read_columns,
+    row_source,
+)
+from hudi_index_service.table.protocol import BaseFile, HudiTable
+
+log = logging.getLogger(__name__)
+
+_ROWS_AT_ONCE = 65_536  # row ids per call of the row reader: what a batch holds at most
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReader:
+    """Reads the slices of one query.
+
+    Attributes:
+        instant: The snapshot's instant, to which log files are merged.
+    """
+
+    table: HudiTable
+    query: Query
+    instant: str
+    pool: ReaderPool
+    settings: Settings
+
+    def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
+        """The slice's matching rows with the query's output columns.
+
+        Raises:
+            FileNotFoundError: a file of the slice is gone.
+            TableFeatureUnsupported: the slice cannot be read right here.
+        """
+        if plan.access is Access.INDEX:
+            yield from self._by_index(plan, statistics)
+        elif plan.access is Access.MERGE:
+            yield from self._merged(plan, statistics)
+        else:
+            yield from self._scanned(_base_file(plan), statistics)
+
+    def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> RowSet | None:
+        """What the index says of an indexed slice; None if it could not be asked, the reason then
+        being in the statistics."""
+        try:
+            with ExitStack() as stack:
+                opened = self._opened(plan, stack)
+                return self._row_set(opened, statistics)
+        except (EntryInvalid, NativeModuleMissing) as error:
+            self._fall_back(plan, error, statistics)
+            return None
+
+    def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
+        """The row ids of a slice without log files whose rows match, residual included."""
+        exact = self.candidates(plan, statistics) if plan.access is Access.INDEX else None
+        if exact is not None and exact.exact and exact.rows is not None:
+            return exact.rows
+        predicate, needed = self.query.predicate, self.query.counting().needed
+        base_file, found, start = _base_file(plan), BitMap(), 0
+        statistics.access = Access.SCAN
+        with open_parquet(self.table.storage, base_file.path) as file:
+            statistics.bytes_read += column_bytes(file, present_columns(file, needed))
+            for batch in read_columns(
+                file, needed, batch_rows=self.settings.build.batch_rows, source=base_file.path
+            ):
+                kept = np.ones(batch.num_rows, dtype=bool)
+                if predicate is not None:
+                    truth = evaluate(predicate, batch).fill_null(False)
+                    kept = truth.to_numpy(zero_copy_only=False)
+                found |= BitMap((np.flatnonzero(kept) + start).astype(np.uint32))
+                start += batch.num_rows
+        statistics.rows_checked, statistics.rows_returned = start, len(found)
+        return found
+
+    def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
+        base_file = _base_file(plan)
+        try:
+            with ExitStack() as stack:
+                opened = self._opened(plan, stack)
+                found = self._row_set(opened, statistics)
+                metadata = opened[0][1].parquet_metadata
+        except (EntryInvalid, NativeModuleMissing) as error:
+            self._fall_back(plan, error, statistics)
+            yield from self._scanned(base_file, statistics)
+            return
+        if found.rows is None:
+            statistics.note = "the index narrowed nothing"
+            yield from self._scanned(base_file, statistics)
+        elif found.rows:
+            yield from self._by_rows(base_file, found.rows, metadata, statistics)
+
+    def _opened(self, plan: SlicePlan, stack: ExitStack) -> list[tuple[ServingEntry, OpenEntry]]:
+        return [(each, stack.enter_context(self.pool.lease(each))) for each in plan.entries]
+
+    def _row_set(
+        self, opened: list[tuple[ServingEntry, OpenEntry]], statistics: SliceStatistics
+    ) -> RowSet:
+        predicate = self.query.normal_form
+        assert predicate is not None, "a query without predicate is never read by index"
+
+        def leaf_rows(leaf: Predicate) -> RowSet:
+            answers = [(serving.answer(leaf), entry) for serving, entry in opened]
+            for wanted in (Answer.EXACT, Answer.SUPERSET):
+                for answer, entry in answers:
+                    if answer is wanted:
+                        return RowSet(entry.reader.row_ids(leaf), answer is Answer.EXACT)
+            return RowSet.everything()
+
+        rows = opened[0][0].entry.manifest.base_file.rows
+        found = matching_rows(predicate, leaf_rows, rows)
+        statistics.candidates = None if found.rows is None else len(found.rows)
+        return found
+
+    def _by_rows(
+        self, base_file: BaseFile, rows: BitMap, metadata: bytes, statistics: SliceStatistics
+    ) -> Iterator[pa.RecordBatch]:
+        """Exactly the given rows, page by page, unless reading the file whole is cheaper."""
+        positions = np.frombuffer(rows.to_array(), dtype=np.uint32).astype(np.int64)
+        source = row_source(self.table.storage, base_file.path)
+        try:
+            stored, _ = hudi_index_parquet.read_rows(
+                source, positions[:0].data, size=base_file.size, metadata=metadata
+            )
+            present = [name for name in self.query.needed.names if name in stored.column_names]
+            cost = hudi_index_parquet.plan_rows(metadata, positions.data, present)
+        except ParquetReadError as error:
+            raise _unreadable(base_file, error) from error
+        if whole_file_is_cheaper(cost, self.settings):
+            statistics.note = f"{cost.pages} pages hold the rows: reading the file whole is cheaper"
+            yield from self._scanned(base_file, statistics)
+            return
+        for start in range(0, len(positions), _ROWS_AT_ONCE):
+            chunk = positions[start : start + _ROWS_AT_ONCE]
+            try:
+                table, read = hudi_index_parquet.read_rows(
+                    source, chunk.data, present, size=base_file.size, metadata=metadata
+                )
+            except ParquetReadError as error:
+                raise _unreadable(base_file, error) from error
+            statistics.pages += read.pages
+            statistics.bytes_read += read.bytes
+            for batch in _batches(table, len(chunk)):
+                aligned = align(batch, self.query.needed, source=base_file.path)
+                yield self._kept(aligned, statistics)
+
+    def _scanned(
+        self, base_file: BaseFile, statistics: SliceStatistics
+    ) -> Iterator[pa.RecordBatch]:
+        statistics.access = Access.SCAN
+        needed = self.query.needed
+        with open_parquet(self.table.storage, base_file.path) as file:
+            statistics.bytes_read += column_bytes(file, present_columns(file, needed))
+            for batch in read_columns(
+                file, needed, batch_rows=self.settings.build.batch_rows, source=base_file.path
+            ):
+                yield self._kept(batch, statistics)
+
+    def _merged(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
+        names = self.query.needed.names
+        for batch in self.table.read_slice(plan.file_slice, names, as_of=self.instant):
+            yield self._kept(batch, statistics)
+
+    def _kept(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
+        """The residual: the rows where the predicate is TRUE, with the output columns."""
+        statistics.rows_checked += batch.num_rows
+        if self.query.predicate is not None:
+            batch = keep(self.query.predicate, batch)
+        statistics.rows_returned += batch.num_rows
+        return batch.select(self.query.output.names)
+
+    def _fall_back(
+        self,
+        plan: SlicePlan,
+        error: EntryInvalid | NativeModuleMissing,
+        statistics: SliceStatistics,
+    ) -> None:
+        log.warning("%s is scanned: %s", plan.file_slice.name, error)
+        statistics.note = error.message.rstrip(".")
+
+
+def _base_file(plan: SlicePlan) -> BaseFile:
+    base_file = plan.file_slice.base_file
+    assert base_file is not None, "only slices with log files lack a base file, and are merged"
+    return base_file
+
+
+def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
+    """The table's batches; one of the right length where no column was read."""
+    if table.num_columns == 0:
+        return [pa.record_batch([pa.nulls(rows)], names=["_"]).select([])]
+    return list(table.to_batches())
+
+
+def _unreadable(base_file: BaseFile, error: ParquetReadError) -> StorageFailed:
+    return StorageFailed(
+        f"{base_file.path} cannot be read: {error}.",
+        remedy='Try use_index="never"; if that fails too, the base file itself is damaged.',
+    )

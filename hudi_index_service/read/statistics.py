@@ -1,0 +1,62 @@
+"""What a read really did: for EXPLAIN ANALYZE, the log, and tests that count instead of timing."""
+
+from dataclasses import dataclass, field
+
+from hudi_index_service.optimizer.plan import Access
+
+
+@dataclass(slots=True)
+class SliceStatistics:
+    """One file slice's part of a read.
+
+    Attributes:
+        slice_name: The base file's path, or the file group's name.
+        access: How it was read in the end.
+        candidates: Row ids that the index gave; None where it was not asked.
+        pages: Data pages read by row id.
+        bytes_read: Bytes of the base file's columns and pages that were read, compressed. Log
+            files are not counted.
+        rows_checked: Rows that the residual looked at.
+        rows_returned: Rows that it kept.
+        note: Why the access differs from the plan, if it does.
+    """
+
+    slice_name: str
+    access: Access
+    candidates: int | None = None
+    pages: int = 0
+    bytes_read: int = 0
+    rows_checked: int = 0
+    rows_returned: int = 0
+    note: str = ""
+
+
+@dataclass(slots=True)
+class ReadStatistics:
+    """A whole read. The sums are over the slices."""
+
+    slices: list[SliceStatistics] = field(default_factory=list)
+
+    def count(self, access: Access) -> int:
+        """How many slices were read this way."""
+        return sum(each.access is access for each in self.slices)
+
+    @property
+    def pages(self) -> int:
+        """Data pages read by row id."""
+        return sum(each.pages for each in self.slices)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of base files read, compressed."""
+        return sum(each.bytes_read for each in self.slices)
+
+    @property
+    def rows_checked(self) -> int:
+        """Rows that the residual looked at."""
+        return sum(each.rows_checked for each in self.slices)
+
+    @property
+    def rows_returned(self) -> int:
+        """Rows that it kept."""
+        return sum(each.rows_returned for each in self.slices)
