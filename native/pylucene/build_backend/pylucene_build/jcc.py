@@ -1,0 +1,123 @@
+"""JCC, which writes a Python extension in C++ for the classes of Java jars.
+
+JCC reflects on the jars in a JVM of its own and so must be compiled against this machine's JDK
+first. Its setup.py takes the JDK's place from environment variables alone, and its own defaults do
+not link: hence it is installed here and is no ordinary build requirement.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .jdk import Jdk
+
+CPP_FILES = 12
+"""Into how many files JCC splits its C++: enough to share among CPUs evenly."""
+
+PREAMBLE = """\
+import warnings
+from . import libjvm
+libjvm.load()
+with warnings.catch_warnings():
+  # JCC names its types without their module, and Python warns of each.
+  warnings.filterwarnings("ignore", "builtin type .* has no __module__", DeprecationWarning)
+  from . import _lucene
+"""
+"""What the package does before JCC's own ``__init__.py``."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What JCC wrote."""
+
+    package: Path
+    """Folder of the Python package ``lucene``, with the jars."""
+    sources: list[Path]
+    include_folders: list[Path]
+    libjvm_folder: Path
+    macros: list[tuple[str, str | None]]
+
+
+@dataclass(frozen=True)
+class Jcc:
+    """JCC installed in ``folder``."""
+
+    folder: Path
+    version: str
+    jdk: Jdk
+
+    def generate(
+        self, classes: Sequence[str], *, lucene_jars: Sequence[Path], own_jar: Path, folder: Path
+    ) -> Generated:
+        """Write the package ``lucene`` for the named classes and all public ones of ``own_jar``."""
+        arguments = ["--use_full_names", "--python", "lucene", "--files", str(CPP_FILES)]
+        for jar in lucene_jars:
+            arguments += ["--include", str(jar)]  # goes into the package, only `classes` wrapped
+        arguments += ["--jar", str(own_jar), "--generate", *classes]
+        _run(
+            [sys.executable, "-m", "jcc", *arguments],
+            folder,
+            PYTHONPATH=os.pathsep.join(filter(None, [str(self.folder), os.getenv("PYTHONPATH")])),
+            LD_LIBRARY_PATH=str(self.jdk.libjvm_folder),
+        )
+        package = folder / "build" / "lucene"
+        init = package / "__init__.py"
+        init.write_text(PREAMBLE + init.read_text())
+        cpp = folder / "build" / "_lucene"
+        return Generated(
+            package=package,
+            sources=sorted(cpp.glob("*.cpp")),
+            include_folders=[*self.jdk.include_folders, cpp, self.folder / "jcc" / "sources"],
+            libjvm_folder=self.jdk.libjvm_folder,
+            macros=[
+                ("PYTHON", None),
+                ("JCC_VER", f'"{self.version}"'),
+                ("_java_generics", None),
+            ],
+        )
+
+
+def install(requirement: str, jdk: Jdk, folder: Path) -> Jcc:
+    """Build JCC against ``jdk`` and install it in ``folder``.
+
+    Args:
+        requirement: ``jcc==<version>``.
+        jdk: the JDK to compile and link against.
+        folder: a new folder; nothing is installed elsewhere.
+    """
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip += ["--no-deps", "--no-build-isolation", "--no-binary", "jcc"]
+    pip += ["--no-cache-dir"]  # a cached build may be for another JDK
+    _run(
+        [*pip, "--target", str(folder), requirement],
+        folder.parent,
+        CFLAGS="-O0 -g0",  # runs for two seconds
+        NO_SHARED="1",  # that mode bakes in the paths of the building environment
+        JCC_ARGSEP=";",
+        JCC_JDK=str(jdk.home),
+        JCC_INCLUDES=";".join(map(str, jdk.include_folders)),
+        JCC_CFLAGS="-fno-strict-aliasing;-Wno-write-strings",
+        JCC_LFLAGS=f"-L{jdk.libjvm_folder};-ljvm",
+        JCC_JAVAC=str(jdk.home / "bin" / "javac"),
+    )
+    return Jcc(folder, requirement.removeprefix("jcc=="), jdk)
+
+
+def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
+    """Run a command and show what it said only if it fails."""
+    # The front end tells its hooks, and so a pip below, to use this backend: not for JCC.
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("_PYPROJECT_HOOKS_")}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**inherited, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+        raise subprocess.CalledProcessError(done.returncode, command)

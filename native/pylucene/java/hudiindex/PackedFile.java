@@ -1,0 +1,118 @@
+package hudiindex;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.zip.CRC32;
+import org.apache.lucene.index.CorruptIndexException;
+import org.apache.lucene.store.AlreadyClosedException;
+
+/**
+ * A memory-mapped file whose blocks are checked against their CRC-32 before their first use.
+ *
+ * <p>Thread-safe: two threads may check the same block at once, with the same result.
+ *
+ * <p>The file must not change or shrink while it is mapped. Closing refuses further blocks; the
+ * mapping itself goes when the garbage collector finds it unused, because unmapping it under a
+ * thread that still reads would kill the process.
+ */
+final class PackedFile {
+  private static final int MAX_MAPPING = 1 << 30;
+
+  private final Path path;
+  private final int blockSize;
+  private final long length;
+  private final int[] crc32s;
+  private final int blocksPerMapping;
+  private final ByteBuffer[] mappings;
+
+  /** The blocks found intact so far; null: not yet checked. */
+  private final AtomicReferenceArray<ByteBuffer> intact;
+
+  private volatile boolean closed;
+
+  PackedFile(Path path, int blockSize, int[] crc32s) throws IOException {
+    if (blockSize < 1 || blockSize > MAX_MAPPING) {
+      throw new IllegalArgumentException("block size " + blockSize);
+    }
+    this.path = path;
+    this.blockSize = blockSize;
+    this.crc32s = crc32s.clone();
+    blocksPerMapping = MAX_MAPPING / blockSize;
+    intact = new AtomicReferenceArray<>(crc32s.length);
+    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+      length = channel.size();
+      if ((length + blockSize - 1) / blockSize != crc32s.length) {
+        throw new CorruptIndexException(
+            length + " bytes are not " + crc32s.length + " blocks of " + blockSize + " bytes",
+            path.toString());
+      }
+      long mappingSize = (long) blocksPerMapping * blockSize;
+      mappings = new ByteBuffer[(int) ((length + mappingSize - 1) / mappingSize)];
+      for (int i = 0; i < mappings.length; i++) {
+        long at = i * mappingSize;
+        mappings[i] =
+            channel.map(FileChannel.MapMode.READ_ONLY, at, Math.min(mappingSize, length - at));
+      }
+    }
+  }
+
+  Path path() {
+    return path;
+  }
+
+  long length() {
+    return length;
+  }
+
+  int blockSize() {
+    return blockSize;
+  }
+
+  /**
+   * The bytes of an intact block, little-endian as Lucene 9 writes. Shared by all threads: read it
+   * by absolute index or duplicate it.
+   *
+   * @throws CorruptIndexException if its checksum differs
+   * @throws AlreadyClosedException if the file was closed
+   */
+  ByteBuffer block(int number) throws CorruptIndexException {
+    if (closed) {
+      throw new AlreadyClosedException("Already closed: " + path);
+    }
+    ByteBuffer block = intact.get(number);
+    if (block == null) {
+      block = check(number);
+      intact.set(number, block);
+    }
+    return block;
+  }
+
+  void close() {
+    closed = true;
+  }
+
+  private ByteBuffer check(int number) throws CorruptIndexException {
+    int size = (int) Math.min(blockSize, length - (long) number * blockSize);
+    ByteBuffer block =
+        mappings[number / blocksPerMapping].slice(number % blocksPerMapping * blockSize, size);
+    CRC32 crc32 = new CRC32();
+    crc32.update(block.duplicate());
+    if ((int) crc32.getValue() != crc32s[number]) {
+      throw new CorruptIndexException(
+          String.format(
+              "block %d (bytes %d to %d) has checksum %08x, expected %08x",
+              number,
+              (long) number * blockSize,
+              (long) number * blockSize + size,
+              crc32.getValue(),
+              crc32s[number]),
+          path.toString());
+    }
+    return block.order(ByteOrder.LITTLE_ENDIAN);
+  }
+}

@@ -1,0 +1,323 @@
+"""hudi-index-pylucene: PackedDirectory, a whole index in one checksummed file."""
+
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lucene
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.native.lucene_index import (
+    BLOCK_SIZE,
+    IndexField,
+    PackedFile,
+    attach,
+    index_batches,
+    open_folder,
+    open_searcher,
+    pack,
+    row_ids,
+    term,
+)
+
+ROWS = 6_000
+
+
+@pytest.fixture(autouse=True)
+def _jvm() -> None:
+    attach()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of three segments in a folder, as Lucene itself keeps it."""
+    attach()
+    folder = tmp_path_factory.mktemp("index")
+    random = np.random.default_rng(11)
+    words = np.array(["summer", "is", "coming", "buying", "a", "new", "car", "home"])
+    table = pa.table(
+        {
+            "sender": [f"user{i:03}" for i in random.integers(0, 500, ROWS)],
+            "message": [" ".join(random.choice(words, 6)) for _ in range(ROWS)],
+            "amount": pa.array(random.integers(0, 1_000_000, ROWS), mask=random.random(ROWS) < 0.1),
+        }
+    )
+    fields = [
+        IndexField("sender", "KEYWORD", "sender"),
+        IndexField("message", "TEXT", "message"),
+        IndexField("amount", "LONG", "amount"),
+        IndexField("amount.null", "NULLS", "amount"),
+    ]
+    index_batches(folder, fields, table.to_batches(max_chunksize=2_000), segment_per_batch=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PackedFile:
+    return pack(folder, tmp_path_factory.mktemp("packed") / "data.bin")
+
+
+def queries() -> list[Any]:
+    from org.apache.lucene.document import LongPoint
+    from org.apache.lucene.index import Term
+    from org.apache.lucene.search import (
+        MatchAllDocsQuery,
+        PhraseQuery,
+        PrefixQuery,
+        RegexpQuery,
+        TermRangeQuery,
+        WildcardQuery,
+    )
+
+    return [
+        MatchAllDocsQuery(),
+        term("sender", "user042"),
+        term("message", "car"),
+        term("amount.null", "1"),
+        PrefixQuery(Term("sender", "user1")),
+        WildcardQuery(Term("sender", "*7")),
+        RegexpQuery(Term("sender", "user[0-2]0.")),
+        TermRangeQuery.newStringRange("sender", "user100", "user200", True, False),
+        PhraseQuery("message", lucene.JArray("string")(["new", "car"])),
+        LongPoint.newRangeQuery("amount", 1_000, 500_000),
+        LongPoint.newExactQuery("amount", 123_456),
+    ]
+
+
+def answers(searcher: Any) -> list[list[int]]:
+    return [row_ids(searcher, query) for query in queries()]
+
+
+def is_corruption(error: lucene.JavaError) -> bool:
+    from org.apache.lucene.index import CorruptIndexException
+
+    return bool(CorruptIndexException.instance_(error.getJavaException()))
+
+
+def test_answers_equal_those_of_the_folder(folder: Path, packed: PackedFile) -> None:
+    expected = answers(open_folder(folder))
+
+    assert len(expected[0]) == ROWS
+    assert all(expected[:-1]), "every query but the last should have rows"
+    assert answers(open_searcher(packed.open())) == expected
+
+
+def test_members_are_listed_with_their_lengths(folder: Path, packed: PackedFile) -> None:
+    directory = packed.open()
+    names = list(directory.listAll())
+
+    assert names == sorted(file.name for file in folder.iterdir() if file.name != "write.lock")
+    for name in names:
+        assert directory.fileLength(name) == (folder / name).stat().st_size
+    with pytest.raises(lucene.JavaError, match=r"FileNotFoundException: absent in .*data\.bin"):
+        directory.fileLength("absent")
+
+
+def test_lucenes_own_check_finds_the_packed_index_clean(packed: PackedFile) -> None:
+    from org.apache.lucene.index import CheckIndex
+
+    check = CheckIndex(packed.open())
+    status = check.checkIndex()
+    assert status.clean
+    assert status.numSegments == 3
+    check.close()
+
+
+def test_bytes_and_numbers_are_read_alike_at_every_position(
+    folder: Path, packed: PackedFile
+) -> None:
+    """Against the file's own bytes, with positions on both sides of every block's border."""
+    from org.apache.lucene.store import IOContext, RandomAccessInput
+
+    directory = packed.open()
+    for name, (offset, length) in packed.members.items():
+        content = (folder / name).read_bytes()
+        stream = directory.openInput(name, IOContext.DEFAULT)
+        at_random = RandomAccessInput.cast_(stream.randomAccessSlice(0, length))
+        borders = range(-offset % BLOCK_SIZE, length, BLOCK_SIZE)
+        positions = {p + d for p in [0, *borders, length - 8] for d in range(-9, 10)}
+        for position in sorted(p for p in positions if 0 <= p <= length - 8):
+            here = content[position : position + 8]
+            for size, sequential, random_access in [
+                (1, stream.readByte, at_random.readByte),
+                (2, stream.readShort, at_random.readShort),
+                (4, stream.readInt, at_random.readInt),
+                (8, stream.readLong, at_random.readLong),
+            ]:
+                expected = int.from_bytes(here[:size], "little", signed=True)
+                stream.seek(position)
+                assert sequential() == expected, (name, position, size)
+                assert stream.getFilePointer() == position + size
+                assert random_access(position) == expected, (name, position, size)
+
+
+def test_slices_and_clones_have_positions_of_their_own(folder: Path, packed: PackedFile) -> None:
+    from org.apache.lucene.store import IOContext
+
+    name, (_, length) = max(packed.members.items(), key=lambda member: member[1][1])
+    content = (folder / name).read_bytes()
+    assert length > 2 * BLOCK_SIZE
+    whole = packed.open().openInput(name, IOContext.DEFAULT)
+    whole.seek(100)
+    part = whole.slice("part", 50, BLOCK_SIZE + 10)
+    nested = part.slice("nested", 7, 20)
+    copy = whole.clone()
+
+    assert part.length() == BLOCK_SIZE + 10
+    assert part.readByte() & 0xFF == content[50]
+    assert nested.readByte() & 0xFF == content[57]
+    assert copy.getFilePointer() == 100
+    copy.skipBytes(BLOCK_SIZE)
+    assert copy.readByte() & 0xFF == content[100 + BLOCK_SIZE]
+    assert whole.getFilePointer() == 100
+    assert whole.readByte() & 0xFF == content[100]
+
+    part.seek(BLOCK_SIZE + 9)
+    part.readByte()
+    with pytest.raises(lucene.JavaError, match="EOFException: read past the end"):
+        part.readByte()
+    with pytest.raises(lucene.JavaError, match="EOFException: seek to"):
+        part.seek(BLOCK_SIZE + 11)
+    with pytest.raises(lucene.JavaError, match="IllegalArgumentException: slice beyond"):
+        part.slice("beyond", BLOCK_SIZE, 11)
+
+
+def test_a_closed_directory_and_a_closed_input_refuse_to_read(packed: PackedFile) -> None:
+    from org.apache.lucene.store import IOContext
+
+    directory = packed.open()
+    name = directory.listAll()[0]
+    first = directory.openInput(name, IOContext.DEFAULT)
+    second = directory.openInput(name, IOContext.DEFAULT)
+    first.close()
+    with pytest.raises(lucene.JavaError, match="AlreadyClosedException"):
+        first.readByte()
+    with pytest.raises(lucene.JavaError, match="AlreadyClosedException"):
+        first.clone()
+    second.readByte()
+
+    directory.close()
+    with pytest.raises(lucene.JavaError, match="AlreadyClosedException"):
+        directory.listAll()
+    with pytest.raises(lucene.JavaError, match="AlreadyClosedException"):
+        directory.openInput(name, IOContext.DEFAULT)
+    with pytest.raises(lucene.JavaError, match="AlreadyClosedException"):
+        second.clone().readByte()
+
+
+def test_nothing_can_be_written(packed: PackedFile) -> None:
+    directory = packed.open()
+    with pytest.raises(lucene.JavaError, match="a packed index is read-only"):
+        directory.deleteFile(directory.listAll()[0])
+    with pytest.raises(lucene.JavaError, match="a packed index is read-only"):
+        directory.rename("a", "b")
+
+
+def test_flipped_bits_are_detected_or_harmless(
+    folder: Path, packed: PackedFile, tmp_path: Path
+) -> None:
+    """A damaged file gives CorruptIndexException, or the same answers: nothing in between."""
+    expected = answers(open_folder(folder))
+    random = np.random.default_rng(3)
+    size = packed.path.stat().st_size
+    damaged = replace(packed, path=tmp_path / "damaged.bin")
+    detected = 0
+    for _ in range(150):
+        content = bytearray(packed.path.read_bytes())
+        at, length = int(random.integers(size)), int(random.integers(1, 64))
+        for position in range(at, min(at + length, size)):
+            content[position] ^= 1 << int(random.integers(8))
+        damaged.path.unlink(missing_ok=True)  # a mapped file is replaced, never changed
+        damaged.path.write_bytes(content)
+        try:
+            found = answers(open_searcher(damaged.open()))
+        except lucene.JavaError as error:
+            if not is_corruption(error):
+                raise
+            detected += 1
+        else:
+            assert found == expected
+    assert detected > 100
+
+
+def test_the_damaged_block_is_named_on_first_use_and_not_before(
+    packed: PackedFile, tmp_path: Path
+) -> None:
+    from org.apache.lucene.store import IOContext
+
+    name, (offset, _) = max(packed.members.items(), key=lambda member: member[1][1])
+    block = offset // BLOCK_SIZE + 1
+    content = bytearray(packed.path.read_bytes())
+    content[block * BLOCK_SIZE + 5] ^= 0x10
+    damaged = replace(packed, path=tmp_path / "damaged.bin")
+    damaged.path.write_bytes(content)
+
+    reader = damaged.open().openInput(name, IOContext.DEFAULT)
+    for _ in range(block * BLOCK_SIZE - offset):
+        reader.readByte()
+    with pytest.raises(lucene.JavaError, match=rf"block {block} \(bytes {block * BLOCK_SIZE} to"):
+        reader.readByte()
+    reader.seek((block + 1) * BLOCK_SIZE - offset)
+    reader.readByte()  # the blocks around it still serve
+
+
+@pytest.mark.parametrize("length", [0, 1, BLOCK_SIZE, 3 * BLOCK_SIZE + 17])
+def test_a_truncated_file_is_refused_when_opened(
+    packed: PackedFile, tmp_path: Path, length: int
+) -> None:
+    truncated = replace(packed, path=tmp_path / "truncated.bin")
+    truncated.path.write_bytes(packed.path.read_bytes()[:length])
+    with pytest.raises(lucene.JavaError, match=f"{length} bytes are not") as caught:
+        truncated.open()
+    assert is_corruption(caught.value)
+
+
+def test_a_file_that_lost_its_last_byte_is_refused(packed: PackedFile, tmp_path: Path) -> None:
+    truncated = replace(packed, path=tmp_path / "truncated.bin")
+    truncated.path.write_bytes(packed.path.read_bytes()[:-1])
+    with pytest.raises(lucene.JavaError) as caught:
+        open_searcher(truncated.open())
+    assert is_corruption(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"), [(-1, 10), (0, -1), (0, 2**40), (2**40, 1), (2**63 - 1, 2**63 - 1)]
+)
+def test_a_member_outside_the_file_is_refused(packed: PackedFile, offset: int, length: int) -> None:
+    outside = replace(packed, members={**packed.members, "_9.cfs": (offset, length)})
+    with pytest.raises(lucene.JavaError, match=r"_9\.cfs .* lies outside the file") as caught:
+        outside.open()
+    assert is_corruption(caught.value)
+
+
+def test_threads_share_a_directory_whose_blocks_are_still_unchecked(
+    folder: Path, packed: PackedFile
+) -> None:
+    expected = answers(open_folder(folder))
+    searcher = open_searcher(packed.open())
+    found: list[list[list[int]]] = []
+
+    def search() -> None:
+        attach()
+        found.append(answers(searcher))
+
+    threads = [threading.Thread(target=search) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 6
+
+
+def test_the_file_may_be_deleted_while_it_is_open(
+    folder: Path, packed: PackedFile, tmp_path: Path
+) -> None:
+    copied = replace(packed, path=tmp_path / "data.bin")
+    shutil.copy(packed.path, copied.path)
+    searcher = open_searcher(copied.open())
+    copied.path.unlink()
+    assert answers(searcher) == answers(open_folder(folder))
