@@ -20,7 +20,8 @@ def hudi_bundle() -> str:
     path = os.environ.get("HUDI_INDEX_HUDI_JAR")
     if path is None:
         path = subprocess.run(
-            [sys.executable, str(ROOT / "dev" / "jars.py")],
+            [sys.executable, "-m", "dev.jars"],
+            cwd=ROOT,
             check=True,
             capture_output=True,
             text=True,
@@ -40,14 +41,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
         .config("spark.jars", hudi_bundle())
         .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
         .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
-        .config(
-            "spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
-        )
+        .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
         .config(
             "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
         )
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
+        # Dates before 1582 as they are, in today's calendar.
+        .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+        .config("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "3g")

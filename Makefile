@@ -1,0 +1,46 @@
+# make help lists the targets. INSTALLER=pip does without uv; PYTHON names another interpreter.
+SHELL := /bin/bash
+PYTHON ?= $(shell for p in python3.11 python3.12 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
+ENVIRONMENT = . .venv/environment.sh
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test setup setup-demo lint format wheels pins clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+
+demo: setup-demo ## Show the index at work on real Hudi tables (sets up what it needs)
+	@$(ENVIRONMENT) && hudi-index demo
+
+test: setup lint ## Set up, lint and run all tests; PYTEST_ARGS picks some
+	@$(ENVIRONMENT) && pytest $(PYTEST_ARGS)
+
+setup: ## Make .venv with everything, Airflow and test tools too
+	@$(BOOTSTRAP) test
+
+setup-demo: ## Make .venv with what the demo needs
+	@$(BOOTSTRAP) demo
+
+lint: setup ## Check style, types and which module may import which
+	@$(ENVIRONMENT) && ruff check . && ruff format --check . && mypy && lint-imports
+
+format: setup ## Rewrite the code in the project's style
+	@$(ENVIRONMENT) && ruff check --fix . && ruff format .
+
+wheels: setup-demo ## Build the three distributions into dist/
+	@$(ENVIRONMENT) && python -m dev.wheels dist
+
+pins: setup ## Resolve the exact versions in constraints/ anew, keeping those that still fit
+	@$(ENVIRONMENT) && python -m dev.pins
+
+clean: ## Remove .venv and what was built; the user's cache stays
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Without a Python there is nothing that could say what else is missing.
+define BOOTSTRAP
+test -n "$(PYTHON)" || { echo "missing: Python 3.11 or 3.12: none is on PATH." \
+  "Get it: Debian/Ubuntu: apt install python3.11 python3.11-venv python3.11-dev;" \
+  "macOS: brew install python@3.11"; exit 1; }; $(PYTHON) -m dev.bootstrap
+endef

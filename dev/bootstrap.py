@@ -1,0 +1,209 @@
+"""Makes a fresh checkout ready: `python -m dev.bootstrap demo` or `... test`.
+
+Prerequisites first; then, side by side, the dependencies (and Hudi's jar) and the two native
+wheels; then the checkout itself, editable. A run that finds everything as the last one left it
+ends at once. INSTALLER=pip does without uv; HUDI_INDEX_CACHE moves the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dev import jars, prerequisites
+from dev.environment import Environment, wanted_installer
+from dev.native import (
+    PARQUET_ROWS,
+    PYLUCENE,
+    NativeProject,
+    WheelCache,
+    cache_key,
+    toolchain_of,
+    user_wheel_cache,
+)
+from dev.paths import CONSTRAINTS, LOGS, ROOT
+from dev.prerequisites import Compiler, Jdk, Missing
+from dev.steps import StepFailed, Steps
+
+VENV = ROOT / ".venv"
+STAMP = VENV / "set-up.json"
+# Profiles in order: each holds all that the ones before it hold.
+PROFILES = ("demo", "test")
+REQUIREMENTS = {"demo": CONSTRAINTS / "demo.txt", "test": CONSTRAINTS / "dev.txt"}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The prerequisites as found, and the native wheels that they lead to."""
+
+    jdk: Jdk
+    compiler: Compiler
+    keys: dict[NativeProject, str]
+    wheels: dict[NativeProject, Path]
+
+    def absent(self) -> list[NativeProject]:
+        return [project for project in self.keys if project not in self.wheels]
+
+
+def survey(cache: WheelCache) -> Machine:
+    """Looks for every prerequisite; those of a native build only if its wheel is not cached.
+
+    Raises:
+        SystemExit: some are missing; the message has a line for each.
+    """
+    missing: list[str] = []
+
+    @contextmanager
+    def noted() -> Iterator[None]:
+        try:
+            yield
+        except Missing as absent:
+            missing.append(str(absent))
+
+    jdk: Jdk | None = None
+    compiler: Compiler | None = None
+    with noted():
+        prerequisites.check_python()
+    if missing:
+        # What follows needs this Python.
+        raise SystemExit("\n".join(f"missing: {line}" for line in missing))
+    with noted():
+        jdk = prerequisites.find_jdk()
+    with noted():
+        compiler = prerequisites.find_compiler()
+    keys: dict[NativeProject, str] = {PARQUET_ROWS: cache_key(PARQUET_ROWS, ())}
+    if jdk and compiler:
+        keys[PYLUCENE] = cache_key(PYLUCENE, toolchain_of(PYLUCENE, jdk, compiler))
+    found = {project: cache.find(project, key) for project, key in keys.items()}
+    wheels = {project: wheel for project, wheel in found.items() if wheel}
+    if PARQUET_ROWS not in wheels:
+        with noted():
+            prerequisites.check_cargo(PARQUET_ROWS.folder / "Cargo.toml")
+    if missing or jdk is None or compiler is None:
+        raise SystemExit("\n".join(f"missing: {line}" for line in missing))
+    return Machine(jdk, compiler, keys, wheels)
+
+
+def fingerprint(machine: Machine) -> str:
+    """Hash of everything that a finished set-up rests on, the profile aside."""
+    digest = hashlib.sha256()
+    files = [ROOT / "pyproject.toml", *CONSTRAINTS.glob("*.txt"), *(ROOT / "dev").glob("*.py")]
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    facts = [str(ROOT), sys.version, os.path.realpath(sys.executable), str(machine.jdk)]
+    facts += [wanted_installer(), str(jars.hudi_bundle().path()), *sorted(machine.keys.values())]
+    digest.update("\0".join(facts).encode())
+    return digest.hexdigest()
+
+
+def is_current(profile: str, wanted: str) -> bool:
+    """Whether an earlier run has set up this much, from these very inputs."""
+    if not STAMP.is_file() or not (VENV / "bin" / "python").exists():
+        return False
+    if not jars.hudi_bundle().path().is_file():
+        return False
+    stamp = json.loads(STAMP.read_text())
+    enough = PROFILES.index(stamp["profile"]) >= PROFILES.index(profile)
+    return enough and stamp["fingerprint"] == wanted
+
+
+def set_up(profile: str, machine: Machine, cache: WheelCache, steps: Steps) -> None:
+    """Brings the virtual environment to what `profile` needs.
+
+    Raises:
+        StepFailed: a command failed; the other ones have been stopped.
+    """
+    inputs = fingerprint(machine)
+    STAMP.unlink(missing_ok=True)
+    environment = Environment(VENV, steps, wanted_installer())
+    environment.prepare()
+
+    def install_dependencies() -> None:
+        with steps.step(f"dependencies of the {profile}"):
+            environment.install("-r", REQUIREMENTS[profile], log="dependencies")
+        if not jars.fetched(jars.hudi_bundle()):
+            with steps.step(f"{jars.hudi_bundle().artifact} {jars.hudi_bundle().version} jar"):
+                steps.run("hudi-jar", [environment.python, "-m", "dev.jars"], cwd=ROOT)
+
+    def build(project: NativeProject) -> None:
+        with steps.step(f"native wheel {project.distribution}"):
+            wheel = cache.build(project, environment, machine.jdk, machine.compiler)
+            machine.wheels[project] = wheel
+
+    with ThreadPoolExecutor() as pool:
+        work: list[Future[None]] = [pool.submit(install_dependencies)]
+        work += [pool.submit(build, project) for project in machine.absent()]
+        finish_or_stop(work, steps)
+
+    with steps.step("native wheels and the checkout itself"):
+        environment.install(*machine.wheels.values(), log="native-wheels", afresh=True)
+        environment.install("--editable", ".", log="checkout")
+        environment.check()
+    environment.write_activation(machine.jdk, jars.hudi_bundle().path())
+    draft = STAMP.with_suffix(".draft")
+    draft.write_text(json.dumps({"profile": profile, "fingerprint": inputs}))
+    draft.replace(STAMP)
+
+
+def finish_or_stop(work: list[Future[None]], steps: Steps) -> None:
+    """Waits for all of `work`; the first failure, or Ctrl-C, stops the rest."""
+    try:
+        wait(work, return_when=FIRST_EXCEPTION)
+        for done in work:
+            if done.done():
+                done.result()
+    finally:
+        if not all(done.done() for done in work):
+            steps.stop()
+
+
+@contextmanager
+def checkout_lock() -> Iterator[int]:
+    """One set-up at a time in a checkout. The kernel lifts the lock when its last holder ends."""
+    descriptor = os.open(ROOT, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another set-up of this checkout is at work: waiting for it", flush=True)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m dev.bootstrap", description=__doc__)
+    parser.add_argument("profile", choices=PROFILES)
+    profile = parser.parse_args().profile
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    cache = user_wheel_cache()
+    machine = survey(cache)
+    with checkout_lock() as lock:
+        steps = Steps(LOGS, lock)
+        if is_current(profile, fingerprint(machine)):
+            steps.say(f"set up for the {profile}: nothing has changed")
+            return
+        try:
+            set_up(profile, machine, cache, steps)
+        except StepFailed as failure:
+            raise SystemExit(f"failed: {failure}") from None
+        except KeyboardInterrupt:
+            steps.stop()
+            raise SystemExit("interrupted; the next run goes on from here") from None
+        steps.say(f"set up for the {profile}")
+
+
+if __name__ == "__main__":
+    main()

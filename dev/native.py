@@ -1,0 +1,186 @@
+"""The native distributions: built once for each set of inputs, then taken from the user's cache.
+
+A cache entry is a folder named after the hash of everything the wheel depends on. It appears
+whole, by one rename, and its wheel is checked against the recorded hash each time it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dev.checksums import sha256_of
+from dev.environment import Environment
+from dev.paths import ROOT, cache_folder
+from dev.prerequisites import Compiler, Jdk
+
+CHECKSUM = "SHA256"
+ABANDONED_AFTER = 24 * 3600
+# Tests of a native project and what tools leave in its folder do not reach its wheel.
+NO_INPUT = {"target", "build", "dist", "tests", "__pycache__", "Cargo.lock"}
+NO_INPUT_SUFFIXES = (".so", ".dylib", ".pyc", ".class", ".egg-info", ".whl")
+
+
+@dataclass(frozen=True)
+class NativeProject:
+    """A folder that PEP 517 tools build a platform wheel from."""
+
+    distribution: str
+    folder: Path
+
+    def inputs(self) -> list[Path]:
+        """The files its wheel is made of, in a fixed order."""
+        return sorted(_files(self.folder))
+
+    def copied_to(self, folder: Path) -> NativeProject:
+        """The same project as a copy of its inputs in `folder`."""
+        for path in self.inputs():
+            target = folder / path.relative_to(self.folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+        return replace(self, folder=folder)
+
+
+PYLUCENE = NativeProject("hudi-index-pylucene", ROOT / "native" / "pylucene")
+PARQUET_ROWS = NativeProject("hudi-index-parquet", ROOT / "native" / "parquet_rows")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name in NO_INPUT or path.name.startswith("."):
+            continue
+        if path.name.endswith(NO_INPUT_SUFFIXES):
+            continue
+        if path.is_dir():
+            yield from _files(path)
+        else:
+            yield path
+
+
+def cache_key(project: NativeProject, toolchain: tuple[str, ...]) -> str:
+    """Hash of all that decides about the wheel.
+
+    Its sources, which pin its build tools and libraries too, the Python it is for, the platform,
+    and `toolchain` (see `toolchain_of`).
+    """
+    digest = hashlib.sha256()
+
+    def add(name: str, content: bytes) -> None:
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+
+    for path in project.inputs():
+        add(path.relative_to(project.folder).as_posix(), path.read_bytes())
+    python = (f"{sys.version_info[:2]}", str(sysconfig.get_config_var("SOABI")))
+    machine = (sysconfig.get_platform(), *platform.libc_ver())
+    for fact in (*python, *machine, *toolchain):
+        add("fact", fact.encode())
+    return digest.hexdigest()[:32]
+
+
+def toolchain_of(project: NativeProject, jdk: Jdk, compiler: Compiler) -> tuple[str, ...]:
+    """What of the machine's compilers decides about a wheel.
+
+    The Lucene module is C++ generated from the JDK's classes. The row reader's wheel is the
+    same whatever Rust builds it, and links nothing of the machine but libc.
+    """
+    if project == PYLUCENE:
+        return (f"jdk {jdk.version.split('.')[0]}", f"{compiler.kind} {compiler.major}")
+    return ()
+
+
+class WheelCache:
+    """Wheels by key, below the user's cache folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, project: NativeProject, key: str) -> Path | None:
+        """The cached wheel, or None; an entry that is not whole is thrown away."""
+        entry = self._entry(project, key)
+        if not entry.is_dir():
+            return None
+        wheel = _whole(entry)
+        if wheel is None:
+            with self._scratch() as scratch:
+                entry.rename(scratch / "damaged")
+        return wheel
+
+    def build(
+        self, project: NativeProject, environment: Environment, jdk: Jdk, compiler: Compiler
+    ) -> Path:
+        """Builds the wheel and publishes it.
+
+        It is built from a copy that holds its inputs alone, and published under the key of that
+        copy: nothing else can slip in, and an edit during the build spoils nothing.
+
+        Raises:
+            StepFailed: the build failed.
+        """
+        with self._scratch() as scratch:
+            source = project.copied_to(scratch / project.folder.name)
+            entry = self._entry(project, cache_key(source, toolchain_of(project, jdk, compiler)))
+            built = scratch / "entry"
+            built.mkdir()
+            env = {
+                "JAVA_HOME": str(jdk.home),
+                "PATH": f"{jdk.home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
+                # Lucene's jars are kept beside the wheels.
+                "HUDI_INDEX_CACHE": str(self._folder),
+                # Crates compiled once serve again after a change of our own sources.
+                "CARGO_TARGET_DIR": str(self._folder / "cargo-target"),
+            }
+            environment.build_wheel(
+                source.folder, built, log=project.distribution, env=env, constrained=False
+            )
+            wheels = list(built.glob("*.whl"))
+            if len(wheels) != 1:
+                raise RuntimeError(f"{project.distribution}: built {len(wheels)} wheels, not one")
+            for other in set(built.iterdir()) - set(wheels):
+                other.unlink()
+            (built / CHECKSUM).write_text(f"{sha256_of(wheels[0])}  {wheels[0].name}\n")
+            entry.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                built.rename(entry)
+            except OSError:
+                # Another set-up was quicker; its entry serves as well as ours.
+                if not entry.is_dir():
+                    raise
+            return entry / wheels[0].name
+
+    def _entry(self, project: NativeProject, key: str) -> Path:
+        return self._folder / "wheels" / f"{project.distribution}-{key}"
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A folder beside the entries, gone afterwards; so are those of killed runs in a day."""
+        parent = self._folder / "scratch"
+        parent.mkdir(parents=True, exist_ok=True)
+        for left in parent.iterdir():
+            if left.stat().st_mtime < time.time() - ABANDONED_AFTER:
+                shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=parent) as name:
+            yield Path(name)
+
+
+def user_wheel_cache() -> WheelCache:
+    return WheelCache(cache_folder())
+
+
+def _whole(entry: Path) -> Path | None:
+    record = entry / CHECKSUM
+    if not record.is_file():
+        return None
+    wanted, _, name = record.read_text().strip().partition("  ")
+    wheel = entry / name
+    return wheel if wheel.is_file() and sha256_of(wheel) == wanted else None

@@ -1,0 +1,142 @@
+"""The three wheels on another machine: no compiler, nothing installed, its JDK elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dev.bootstrap import VENV
+from dev.paths import CONSTRAINTS
+from dev.prerequisites import find_jdk
+from dev.steps import Steps
+from dev.wheels import build_all
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheels that `make wheels` builds, by the name of their distribution."""
+    built = build_all(tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log")))
+    return {wheel.name.partition("-")[0]: wheel for wheel in built}
+
+
+@pytest.fixture(scope="module")
+def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The JDK's runtime, copied to a folder that no build has ever seen."""
+    home = tmp_path_factory.mktemp("another machine") / "jdk 17"
+    unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
+    shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
+    return home
+
+
+class Host:
+    """A machine with a Python environment and a JDK, and not one program on PATH."""
+
+    def __init__(self, folder: Path, jdk: Path) -> None:
+        self._bin = folder / "environment" / "bin"
+        no_programs = folder / "no programs"
+        no_programs.mkdir()
+        self._environ = {**os.environ, "PATH": str(no_programs), "JAVA_HOME": str(jdk)}
+        for name in ("VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "CC", "CXX"):
+            self._environ.pop(name, None)
+        subprocess.run([VENV / "bin" / "python", "-m", "venv", self._bin.parent], check=True)
+
+    def install(self, *wheels: Path) -> None:
+        uv = VENV / "bin" / "uv"
+        command: list[str | Path] = [self._bin / "python", "-m", "pip", "install"]
+        if uv.exists():
+            command = [uv, "pip", "install", "--python", self._bin / "python"]
+        command += ["--only-binary", ":all:", "--constraint", CONSTRAINTS / "demo.txt", *wheels]
+        subprocess.run(command, env=self._environ, check=True)
+
+    def python(self, program: str, cwd: Path) -> str:
+        """What a program prints."""
+        answer = subprocess.run(
+            [self._bin / "python", "-c", program],
+            env=self._environ,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+        )
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout
+
+
+@pytest.fixture(scope="module")
+def host(
+    wheels: dict[str, Path], moved_jdk: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Host:
+    host = Host(tmp_path_factory.mktemp("host"), moved_jdk)
+    host.install(*wheels.values())
+    return host
+
+
+def test_there_are_three_and_only_the_native_ones_are_tied_to_a_platform(
+    wheels: dict[str, Path],
+) -> None:
+    tags = {name: wheel.stem.split("-", 2)[2] for name, wheel in wheels.items()}
+
+    assert set(tags) == {"hudi_index_service", "hudi_index_pylucene", "hudi_index_parquet"}
+    assert tags["hudi_index_service"] == "py3-none-any"
+    assert tags["hudi_index_parquet"].startswith("cp311-abi3-")
+
+
+def test_lucene_runs_on_the_jdk_that_java_home_names(
+    host: Host, moved_jdk: Path, tmp_path: Path
+) -> None:
+    program = """if True:
+        import lucene
+        lucene.initVM(vmargs=["-Xrs"])
+        from org.apache.lucene.util import Version
+        print(Version.LATEST)
+        with open("/proc/self/maps") as maps:
+            paths = {line.split(maxsplit=5)[5].strip() for line in maps if "libjvm" in line}
+        print(*paths, sep=chr(10))
+    """
+    version, *libraries = host.python(program, tmp_path).splitlines()
+
+    assert version == "9.12.3"
+    assert libraries == [str(moved_jdk / "lib" / "server" / "libjvm.so")]
+
+
+def test_the_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> None:
+    program = """if True:
+        import hudi_index_parquet, numpy, pyarrow, pyarrow.parquet
+        table = pyarrow.table({"msg": ["Summer is coming", "Buying a new car"], "n": [1, 2]})
+        pyarrow.parquet.write_table(table, "messages.parquet")
+        rows = numpy.array([1])
+        found, _ = hudi_index_parquet.read_rows("messages.parquet", rows, ["msg"])
+        print(found.to_pydict())
+    """
+    assert host.python(program, tmp_path) == "{'msg': ['Buying a new car']}\n"
+
+
+def test_the_service_finds_its_index_type(host: Host, tmp_path: Path) -> None:
+    program = """if True:
+        from importlib.metadata import entry_points
+        (lucene,) = entry_points(group="hudi_index_service.index_types", name="lucene")
+        print(lucene.load().__name__)
+    """
+    assert host.python(program, tmp_path) == "LuceneIndexType\n"
+
+
+@pytest.mark.parametrize("name", ["hudi_index_pylucene", "hudi_index_parquet"])
+def test_no_library_carries_a_path_of_the_machine_that_built_it(
+    wheels: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    with zipfile.ZipFile(wheels[name]) as archive:
+        archive.extractall(tmp_path)
+    libraries = [path for path in tmp_path.rglob("*.so*") if path.is_file()]
+    assert libraries
+
+    for library in libraries:
+        dynamic = subprocess.run(
+            ["readelf", "--dynamic", library], capture_output=True, text=True, check=True
+        ).stdout
+        assert "RPATH" not in dynamic
+        assert "RUNPATH" not in dynamic
+        assert str(find_jdk().home).encode() not in library.read_bytes()
