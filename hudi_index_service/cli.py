@@ -254,11 +254,15 @@ def demo(
         Path | None, typer.Option(help="Where to put the tables; a temporary folder without.")
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 1_000_000,
+    configs: Annotated[Path, typer.Option(help="The folder of the write config.")] = Path(
+        "configs"
+    ),
 ) -> None:
     """Write, cluster, compact, index, query and clean real Hudi tables; needs Spark and Hudi."""
-    from hudi_index_service.demo.spark import run_demo
+    from hudi_index_service.demo.story import run_demo
 
-    run_demo(out, folder, rows)
+    if not run_demo(out, folder, rows, configs):
+        raise typer.Exit(1)
 
 
 @contextmanager

@@ -21,6 +21,8 @@ TIMESTAMP_NTZ = pa.timestamp("us")
 
 # UTF8String.trimAll: Java's white space and ISO control characters, of ASCII.
 _TRIMMED = "".join(map(chr, range(0x21))) + "\x7f"
+# String.trim of Java, which Spark's casts to floating point and decimal numbers use.
+_JAVA_TRIMMED = "".join(map(chr, range(0x21)))
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(?:\.[0-9]*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -98,8 +100,9 @@ def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
         whole = int(match[1] + (match[2] or "0"))
         return whole if fits(whole, target) else None
     if pa.types.is_floating(target):
-        return _floating_from_string(text, trimmed, target)
+        return _floating_from_string(text, text.strip(_JAVA_TRIMMED), target)
     if pa.types.is_decimal(target):
+        trimmed = text.strip(_JAVA_TRIMMED)
         if not _NUMBER.fullmatch(trimmed):
             raise _refused(text, target)
         return _from_decimal(Decimal(trimmed), target).as_py()

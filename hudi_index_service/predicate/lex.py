@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 # SparkParserUtils.unescapeSQLString; a backslash before any other character is dropped, but kept
 # before % and _, where LIKE wants to see it.
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7][0-7])|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
 _ESCAPED = {
     "0": "\0",
     "b": "\b",

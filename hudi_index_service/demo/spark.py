@@ -1,0 +1,102 @@
+"""The demo's Spark session, and what it measures of plain Spark."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_index_service.errors import ConfigInvalid
+
+
+@dataclass(frozen=True, slots=True)
+class SparkAnswer:
+    """What plain Spark answered: rows as tuples of the asked columns, sorted by their text;
+    seconds; bytes that its tasks read from files."""
+
+    rows: list[tuple[Any, ...]]
+    seconds: float
+    bytes_read: int
+
+
+class DemoSpark:
+    """A local Spark session with Hudi."""
+
+    def __init__(self, folder: Path) -> None:
+        jar = os.environ.get("HUDI_INDEX_HUDI_JAR")
+        if jar is None:
+            raise ConfigInvalid(
+                "HUDI_INDEX_HUDI_JAR does not name Hudi's Spark bundle.",
+                remedy="Run `make demo`, which fetches it, or set the variable to its path.",
+            )
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        self.session: SparkSession = (
+            SparkSession.builder.master("local[2]")
+            .appName("hudi-index-demo")
+            .config("spark.jars", jar)
+            .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
+            .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
+            .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
+            .config(
+                "spark.sql.catalog.spark_catalog",
+                "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+            )
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.driver.memory", "3g")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .getOrCreate()
+        )
+        self.session.sparkContext.setLogLevel("ERROR")
+        # Hudi 1.2.0 loses rows of LIKE 'prefix%' when it skips files by column statistics.
+        self.session.conf.set("hoodie.enable.data.skipping", "false")
+
+    def write(
+        self, rows: DataFrame, table: Path, options: Mapping[str, str], operation: str
+    ) -> None:
+        """One Hudi write."""
+        (
+            rows.write.format("hudi")
+            .options(**options)
+            .option("hoodie.datasource.write.operation", operation)
+            .mode("append")
+            .save(str(table))
+        )
+
+    def call(self, procedure: str, table: Path) -> None:
+        """Runs a table service: ``run_clustering`` or ``run_compaction``."""
+        extra = (
+            ", options => 'hoodie.compact.inline.max.delta.commits=1'"
+            if procedure == "run_compaction"
+            else ""
+        )
+        self.session.sql(
+            f"call {procedure}(path => '{table}', op => 'scheduleAndExecute'{extra})"
+        ).collect()
+
+    def answer(self, table: Path, where: str, columns: list[str]) -> SparkAnswer:
+        """The same query by plain Spark on the Hudi table."""
+        before = self._bytes_read()
+        started = perf_counter()
+        found = self.session.read.format("hudi").load(str(table)).where(where).select(*columns)
+        rows = sorted((tuple(row) for row in found.collect()), key=repr)
+        seconds = perf_counter() - started
+        return SparkAnswer(rows, seconds, self._bytes_read() - before)
+
+    def _bytes_read(self) -> int:
+        """Bytes read from local files by this session's JVM so far (driver and tasks are one)."""
+        gateway: Any = self.session.sparkContext._jvm
+        statistics = gateway.org.apache.hadoop.fs.FileSystem.getAllStatistics()
+        return sum(int(each.getBytesRead()) for each in statistics)
+
+    def stop(self) -> None:
+        """Ends the session."""
+        self.session.stop()

@@ -1,0 +1,209 @@
+"""What cannot be answered is refused with a code, the place in the text and a way out."""
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    ConfigInvalid,
+    PredicateInvalid,
+    PredicateUnsupported,
+)
+from hudi_index_service.predicate import evaluate, parse_predicate
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("big", pa.int64()),
+        ("price", pa.decimal128(38, 10)),
+        ("weight", pa.float32()),
+        ("name", pa.string()),
+        ("paid", pa.bool_()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("wall", pa.timestamp("us")),
+        ("raw", pa.binary()),
+        ("tags", pa.list_(pa.string())),
+        ("order date", pa.date32()),
+        ("Twin", pa.int32()),
+        ("twin", pa.int32()),
+    ]
+)
+
+
+def parse(where, **options):
+    return parse_predicate(where, SCHEMA, **options)
+
+
+INVALID = {
+    "": "line 1, column 1",
+    "   ": "line 1, column 4",
+    "id =": "its end at line 1, column 5",
+    "id = 1 AND": "line 1, column 11",
+    "id = 1\n  AND = 2": "'=' at line 2, column 7",
+    "(id = 1": "line 1, column 8",
+    "id = 1)": "')' at line 1, column 7",
+    "id = 'x": 'Unterminated text "\'" at line 1, column 6',
+    "`id = 1": "Unterminated text '`' at line 1, column 1",
+    "id = 1 /* x": "Unterminated comment at line 1, column 8",
+    "id IN ()": "empty IN list at line 1, column 8",
+    "id": "`id` is of type int32, not boolean",
+    "NOT 'x'": "'x' is of type string, not boolean",
+    "id = 1 \\ 2": "Unexpected character '\\\\' at line 1, column 8",
+    "é = 1": "Unexpected character 'é' at line 1, column 1",
+    "id = 300Y": "300Y does not fit int8",
+    "id = 1.5L": "1.5L does not fit int64",
+    "weight = 3.5e38F": "3.5e38F does not fit float",
+    "weight = 1e400": "1e400 does not fit double",
+    f"price = {'9' * 39}": "more than 38 digits",
+    "day = DATE'2024-13-01'": "DATE'2024-13-01' at line 1, column 7 of the predicate is no DATE",
+    "at > TIMESTAMP'2024-01-01 25:00:00'": "is no TIMESTAMP",
+    "id = DATE'2024-01-01'": "Spark cannot compare `id` (int32) with DATE'2024-01-01'",
+    "day = 5": "Spark cannot compare `day` (date32[day]) with 5",
+    "TWIN = 1": "'TWIN' at line 1, column 1 of the predicate is ambiguous",
+    "name LIKE 'a!' ESCAPE '!'": "ESC_AT_THE_END",
+    "name LIKE '!a' ESCAPE '!'": "ESC_IN_THE_MIDDLE",
+    "name LIKE 'a\\\\'": "ESC_AT_THE_END",
+    "name LIKE 'a' ESCAPE ''": "one character",
+    "name LIKE 'a' ESCAPE 'xx'": "one character",
+    "name LIKE 'a' ESCAPE '😀'": "one character",
+    "id = CAST('1' AS DECIMAL(39,0))": "no type DECIMAL(39,0)",
+}
+
+
+@pytest.mark.parametrize("where", INVALID)
+def test_invalid_text_names_its_place(where):
+    with pytest.raises(PredicateInvalid) as caught:
+        parse(where)
+    assert caught.value.code == "PREDICATE_INVALID"
+    assert INVALID[where] in caught.value.message
+    assert caught.value.remedy
+
+
+UNSUPPORTED = {
+    "upper(name) = 'X'": "'upper' at line 1, column 1",
+    "name = lower('X')": "'lower' at line 1, column 8",
+    "date('2024-01-01') = day": "'date' at line 1, column 1",
+    "id = try_cast('1' AS INT)": "'try_cast' at line 1, column 6",
+    "id + 1 = 2": "'+' at line 1, column 4",
+    "id = +1": "'+' at line 1, column 6",
+    "id = -id": "'-' at line 1, column 6",
+    "id = 1 + 1": "'+' at line 1, column 8",
+    "id = big": "A column compared with a column: 'id'",
+    "id IN (1, big)": "A column in an IN list: 'big' at line 1, column 11",
+    "id IN (SELECT 1)": "'SELECT' at line 1, column 8",
+    "EXISTS (SELECT 1)": "'EXISTS' at line 1, column 1",
+    "(id, big) IN ((1, 2))": "',' at line 1, column 4",
+    "name RLIKE 'a'": "'RLIKE' at line 1, column 6",
+    "name ILIKE 'a'": "'ILIKE' at line 1, column 6",
+    "name LIKE ANY ('a')": "'ANY' at line 1, column 11",
+    "name LIKE 7": "A LIKE pattern that is no string literal: '7'",
+    "id LIKE '7'": "LIKE on what is no string column: 'id'",
+    "tags.x = 1": "Qualified names and nested fields are not supported: 'tags'",
+    "tags[0] = 'a'": "'[' at line 1, column 5",
+    "tags = 'a'": "`tags` (list<item: string>) with 'a'",
+    "(id = 1) IS NULL": "'IS' at line 1, column 10",
+    "(id = 1) = TRUE": "'=' at line 1, column 10",
+    "id = (big = 1)": "A condition used as a value: '('",
+    "id IS TRUE": "'TRUE' at line 1, column 7",
+    "day = current_date": "'current_date' at line 1, column 7",
+    "day > DATE'2024-01-01' - INTERVAL '1' DAY": "'-' at line 1, column 24",
+    "CASE WHEN paid THEN paid END": "line 1, column 1",
+    "name = 7": "`name` (string) with 7 by casting every value",
+    "name > DATE'2024-01-01'": "by casting every value",
+    "name = X'41'": "by casting every value",
+    "name IN (1.5, 'a')": "as strings",
+    "weight IN ('0.1')": "as strings",
+    "price IN ('1.5')": "as strings",
+    "paid IN ('true')": "as strings",
+    "paid = 1": "Comparing `paid` (bool) with 1",
+    "raw = 5": "Comparing `raw` (binary) with 5",
+    "day = 'today'": "'today' cannot be brought to type date32[day] with certainty",
+    "at > 'now'": "'now' cannot be brought",
+    "at > '10:20'": "'10:20' cannot be brought",
+    "at > '2024-01-01 00:00:00 PST'": "cannot be brought",
+    "wall > '2024-01-01 00:00:00+08:00'": "cannot be brought",
+    "weight = '1.5f'": "'1.5f' cannot be brought",
+    "id = CAST(300 AS TINYINT)": "'300' cannot be brought to type int8",
+    "id = CAST(big AS INT)": "CAST of a column: 'big'",
+    "id = CAST('1' AS ARRAY<INT>)": "Not a type that literals are cast to: 'ARRAY'",
+    f"price > 1.{'5' * 30}": "needs 58 digits; a decimal has 38",
+    "big = 1.0000000000000000000001": "needs 42 digits",
+    "big IN (9007199254740992D)": "More than one value of `big` equals 9007199254740992D",
+    r"name = '\uD83D'": "no Unicode character",
+    "id = 1; DROP TABLE t": "More than one statement: ';' at line 1, column 7",
+    "id = 1;": "More than one statement",
+    "(" * 200 + "id = 1" + ")" * 200: "More than 50 parentheses",
+    "id = " + "CAST(" * 200 + "1" + " AS INT)" * 200: "More than 50 parentheses",
+}
+
+
+@pytest.mark.parametrize("where", UNSUPPORTED)
+def test_what_spark_alone_answers_is_refused_with_a_way_out(where):
+    with pytest.raises(PredicateUnsupported) as caught:
+        parse(where)
+    assert caught.value.code == "PREDICATE_UNSUPPORTED"
+    assert UNSUPPORTED[where] in caught.value.message
+    assert caught.value.remedy
+
+
+def test_local_times_whose_offset_is_uncertain_are_refused():
+    with pytest.raises(PredicateUnsupported, match="before 1970"):
+        parse("at > '1900-01-01'", time_zone="Europe/Amsterdam")
+    with pytest.raises(PredicateUnsupported, match="twice or never"):
+        parse("at IN ('2024-10-27 02:30:00')", time_zone="Europe/Berlin")
+    with pytest.raises(PredicateUnsupported, match="TIMESTAMP'2024-01-01 00:00:00'"):
+        parse("wall > TIMESTAMP'2024-01-01 00:00:00'", time_zone="Europe/Berlin")
+    with pytest.raises(ConfigInvalid, match="no time zone 'Mars/Olympus'"):
+        parse("at > '2024-01-01'", time_zone="Mars/Olympus")
+
+
+def test_an_unknown_column_is_named_with_its_neighbours():
+    with pytest.raises(ColumnNotFound) as caught:
+        parse("id = 1 AND\nnmae = 'x'")
+    assert "'nmae' (line 2, column 1" in caught.value.message
+    assert "name" in caught.value.remedy
+
+
+def test_names_are_found_in_any_case_and_exactly_where_case_matters():
+    assert parse("ID = 1 AND Name = 'x'") == parse("id = 1 AND name = 'x'")
+    assert parse("`order DATE` IS NULL").columns() == {"order date"}
+    assert parse("`Twin` = 1").columns() == {"Twin"}
+    assert parse("`twin` = 1").columns() == {"twin"}
+    assert str(parse("`order date` IS NULL")) == "`order date` IS NULL"
+
+
+def test_words_of_sql_are_columns_where_spark_takes_them_so():
+    schema = pa.schema([(name, pa.int32()) for name in ("date", "timestamp", "user", "set", "`")])
+    where = "date = 1 AND timestamp = 2 AND user = 3 AND set = 4 AND ```` = 5"
+    assert parse_predicate(where, schema).columns() == {"date", "timestamp", "user", "set", "`"}
+
+
+INJECTED = [
+    "' OR 1=1 --",
+    "'; DROP TABLE t; --",
+    "/* */ */",
+    "\\' OR TRUE --",
+    "`; SELECT",
+    '" OR ""="',
+    "\0",
+    "\n-- x",
+    "%' ESCAPE '!",
+    "\u2028\u2029",
+]
+
+
+@pytest.mark.parametrize("text", INJECTED)
+def test_text_from_outside_stays_a_value_when_quoted(text):
+    from hudi_index_service.predicate.spark_sql import string_sql
+
+    predicate = parse(f"name = {string_sql(text)}")
+    assert predicate.columns() == {"name"}
+    names = pa.table({"name": [text, "other", None]})
+    assert evaluate(predicate, names).to_pylist() == [True, False, None]
+
+
+@pytest.mark.parametrize("text", ["' OR 1=1 --", "'; DROP TABLE t; --", "\\", "' /*", "\\' OR '"])
+def test_text_pasted_unquoted_fails_cleanly_or_keeps_its_plain_meaning(text):
+    with pytest.raises((PredicateInvalid, PredicateUnsupported, ColumnNotFound)):
+        parse(f"id = 1 AND ({text})")

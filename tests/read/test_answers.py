@@ -1,0 +1,212 @@
+"""Answers through the index equal plain Spark's, cell by cell, whatever state the table is in."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from hudi_index_service.optimizer.plan import Access
+from tests.read.conftest import Indexed
+
+PREDICATES = [
+    "name = 'plain'",
+    "name = ''",
+    "name <> 'plain'",
+    "name <=> NULL",
+    "name <=> 'Ünïcödé'",
+    "NOT (name <=> 'plain')",
+    "name IN ('plain', '😀 emoji', 'missing')",
+    "name NOT IN ('plain', '')",
+    "name NOT IN ('plain', NULL)",
+    "name > 'a_b'",
+    "name BETWEEN 'P' AND 'q'",
+    "name LIKE 'a\\\\%b'",
+    "name LIKE 'a_b'",
+    "name LIKE '%'",
+    "name LIKE '😀%'",
+    "name LIKE '%back%'",
+    "name IS NULL",
+    "name IS NOT NULL",
+    "msg LIKE 'Buying a new car%'",
+    "msg LIKE 'Buying%' AND NOT name = 'plain'",
+    "msg NOT LIKE '%car%'",
+    "price = 0.0",
+    "price = CAST('NaN' AS DOUBLE)",
+    "price > 1.5",
+    "NOT (price < 1.5)",
+    "price >= CAST('Infinity' AS DOUBLE)",
+    "price <> 0",
+    "price IN (1.5, -1.5)",
+    "ratio > 1",
+    "ratio = 1.5",
+    "amount = 300",
+    "amount > 10.5 AND amount < 100",
+    "amount IN (3, 6, 9, 99999)",
+    "amount IS NULL OR amount > 1790",
+    "small = -50",
+    "small >= 3000000000",
+    "flag",
+    "NOT flag",
+    "flag IS NULL",
+    "born < DATE'0100-01-01'",
+    "born = '0001-01-01'",
+    "born > DATE'9000-01-01'",
+    "seen < TIMESTAMP'1970-01-01 00:00:00'",
+    "seen = TIMESTAMP'1970-01-01 00:00:00.000300'",
+    "seen BETWEEN '1969-12-31 23:59:00' AND '1970-01-01 00:01:00'",
+    "cost = 7.25",
+    "cost > 4000.125",
+    "name = 'plain' AND price > 0 OR amount = 33",
+    "NOT (name = 'plain' OR price > 0)",
+    "name = 'plain' AND part = 'p1'",
+    "ts = 1 AND name = 'plain'",
+    "id = '42'",
+    "name = 'plain' AND id < '3'",
+    "TRUE",
+    "NULL",
+    "name = NULL",
+]
+
+
+def cells(rows: list[Any]) -> Counter[str]:
+    """Rows as a bag of their cells' texts, NaN and -0.0 told apart from everything else."""
+    return Counter(repr(tuple(row)) for row in rows)
+
+
+def spark_cells(rows: DataFrame) -> Counter[str]:
+    """The same of Spark's rows; timestamps are in UTC without a zone there."""
+    return cells([tuple(row) for row in rows.collect()])
+
+
+def arrow_cells(table: Any) -> Counter[str]:
+    """The same of an Arrow table's rows."""
+    columns = [
+        [None if v is None else v.replace(tzinfo=None) for v in column.to_pylist()]
+        if str(column.type).startswith("timestamp")
+        else column.to_pylist()
+        for column in table.columns
+    ]
+    return cells(list(zip(*columns, strict=True)))
+
+
+@pytest.fixture(scope="session")
+def tables(
+    clustered: Callable[[bool], Indexed],
+    half_covered: Indexed,
+    with_logs: Callable[[bool], Indexed],
+) -> Callable[[str], Indexed]:
+    """The tables by name."""
+    makers: dict[str, Callable[[], Indexed]] = {
+        "clustered": lambda: clustered(False),
+        "clustered, partitioned": lambda: clustered(True),
+        "half covered": lambda: half_covered,
+        "with logs": lambda: with_logs(False),
+        "with logs, partitioned": lambda: with_logs(True),
+    }
+    return lambda name: makers[name]()
+
+
+TABLES = [
+    "clustered",
+    "clustered, partitioned",
+    "half covered",
+    "with logs",
+    "with logs, partitioned",
+]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_predicate_gives_sparks_answer(name: str, tables: Callable[[str], Indexed]) -> None:
+    indexed = tables(name)
+    # One Spark job for all predicates: which rows (by key) each of them keeps.
+    flags = [f"coalesce({where}, false) AS p{i}" for i, where in enumerate(PREDICATES)]
+    by_spark = indexed.by_spark().selectExpr("id", *flags).collect()
+    for i, where in enumerate(PREDICATES):
+        expected = {row["id"] for row in by_spark if row[f"p{i}"]}
+        scan = indexed.table.scan(where, columns=["id"])
+        found = scan.to_arrow().column("id").to_pylist()
+        assert sorted(found) == sorted(expected), where
+        assert scan.count() == len(expected), where
+        assert scan.exists() == bool(expected), where
+        never = indexed.table.scan(where, columns=["id"], use_index="never")
+        assert sorted(never.to_arrow().column("id").to_pylist()) == sorted(expected), where
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "where",
+    [None, "name = 'plain'", "price = CAST('NaN' AS DOUBLE)", "msg LIKE 'Buying a new car 1%'"],
+)
+def test_rows_equal_sparks_cell_by_cell(
+    name: str, where: str | None, tables: Callable[[str], Indexed]
+) -> None:
+    indexed = tables(name)
+    found = indexed.table.scan(where).to_arrow()
+    by_spark = indexed.by_spark(where)
+    assert found.column_names == by_spark.columns
+    assert arrow_cells(found) == spark_cells(by_spark)
+
+
+def test_a_covered_table_is_read_by_index_alone(clustered: Callable[[bool], Indexed]) -> None:
+    scan = clustered(True).table.scan("name = 'plain'", use_index="require")
+    plan = scan.explain().plan
+    assert plan is not None
+    assert {each.access for each in plan.slices} == {Access.INDEX}
+
+
+def test_zero_matches_read_no_page(clustered: Callable[[bool], Indexed]) -> None:
+    scan = clustered(True).table.scan("name = 'nobody'")
+    assert scan.to_arrow().num_rows == 0
+    assert scan.statistics is not None
+    assert (scan.statistics.bytes_read, scan.statistics.pages) == (0, 0)
+
+
+def test_counting_by_an_exact_predicate_reads_no_page(
+    clustered: Callable[[bool], Indexed],
+) -> None:
+    scan = clustered(False).table.scan("name = 'plain' AND price > 0")
+    assert scan.count() > 0
+    assert scan.statistics is not None
+    assert scan.statistics.bytes_read == 0
+
+
+def test_an_upserted_partition_is_scanned_and_the_others_are_not(half_covered: Indexed) -> None:
+    plan = half_covered.table.scan("name = 'plain'").explain().plan
+    assert plan is not None
+    by_access = {each.file_slice.partition: each.access for each in plan.slices}
+    assert by_access == {"p0": Access.INDEX, "p1": Access.SCAN, "p2": Access.INDEX}
+
+
+def test_slices_with_logs_are_merged(with_logs: Callable[[bool], Indexed]) -> None:
+    plan = with_logs(True).table.scan("name = 'plain'").explain().plan
+    assert plan is not None
+    by_access = {each.file_slice.partition: each.access for each in plan.slices}
+    assert by_access == {"p0": Access.INDEX, "p1": Access.INDEX, "p2": Access.MERGE}
+
+
+def test_row_ids_are_the_positions_in_the_base_files(clustered: Callable[[bool], Indexed]) -> None:
+    import pyarrow.parquet as pq
+
+    indexed = clustered(True)
+    for where in ("name = 'plain'", "name = 'plain' AND id < '3'"):
+        by_file = indexed.table.scan(where).row_ids()
+        ids = [
+            pq.read_table(indexed.path / path, columns=["id"], partitioning=None)
+            .column("id")
+            .take(list(rows))
+            .to_pylist()
+            for path, rows in by_file.items()
+        ]
+        expected = [row["id"] for row in indexed.by_spark(where).select("id").collect()]
+        assert sorted(each for part in ids for each in part) == sorted(expected)
+
+
+def test_a_limit_stops_the_reading(clustered: Callable[[bool], Indexed]) -> None:
+    table = clustered(True).table
+    scan = table.scan("name IS NOT NULL", limit=5)
+    assert scan.to_arrow().num_rows == 5
+    assert scan.statistics is not None
+    assert len(scan.statistics.slices) == 1
+    assert table.scan(limit=0).to_arrow().num_rows == 0
