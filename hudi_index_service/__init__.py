@@ -9,6 +9,7 @@
 
 from hudi_index_service.definitions import Column
 from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.hook import IndexHook
 from hudi_index_service.indexed_table import IndexedTable, open_table
 
-__all__ = ["Column", "IndexServiceError", "IndexedTable", "open_table"]
+__all__ = ["Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]

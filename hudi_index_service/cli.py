@@ -212,8 +212,8 @@ def explain(
         out.print(str(explanation), highlight=False, markup=False)
 
 
-@app.command()
-def clean(
+@app.command("clean")
+def clean_up(
     table: TableArgument,
     dry_run: Annotated[bool, typer.Option(help="Only say what would go.")] = False,
 ) -> None:
@@ -241,11 +241,13 @@ def serve(
     tables: Annotated[list[str], typer.Argument(help="Base paths of the tables to serve.")],
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 for a free one.")] = None,
+    wait: Annotated[float, typer.Option(help="Seconds to hold a write for its build.")] = 0.0,
+    clean: Annotated[bool, typer.Option("--clean", help="Clean after each build.")] = False,
 ) -> None:
     """Listen for Hudi's commit callbacks and build what is due, until stopped."""
     from hudi_index_service.server.daemon import serve as serve_until_stopped
 
-    serve_until_stopped(tables, host=host, port=port)
+    serve_until_stopped(tables, wait=wait, host=host, port=port, clean=clean)
 
 
 @app.command()

@@ -129,11 +129,11 @@ class Scan:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Starts again once if files were cleaned before anything was handed out; afterwards that
         would give rows twice, or of two snapshots."""
+        first = True
         for attempt in (1, 2):
             try:
                 run = self._execution(self._query)
                 self._statistics = run.statistics
-                first = True
                 for batch in run.batches():
                     first = False
                     yield batch

@@ -1,0 +1,225 @@
+"""The HTTP end of Hudi's commit callback: checks a request, wakes the worker, answers.
+
+Needs the extra ``hook`` (starlette, uvicorn). The callback is a wake-up and no more: of its body
+only ``basePath`` is looked at, and only to find the table on the allow-list.
+"""
+
+import asyncio
+import hmac
+import json
+import logging
+import socket
+from concurrent.futures import Future
+from contextlib import suppress
+from http import HTTPStatus
+from math import ceil
+from threading import Thread
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hudi_index_service.build.run import Build
+from hudi_index_service.errors import CallbackRefused, ConfigInvalid, IndexServiceError
+from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.worker import Worker
+from hudi_index_service.hook.write_options import SECRET_HEADER
+
+log = logging.getLogger(__name__)
+
+CALLBACK_PATH = "/hudi/commit"
+
+# Hudi sends about a kilobyte for each file that a commit wrote.
+MAX_BODY_BYTES = 32 * 2**20
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EVERY_ADDRESS = ("0.0.0.0", "::", "")
+
+
+class CallbackListener:
+    """Listens for callbacks from construction to `close`.
+
+    The socket is bound at once, so that `url` is known; requests are answered from `start` on, in a
+    thread.
+
+    Args:
+        host: Address to bind; port 0 takes a free one.
+        secret: What the header `SECRET_HEADER` must hold.
+        wait: Seconds to hold an answer for the build it asked for; 0 answers at once.
+        max_body_bytes: A longer body is refused, and not read to its end.
+
+    Raises:
+        ConfigInvalid: the address cannot be bound.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        tables: AllowedTables,
+        secret: str,
+        *,
+        host: str,
+        port: int,
+        wait: float = 0.0,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._worker = worker
+        self._tables = tables
+        self._secret = secret.encode()
+        self._wait = wait
+        self._max_body_bytes = max_body_bytes
+        self._socket = _bind(host, port)
+        self.url = _url(host, self._socket.getsockname()[1])
+        if host not in _LOOPBACK:
+            log.warning("%s is open to the network, and the secret travels unencrypted.", self.url)
+        app = Starlette(
+            routes=[Route(CALLBACK_PATH, self._callback, methods=["POST"])],
+            exception_handlers={HTTPException: _http_error, ClientDisconnect: _disconnected},
+        )
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                # For those who never finish their request.
+                timeout_graceful_shutdown=ceil(wait) + 1,
+            )
+        )
+        self._thread = Thread(target=self._serve, name="hudi-index-listener", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread that answers."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops listening; requests under way are answered first. Joins the thread."""
+        self._server.should_exit = True
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    async def _callback(self, request: Request) -> Response:
+        if not self._has_secret(request):
+            return _refusal(
+                HTTPStatus.UNAUTHORIZED, f"The header {SECRET_HEADER} is missing or wrong."
+            )
+        body = await self._body(request)
+        if body is None:
+            return _refusal(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"The body is longer than {self._max_body_bytes} bytes.",
+                remedy="Run `hudi-index build <table>` after commits of so many files.",
+            )
+        base_path = _base_path(body)
+        if base_path is None:
+            return _refusal(HTTPStatus.BAD_REQUEST, "The body is not a callback of Hudi's.")
+        try:
+            table = self._tables.find(base_path)
+        except CallbackRefused as refused:
+            return _error(HTTPStatus.FORBIDDEN, refused)
+        try:
+            build = self._worker.wake(table)
+        except CallbackRefused as refused:
+            return _error(HTTPStatus.SERVICE_UNAVAILABLE, refused)
+        return await self._answer(build)
+
+    def _has_secret(self, request: Request) -> bool:
+        sent = request.headers.get(SECRET_HEADER, "").encode()
+        return hmac.compare_digest(sent, self._secret)
+
+    async def _body(self, request: Request) -> bytes | None:
+        """The body; None, and the rest unread, if it is too long."""
+        announced = request.headers.get("content-length", "0")
+        if int(announced) > self._max_body_bytes:
+            return None
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > self._max_body_bytes:
+                return None
+        return bytes(body)
+
+    async def _answer(self, build: Future[Build]) -> Response:
+        if self._wait > 0:
+            await _wait_until_done(build, self._wait)
+        if not build.done():
+            return JSONResponse({"status": "accepted"}, HTTPStatus.ACCEPTED)
+        error = build.exception()
+        if error is not None:
+            known = error if isinstance(error, IndexServiceError) else IndexServiceError(str(error))
+            return JSONResponse({"status": "failed", **_report(known)})
+        done = build.result()
+        return JSONResponse(
+            {"status": "built", "built": len(done.built), "failed": len(done.failed)}
+        )
+
+
+async def _wait_until_done(build: Future[Build], seconds: float) -> None:
+    """Waits at most so long. Not by `asyncio.wrap_future`: giving up would cancel the build."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(_: Future[Build]) -> None:
+        # The loop is closed when the listener went before the build ended.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(done.set)
+
+    build.add_done_callback(tell)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(done.wait(), seconds)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigInvalid(
+            f"The hook cannot listen on {host}:{port}: {error}.",
+            remedy="Set hook.host and hook.port to a free address of this machine.",
+        ) from error
+
+
+def _url(host: str, port: int) -> str:
+    name = socket.gethostname() if host in _EVERY_ADDRESS else host
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}{CALLBACK_PATH}"
+
+
+def _base_path(body: bytes) -> str | None:
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    base_path = message.get("basePath") if isinstance(message, dict) else None
+    return base_path if isinstance(base_path, str) else None
+
+
+def _report(error: IndexServiceError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "remedy": error.remedy}
+
+
+def _error(status: HTTPStatus, error: IndexServiceError) -> JSONResponse:
+    log.warning("Callback refused (%d): %s", status, error)
+    return JSONResponse(_report(error), status)
+
+
+def _refusal(status: HTTPStatus, message: str, *, remedy: str | None = None) -> JSONResponse:
+    return _error(status, CallbackRefused(message, remedy=remedy))
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _refusal(HTTPStatus(error.status_code), f"{request.method} {error.detail}.")
+
+
+async def _disconnected(request: Request, error: Exception) -> Response:
+    # Nobody reads the answer; the refusal is for the log.
+    return _refusal(HTTPStatus.BAD_REQUEST, "The connection ended before the body did.")

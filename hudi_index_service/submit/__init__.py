@@ -1,0 +1,11 @@
+"""The build as an application for spark-submit.
+
+>>> from hudi_index_service.submit import APPLICATION
+>>> APPLICATION.name
+'spark.py'
+"""
+
+from pathlib import Path
+
+APPLICATION = Path(__file__).with_name("spark.py")
+"""The file to hand to spark-submit. It lies alone in its folder, which Spark puts on the path."""

@@ -1,0 +1,97 @@
+"""A table of messages, a build that hangs, and a client that posts what Hudi would."""
+
+import http.client
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from hudi_index_service.build.run import Build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.hook.listener import CallbackListener
+from hudi_index_service.hook.write_options import SECRET_HEADER
+from tests.hudi_tables import write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SECRET = "secret-for-tests"
+
+INLINE_CLUSTERING = {
+    "hoodie.clustering.inline": "true",
+    "hoodie.clustering.inline.max.commits": "1",
+}
+INLINE_COMPACTION = {
+    "hoodie.compact.inline": "true",
+    "hoodie.compact.inline.max.delta.commits": "1",
+}
+
+
+@dataclass
+class MessageTable:
+    """A small Hudi table of messages, written by Spark."""
+
+    spark: "SparkSession"
+    path: Path
+    options: dict[str, str]
+
+    def rows(self, count: int = 200) -> "DataFrame":
+        return self.spark.range(count).selectExpr(
+            "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
+        )
+
+    def write(self, more: dict[str, str] | None = None) -> None:
+        write(self.rows(), self.path, self.options | (more or {}))
+
+
+@dataclass
+class BlockedBuild:
+    """A build that hangs until it is released; counts how often it was begun."""
+
+    begun: Event = field(default_factory=Event)
+    released: Event = field(default_factory=Event)
+    tables: list[str] = field(default_factory=list)
+
+    def __call__(self, table: str) -> Build:
+        self.tables.append(table)
+        self.begun.set()
+        assert self.released.wait(60)
+        return nothing_built(table)
+
+
+def nothing_built(table: str) -> Build:
+    """A build with nothing due."""
+    return Build("", Strategy.INCREMENTAL, ())
+
+
+def callback_of(table: Path | str) -> bytes:
+    """The body of a callback, as Hudi 1.2.0 sends it."""
+    return json.dumps(
+        {
+            "commitTime": "20260101000000000",
+            "tableName": "messages",
+            "basePath": f"file:{table}",
+            "hoodieWriteStat": [{"fileId": "a-0", "path": "a-0_0-1-1_20260101000000000.parquet"}],
+            "commitActionType": {"empty": False, "present": True},
+            "extraMetadata": {"empty": False, "present": True},
+        }
+    ).encode()
+
+
+def post(
+    listener: CallbackListener, body: bytes, *, secret: str | None = SECRET, method: str = "POST"
+) -> tuple[int, dict[str, Any]]:
+    """Status and JSON that the listener answers with."""
+    url = urlsplit(listener.url)
+    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)
+    try:
+        headers = {"Content-Type": "application/json"}
+        if secret is not None:
+            headers[SECRET_HEADER] = secret
+        connection.request(method, url.path, body, headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()

@@ -1,0 +1,51 @@
+"""Tables that the hook serves, and listeners that end with their test."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hudi_index_service.build.run import Build
+from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.listener import CallbackListener
+from hudi_index_service.hook.worker import Worker
+from tests.hook.callbacks import SECRET, MessageTable
+from tests.hudi_tables import hudi_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def message_table(spark: "SparkSession", tmp_path: Path) -> Callable[..., MessageTable]:
+    """Makes a table with one commit."""
+
+    def make(name: str = "messages", table_type: str = "COPY_ON_WRITE") -> MessageTable:
+        table = MessageTable(spark, tmp_path / name, hudi_options(name, table_type))
+        table.write()
+        return table
+
+    return make
+
+
+@pytest.fixture
+def listening() -> Iterator[Callable[..., CallbackListener]]:
+    """Starts a worker and a listener for it, closed after the test."""
+    with ExitStack() as stack:
+
+        def start(
+            reconcile: Callable[[str], Build], *tables: Path | str, queue: int = 16, **options: Any
+        ) -> CallbackListener:
+            worker = Worker(reconcile, queue=queue)
+            worker.start()
+            stack.callback(worker.close)
+            listener = CallbackListener(
+                worker, AllowedTables(tables), SECRET, host="127.0.0.1", port=0, **options
+            )
+            listener.start()
+            stack.callback(listener.close)
+            return listener
+
+        yield start

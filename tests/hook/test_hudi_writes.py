@@ -1,0 +1,241 @@
+"""Real Hudi writes call back, and entries appear; whatever fails, the writes stand."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.config import HookSettings, Settings
+from hudi_index_service.errors import CallbackRefused, ConfigInvalid
+from hudi_index_service.hook import IndexHook
+from hudi_index_service.hook.write_options import callback_options
+from tests.hook.callbacks import INLINE_CLUSTERING, INLINE_COMPACTION, SECRET, BlockedBuild
+
+LONG_ENOUGH = 120
+
+
+def indexed_files(path: Path, name: str = "by_sender") -> int:
+    """How many base files of the present snapshot the index has an entry for."""
+    status = {each.definition.name: each for each in open_table(path).status()}
+    return status[name].indexed
+
+
+def spark_count(table) -> int:
+    """The table's rows, as Spark counts them."""
+    return table.spark.read.format("hudi").load(str(table.path)).count()
+
+
+def test_clustering_write_has_its_entries_when_it_returns(spark, message_table):
+    table = message_table()
+    open_table(table.path).create_index("by_sender", ["sender"])
+
+    with IndexHook([table.path], spark=spark, wait=LONG_ENOUGH) as hook:
+        table.write(INLINE_CLUSTERING | hook.write_options(table.path))
+        # Still inside: the callback did it, not the end of the context.
+        assert indexed_files(table.path) == 1
+
+    found = open_table(table.path).scan("sender = 'User3'", columns=["id"], use_index="require")
+    assert sorted(found.to_arrow()["id"].to_pylist(), key=int) == [
+        str(i) for i in range(3, 200, 10)
+    ]
+
+
+def test_secret_is_not_left_in_the_table(message_table):
+    table = message_table()
+
+    with IndexHook([table.path]) as hook:
+        options = hook.write_options(table.path)
+        table.write(INLINE_CLUSTERING | options)
+
+    secret = options["hoodie.write.commit.callback.http.api.key"].encode()
+    files = [file for file in table.path.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    assert [file for file in files if secret in file.read_bytes()] == []
+
+
+def test_compacting_write_of_a_merge_on_read_table(message_table):
+    table = message_table(table_type="MERGE_ON_READ")
+    open_table(table.path).create_index("by_sender", ["sender"])
+
+    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:  # by local threads
+        table.write(INLINE_COMPACTION | hook.write_options(table.path))
+        assert indexed_files(table.path) == 1
+
+
+def test_write_without_the_options_builds_nothing(message_table):
+    table = message_table()
+    open_table(table.path).create_index("by_sender", ["sender"])
+
+    with IndexHook([table.path]):
+        table.write(INLINE_CLUSTERING)
+
+    assert indexed_files(table.path) == 0
+    assert [entry.base_file.file_id for entry in open_table(table.path).build(dry_run=True).due]
+
+
+def test_write_without_waiting_is_built_when_the_context_has_ended(message_table):
+    table = message_table()
+    open_table(table.path).create_index("by_sender", ["sender"])
+
+    with IndexHook([table.path]) as hook:
+        table.write(INLINE_CLUSTERING | hook.write_options(table.path))
+
+    assert indexed_files(table.path) == 1
+
+
+def test_hung_build_delays_a_write_no_longer_than_asked(message_table, listening):
+    table, build, wait = message_table(), BlockedBuild(), 2.0
+    began = monotonic()
+    table.write()
+    usual = monotonic() - began
+    listener = listening(build, table.path, wait=wait)
+
+    began = monotonic()
+    table.write(callback_options(listener.url, SECRET, wait=wait))
+    delayed = monotonic() - began
+
+    assert build.begun.is_set()
+    assert not build.released.is_set()
+    assert wait <= delayed < 3 * usual + wait + 3
+    assert table.rows().count() == spark_count(table)
+    build.released.set()
+
+
+def test_failing_build_breaks_no_write(message_table, caplog):
+    table = message_table()
+    open_table(table.path).create_index("by_sender", ["sender"])
+    builds = table.path / ".hoodie" / ".index" / "_service" / "builds"
+    builds.write_text("A file stands where the build's record has to go.")
+
+    with (
+        caplog.at_level(logging.ERROR, logger="hudi_index_service"),
+        IndexHook([table.path], wait=LONG_ENOUGH) as hook,
+    ):
+        table.write(INLINE_CLUSTERING | hook.write_options(table.path))
+
+    assert "The build that a commit of" in caplog.text
+    assert "STORAGE_FAILED" in caplog.text
+    assert table.rows().count() == spark_count(table)
+    builds.unlink()
+    assert len(open_table(table.path).build().built) == 1
+
+
+def test_index_of_an_unknown_type_breaks_neither_write_nor_the_other_index(message_table):
+    table = message_table()
+    opened = open_table(table.path)
+    opened.create_index("by_sender", ["sender"])
+    opened.create_index("broken", ["ts"])
+    definition = table.path / ".hoodie/.index/_service/definitions/broken-0001.json"
+    definition.write_text(definition.read_text().replace('"lucene"', '"gone"'))
+    assert '"gone"' in definition.read_text()
+
+    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
+        table.write(INLINE_CLUSTERING | hook.write_options(table.path))
+        assert indexed_files(table.path) == 1
+
+    assert table.rows().count() == spark_count(table)
+
+
+def test_write_stands_when_nobody_listens(message_table):
+    table = message_table()
+    with IndexHook([table.path]) as hook:
+        options = hook.write_options(table.path)
+
+    table.write(options)
+
+    assert table.rows().count() == spark_count(table)
+
+
+def test_two_hooks_in_one_process(message_table):
+    first, second = message_table("first"), message_table("second")
+    for table in (first, second):
+        open_table(table.path).create_index("by_sender", ["sender"])
+
+    with (
+        IndexHook([first.path], wait=LONG_ENOUGH) as one,
+        IndexHook([second.path], wait=LONG_ENOUGH) as two,
+    ):
+        assert one.url != two.url
+        with pytest.raises(CallbackRefused):
+            one.write_options(second.path)
+        first.write(INLINE_CLUSTERING | one.write_options(first.path))
+        second.write(INLINE_CLUSTERING | two.write_options(second.path))
+        assert (indexed_files(first.path), indexed_files(second.path)) == (1, 1)
+
+
+def test_hook_cleans_after_building_if_asked_to(message_table):
+    table = message_table()
+    open_table(table.path).create_index("by_sender", ["sender"])
+    orphan = table.path / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
+    orphan.parent.mkdir(parents=True)
+    orphan.write_text(json.dumps({}))
+    grace = Settings(clean={"grace_seconds": 0})
+
+    with IndexHook([table.path], wait=LONG_ENOUGH, clean=True, settings=grace) as hook:
+        table.write(INLINE_CLUSTERING | hook.write_options(table.path))
+        assert not orphan.exists()
+        assert indexed_files(table.path) == 1
+
+
+def test_write_options(tmp_path):
+    settings = Settings(hook=HookSettings(secret="the configured one"))
+
+    with IndexHook([tmp_path], wait=1.5, settings=settings) as hook:
+        assert hook.write_options(f"file:{tmp_path}/") == {
+            "hoodie.write.commit.callback.on": "true",
+            "hoodie.write.commit.callback.http.url": hook.url,
+            "hoodie.write.commit.callback.http.api.key": "the configured one",
+            "hoodie.write.commit.callback.http.timeout.seconds": "7",
+        }
+        assert hook.url.startswith("http://127.0.0.1:")
+
+
+def test_secret_is_random_unless_configured(tmp_path):
+    with IndexHook([tmp_path]) as one, IndexHook([tmp_path]) as two:
+        key = "hoodie.write.commit.callback.http.api.key"
+        assert one.write_options(tmp_path)[key] != two.write_options(tmp_path)[key]
+        assert len(one.write_options(tmp_path)[key]) > 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"wait": -1}, "wait=-1 is no number of seconds"),
+        ({"wait": float("nan")}, "wait=nan is no number of seconds"),
+        ({"strategy": "some"}, "There is no strategy 'some'"),
+        (
+            {"settings": Settings(hook=HookSettings(secret="new\nline"))},
+            "cannot be sent in a header",
+        ),
+    ],
+)
+def test_wrong_arguments(tmp_path, arguments, message):
+    with pytest.raises(ConfigInvalid, match=message):
+        IndexHook([tmp_path], **arguments)
+
+
+def test_address_in_use(tmp_path):
+    with IndexHook([tmp_path]) as hook:
+        port = int(hook.url.split(":")[2].split("/")[0])
+        taken = Settings(hook=HookSettings(port=port))
+        with pytest.raises(ConfigInvalid, match=f"cannot listen on 127.0.0.1:{port}"):
+            IndexHook([tmp_path], settings=taken).start()
+
+
+def test_options_of_a_hook_that_does_not_run(tmp_path):
+    with pytest.raises(ConfigInvalid, match="not running"):
+        IndexHook([tmp_path]).write_options(tmp_path)
+
+
+def test_missing_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "hudi_index_service.hook.listener", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+
+    with pytest.raises(ConfigInvalid, match="needs uvicorn") as raised:
+        IndexHook([tmp_path])
+
+    assert raised.value.remedy == "pip install 'hudi-index-service[hook]'"

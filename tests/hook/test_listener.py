@@ -1,0 +1,174 @@
+"""What the listener answers to requests, right ones and wrong ones."""
+
+import http.client
+import json
+from urllib.parse import urlsplit
+
+import pytest
+
+from hudi_index_service.hook.write_options import SECRET_HEADER
+from tests.hook.callbacks import SECRET, BlockedBuild, callback_of, nothing_built, post
+
+
+def test_callback_is_accepted_at_once_while_the_build_hangs(listening, tmp_path):
+    build = BlockedBuild()
+    listener = listening(build, tmp_path)
+
+    assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
+    assert build.begun.wait(30)
+    build.released.set()
+
+
+def test_answer_waits_for_the_build_if_asked_to(listening, tmp_path):
+    listener = listening(nothing_built, tmp_path, wait=30)
+
+    assert post(listener, callback_of(tmp_path)) == (
+        200,
+        {"status": "built", "built": 0, "failed": 0},
+    )
+
+
+def test_answer_waits_no_longer_than_asked(listening, tmp_path):
+    build = BlockedBuild()
+    listener = listening(build, tmp_path, wait=0.2)
+
+    assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
+    assert build.begun.is_set()
+    build.released.set()
+
+
+def test_failed_build_is_reported_with_code_and_remedy(listening, tmp_path):
+    def no_table(table: str):
+        from hudi_index_service import open_table
+
+        return open_table(table).build()
+
+    listener = listening(no_table, tmp_path / "none", wait=30)
+
+    assert post(listener, callback_of(tmp_path / "none")) == (
+        200,
+        {
+            "status": "failed",
+            "code": "TABLE_NOT_FOUND",
+            "message": f"Nothing is stored at {tmp_path / 'none'}.",
+            "remedy": "Check the path: it is the folder that holds .hoodie.",
+        },
+    )
+
+
+@pytest.mark.parametrize("secret", [None, "", "wrong", f"{SECRET}x", SECRET[:-1]])
+def test_wrong_secret_is_refused(listening, tmp_path, secret):
+    build = BlockedBuild()
+    listener = listening(build, tmp_path)
+
+    assert post(listener, callback_of(tmp_path), secret=secret) == (
+        401,
+        {
+            "code": "CALLBACK_REFUSED",
+            "message": f"The header {SECRET_HEADER} is missing or wrong.",
+            "remedy": "Use the options of IndexHook.write_options(table) for the table's writes.",
+        },
+    )
+    assert build.tables == []
+
+
+def test_other_table_is_refused(listening, tmp_path):
+    build = BlockedBuild()
+    listener = listening(build, tmp_path / "mine")
+
+    status, answer = post(listener, callback_of(tmp_path / "mine" / ".." / "other"))
+
+    assert (status, answer["code"]) == (403, "CALLBACK_REFUSED")
+    assert "IndexHook([table, ...])" in answer["remedy"]
+    assert build.tables == []
+
+
+@pytest.mark.parametrize("base_path", ["hdfs://host/table", "", "\0", "s3://"])
+def test_base_path_that_is_none_is_refused(listening, tmp_path, base_path):
+    listener = listening(nothing_built, tmp_path)
+
+    assert post(listener, json.dumps({"basePath": base_path}).encode())[0] == 403
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"[]", b"{}", b'{"basePath": 1}', b"[" * 200_000],
+    ids=["empty", "cut", "binary", "list", "no path", "number", "deep"],
+)
+def test_malformed_body_is_refused(listening, tmp_path, body):
+    listener = listening(nothing_built, tmp_path)
+
+    status, answer = post(listener, body)
+
+    assert (status, answer["code"]) == (400, "CALLBACK_REFUSED")
+    assert answer["message"] == "The body is not a callback of Hudi's."
+
+
+def test_announced_long_body_is_refused_unread(listening, tmp_path):
+    listener = listening(nothing_built, tmp_path, max_body_bytes=1000)
+    url = urlsplit(listener.url)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.putrequest("POST", url.path)
+    connection.putheader(SECRET_HEADER, SECRET)
+    connection.putheader("Content-Length", "1001")
+    connection.endheaders()
+
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_body_without_length_is_read_to_the_limit_only(listening, tmp_path):
+    listener = listening(nothing_built, tmp_path, max_body_bytes=1000)
+    url = urlsplit(listener.url)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.putrequest("POST", url.path)
+    connection.putheader(SECRET_HEADER, SECRET)
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    connection.send(b"3e9\r\n" + b" " * 1001 + b"\r\n")  # and the end never comes
+
+    response = connection.getresponse()
+
+    assert response.status == 413
+    assert json.loads(response.read())["message"] == "The body is longer than 1000 bytes."
+    connection.close()
+
+
+def test_cut_connection_is_a_line_in_the_log(listening, tmp_path, caplog):
+    listener = listening(nothing_built, tmp_path, wait=30)
+    url = urlsplit(listener.url)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.putrequest("POST", url.path)
+    connection.putheader(SECRET_HEADER, SECRET)
+    connection.putheader("Content-Length", "100")
+    connection.endheaders()
+    connection.send(b"{")
+    connection.close()
+
+    assert post(listener, callback_of(tmp_path))[0] == 200
+    listener.close()
+    assert "CALLBACK_REFUSED: The connection ended before the body did." in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_other_methods_are_refused(listening, tmp_path):
+    listener = listening(nothing_built, tmp_path)
+
+    status, answer = post(listener, b"", method="GET")
+
+    assert (status, answer["code"]) == (405, "CALLBACK_REFUSED")
+
+
+def test_full_queue_refuses_and_says_that_nothing_is_lost(listening, tmp_path):
+    build = BlockedBuild()
+    first, second, third = (tmp_path / name for name in "abc")
+    listener = listening(build, first, second, third, queue=1)
+    assert post(listener, callback_of(first))[0] == 202
+    assert build.begun.wait(30)
+    assert post(listener, callback_of(second))[0] == 202
+
+    status, answer = post(listener, callback_of(third))
+
+    assert (status, answer["message"]) == (503, "1 tables wait to be built already.")
+    assert answer["remedy"].startswith("Nothing is lost")
+    build.released.set()

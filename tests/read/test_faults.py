@@ -1,0 +1,227 @@
+"""Whatever is wrong with an entry, the answer stays right: the slice is scanned, and EXPLAIN says
+so. Whatever is wrong with the table, there is one clear error."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service import open_table
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    ConfigInvalid,
+    IndexDefinitionInvalid,
+    IndexExists,
+    IndexNotFound,
+    IndexRequired,
+    IndexTypeUnknown,
+    NotAHudiTable,
+    RowIdsUnavailable,
+    SnapshotChanged,
+    StorageUnsupported,
+    TableFeatureUnsupported,
+    TableNotFound,
+)
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.optimizer.plan import Access
+from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, write
+from tests.read.conftest import Indexed, awkward_rows
+
+WHERE = "name = 'plain' AND amount > 100"
+
+
+@pytest.fixture
+def copy(clustered: Callable[[bool], Indexed], tmp_path: Path) -> Path:
+    """A copy of the clustered, partitioned table that a test may damage."""
+    target = tmp_path / "table"
+    shutil.copytree(clustered(True).path, target)
+    return target
+
+
+@pytest.fixture
+def expected(clustered: Callable[[bool], Indexed]) -> list[str]:
+    """The keys that `WHERE` keeps, by Spark."""
+    rows = clustered(True).by_spark(WHERE).select("id").collect()
+    return sorted(row["id"] for row in rows)
+
+
+def keys(table: IndexedTable, where: str = WHERE) -> list[str]:
+    """The keys of the matching rows."""
+    return sorted(table.scan(where, columns=["id"]).to_arrow().column("id").to_pylist())
+
+
+def entry_files(path: Path, suffix: str) -> Iterator[Path]:
+    """The entries' files of a kind."""
+    return (path / ".hoodie" / ".index" / "lucene").rglob(f"*{suffix}")
+
+
+def test_a_copied_table_keeps_its_index(copy: Path, expected: list[str]) -> None:
+    table = open_table(copy)
+    assert table.scan(WHERE, use_index="require").count() == len(expected)
+    assert keys(table) == expected
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"{",
+        lambda data: b"",
+        lambda data: data.replace(b'"rows": 2', b'"rows": 3'),
+        lambda data: data.replace(b'"k', b'"l'),
+        lambda data: data[:-20],
+        lambda data: data.replace(b"[\n  1,", b"[\n  2,"),
+    ],
+    ids=["not json", "empty", "another number", "another name", "cut", "newer format"],
+)
+def test_a_damaged_manifest_means_a_scan(
+    damage: Callable[[bytes], bytes], copy: Path, expected: list[str]
+) -> None:
+    for manifest in entry_files(copy, ".json"):
+        manifest.write_bytes(damage(manifest.read_bytes()))
+    table = open_table(copy)
+    assert keys(table) == expected
+
+
+def test_a_missing_data_file_means_a_scan(copy: Path, expected: list[str]) -> None:
+    for data in entry_files(copy, ".pack"):
+        data.unlink()
+    table = open_table(copy)
+    scan = table.scan(WHERE, columns=["id"])
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == expected
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.SCAN) == 3
+    assert "missing" in str(scan.explain())
+
+
+def test_flipped_bits_are_detected_or_harmless(copy: Path, expected: list[str]) -> None:
+    dice = random.Random(20)
+    for data in entry_files(copy, ".pack"):
+        content = bytearray(data.read_bytes())
+        for _ in range(20):
+            content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+        data.unlink()  # a mapped file is never changed in place
+        data.write_bytes(content)
+    table = open_table(copy)
+    assert keys(table) == expected
+    assert table.scan(WHERE).count() == len(expected)
+    assert len(table.verify()) == 3
+
+
+def test_a_base_file_of_another_length_is_not_served(copy: Path) -> None:
+    manifest = json.loads(next(entry_files(copy, ".json")).read_bytes())
+    path = manifest["base_file"]["path"]
+    with (copy / path).open("ab") as file:
+        file.write(b"PAR1")
+    plan = open_table(copy).scan(WHERE).explain().plan
+    assert plan is not None
+    reasons = {each.file_slice.name: each.reason for each in plan.slices}
+    assert "was built from" in reasons[path]
+    assert plan.count(Access.INDEX) == 2
+
+
+def test_a_base_file_cleaned_during_the_read_is_one_clear_error(copy: Path) -> None:
+    table = open_table(copy)
+    table.scan(WHERE).count()  # plans, and keeps the snapshot
+    for path in copy.glob("p*/*.parquet"):
+        path.unlink()
+    with pytest.raises((SnapshotChanged, TableFeatureUnsupported)) as raised:
+        table.scan(WHERE).to_arrow()
+    assert raised.value.code in ("SNAPSHOT_CHANGED", "TABLE_FEATURE_UNSUPPORTED")
+    assert raised.value.remedy
+
+
+def test_the_index_can_be_refused_required_and_switched_off(
+    copy: Path, expected: list[str]
+) -> None:
+    table = open_table(copy)
+    never = table.scan(WHERE, columns=["id"], use_index="never")
+    assert never.explain().uses_index is False
+    assert sorted(never.to_arrow().column("id").to_pylist()) == expected
+    off = open_table(copy, settings=Settings(read=ReadSettings(enabled=False)))
+    assert "hoodie.index.read.enabled=false" in str(off.scan(WHERE).explain())
+    assert keys(off) == expected
+    with pytest.raises(IndexRequired):
+        off.scan(WHERE, use_index="require").to_arrow()
+    with pytest.raises(IndexRequired, match="no index narrows"):
+        table.scan("id = '1'", use_index="require").count()
+    with pytest.raises(ConfigInvalid):
+        table.scan(WHERE, use_index="sometimes")  # type: ignore[arg-type]
+
+
+def test_more_predicates_than_allowed_are_scanned(copy: Path) -> None:
+    where = " OR ".join(f"amount = {number}" for number in range(11))
+    plan = open_table(copy).scan(where).explain().plan
+    assert plan is not None
+    assert {each.rule for each in plan.slices} == {"too_many_predicates"}
+
+
+def test_a_dropped_index_serves_no_query(copy: Path, expected: list[str]) -> None:
+    table = open_table(copy)
+    table.drop_index("all_columns")
+    plan = table.scan(WHERE).explain().plan
+    assert plan is not None
+    assert {each.access for each in plan.slices} == {Access.SCAN}
+    assert keys(table) == expected
+    with pytest.raises(IndexNotFound):
+        table.drop_index("all_columns")
+
+
+def test_row_ids_need_slices_without_logs(with_logs: Callable[[bool], Indexed]) -> None:
+    with pytest.raises(RowIdsUnavailable):
+        with_logs(True).table.scan("name = 'plain'").row_ids()
+
+
+def test_log_only_file_groups_need_spark_and_are_right_with_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "log_only"
+    options = hudi_options(
+        "log_only", "MERGE_ON_READ", partition_column="part", **BUCKET_INDEX_NON_BLOCKING
+    )
+    write(awkward_rows(spark, 0, 50), path, options)
+    with pytest.raises(TableFeatureUnsupported) as raised:
+        open_table(path).scan("name = 'plain'").to_arrow()
+    assert "spark=" in raised.value.remedy
+    scan = open_table(path, spark=spark).scan("name = 'plain'", columns=["id", "name"])
+    by_spark = spark.read.format("hudi").load(str(path)).where("name = 'plain'")
+    expected = sorted(row["id"] for row in by_spark.collect())
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == expected
+    assert scan.count() == len(expected) > 0
+    assert scan.exists()
+    assert scan.explain().reader == "spark"
+    limited = open_table(path, spark=spark).scan("name = 'plain'", limit=1)
+    assert limited.to_arrow().num_rows == 1
+
+
+def test_bad_tables_columns_and_definitions(copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(TableNotFound):
+        open_table(tmp_path / "nothing")
+    with pytest.raises(NotAHudiTable):
+        open_table(tmp_path)
+    with pytest.raises(StorageUnsupported):
+        open_table("hdfs://cluster/table")
+    table = open_table(copy)
+    for call, error in [
+        (lambda: table.create_index("all_columns", ["name"]), IndexExists),
+        (lambda: table.create_index("other", ["nme"]), ColumnNotFound),
+        (lambda: table.create_index("other", ["name"], using="nothing"), IndexTypeUnknown),
+        (lambda: table.create_index("other", []), IndexDefinitionInvalid),
+        (lambda: table.create_index("other", ["name", "NAME"]), IndexDefinitionInvalid),
+        (lambda: table.create_index("../other", ["name"]), IndexDefinitionInvalid),
+        (lambda: table.scan("nme = 'x'"), ColumnNotFound),
+        (lambda: table.scan(columns=["nme"]), ColumnNotFound),
+        (lambda: table.scan(limit=-1), ConfigInvalid),
+        (lambda: table.build(strategy="some"), ConfigInvalid),  # type: ignore[arg-type]
+    ]:
+        with pytest.raises(error) as raised:
+            call()
+        assert raised.value.code
+        assert raised.value.remedy
+    assert [each.name for each in table.indexes()] == ["all_columns"]
+    again = table.create_index("all_columns", ["name"], if_not_exists=True)
+    assert len(again.columns) == 10

@@ -1,0 +1,75 @@
+"""spark-submit builds what is due, and says in one line what went wrong if something did."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.submit import APPLICATION
+from hudi_index_service.submit.spark import main
+from tests.hudi_tables import hudi_options, run_clustering, write
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def clustered_table(spark, tmp_path) -> Path:
+    """A table with an index and, after it, a clustering."""
+    path = tmp_path / "messages"
+    rows = spark.range(300).selectExpr(
+        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
+    )
+    write(rows, path, hudi_options("messages"))
+    open_table(path).create_index("by_sender", ["sender"])
+    run_clustering(spark, path)
+    return path
+
+
+def test_spark_submit_builds_and_cleans(clustered_table):
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("spark-submit")),
+            *("--master", "local[1]"),
+            *("--conf", "spark.ui.enabled=false"),
+            *("--conf", "spark.driver.host=127.0.0.1"),
+            str(APPLICATION),
+            *("--table", str(clustered_table), "--clean"),
+        ],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert f"{clustered_table}: built 1 entries in " in done.stdout
+    assert "removed 0 files (0 bytes)" in done.stdout
+    assert open_table(clustered_table).status()[0].indexed == 1
+
+
+def test_running_session_is_used_and_left_alone(spark, clustered_table, capsys):
+    assert main(["--table", str(clustered_table), "--strategy", "all"]) == 0
+
+    assert f"{clustered_table}: built 1 entries in " in capsys.readouterr().out
+    assert spark.range(3).count() == 3
+
+
+def test_error_is_one_line_with_code_and_remedy(spark, tmp_path, capsys):
+    assert main(["--table", str(tmp_path / "none")]) == 1
+
+    assert capsys.readouterr().err == (
+        f"TABLE_NOT_FOUND: Nothing is stored at {tmp_path / 'none'}. "
+        "Check the path: it is the folder that holds .hoodie.\n"
+    )
+
+
+def test_wrong_strategy_is_a_wrong_argument(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--table", "/data", "--strategy", "some"])
+
+    assert ended.value.code == 2
+    assert "invalid choice: 'some'" in capsys.readouterr().err
