@@ -220,3 +220,10 @@ class CallbackRefused(IndexServiceError):
 
     code = "CALLBACK_REFUSED"
     default_remedy = "Use the options of IndexHook.write_options(table) for the table's writes."
+
+
+class StatementInvalid(IndexServiceError):
+    """An index statement does not parse; the message names line, column and what is expected."""
+
+    code = "STATEMENT_INVALID"
+    default_remedy = "Correct the statement; names with other characters than a-z, 0-9, _ need `…`."

@@ -1,0 +1,11 @@
+"""SQL: index statements beside everything that the Spark session already understands.
+
+>>> from hudi_index_service.sql import IndexSession
+>>> session = IndexSession(spark)
+>>> session.sql("CREATE INDEX by_sender ON messages USING lucene (sender, msg)")
+>>> session.sql("OPTIMIZE TABLE messages STRATEGY ALL").show()
+"""
+
+from hudi_index_service.sql.session import IndexSession
+
+__all__ = ["IndexSession"]

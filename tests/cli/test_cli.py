@@ -1,0 +1,105 @@
+"""The command line on a real table: what it prints, and one clear line for whatever is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service.cli import main
+from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A clustered table with an index that is not built yet."""
+    path = tmp_path_factory.mktemp("cli") / "table"
+    write(numbered_rows(spark, 0, 200), path, hudi_options("cli"), "bulk_insert")
+    run("create", str(path), "by_amount", "amount", "msg:analyzer=standard")
+    run_clustering(spark, path)
+    return str(path)
+
+
+def run(*arguments: str) -> str:
+    """Runs the command in a process of its own, and returns its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hudi_index_service.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_from_the_definition_to_the_rows(table: str) -> None:
+    assert json.loads(run("show", table, "-o", "json"))[0]["columns"] == "amount, msg"
+    assert "1 due, 1 built, 0 failed" in run("build", table)
+    assert "0 due, 0 built, 0 failed" in run("build", table)
+    status = json.loads(run("status", table, "-o", "json"))
+    assert status["indexes"][0]["covered"] == 1
+    assert status["builds"][0]["state"] == "finished"
+    where = "amount < 30"
+    rows = [
+        json.loads(line)
+        for line in run(
+            "query", table, where, "--columns", "id,AMOUNT", "-o", "json", "--use-index", "require"
+        ).splitlines()
+    ]
+    assert sorted(row["amount"] for row in rows) == list(range(0, 30, 3))
+    assert run("query", table, where, "--count").strip() == str(len(rows))
+    explanation = json.loads(run("explain", table, where, "--analyze", "-o", "json"))
+    assert explanation["uses_index"] is True
+    assert explanation["actual"]["rows_returned"] == len(rows)
+    assert "1 by index" in run("explain", table, where)
+    assert "as they were written" in run("verify", table)
+    assert "0 files removed" in run("clean", table)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["query", "{folder}/nothing", "a = 1"], "TABLE_NOT_FOUND"),
+        (["query", "{folder}", "a = 1"], "NOT_A_HUDI_TABLE"),
+        (["query", "hdfs://cluster/table", "a = 1"], "STORAGE_UNSUPPORTED"),
+        (["query", "{table}", "nothing = 1"], "COLUMN_NOT_FOUND"),
+        (["query", "{table}", "amount = "], "PREDICATE_INVALID"),
+        (["query", "{table}", "upper(msg) = 'X'"], "PREDICATE_UNSUPPORTED"),
+        (["query", "{table}", "amount = 3", "--limit", "-1"], "CONFIG_INVALID"),
+        (["create", "{table}", "by_amount", "amount"], "INDEX_EXISTS"),
+        (["create", "{table}", "other", "nothing"], "COLUMN_NOT_FOUND"),
+        (["create", "{table}", "other", "msg:shape=round"], "INDEX_DEFINITION_INVALID"),
+        (["create", "{table}", "other", "msg", "--using", "nothing"], "INDEX_TYPE_UNKNOWN"),
+        (["drop", "{table}", "other"], "INDEX_NOT_FOUND"),
+        (["--log-level", "loud", "show", "{table}"], "CONFIG_INVALID"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_code_and_remedy(
+    arguments: list[str],
+    code: str,
+    table: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    filled = [each.format(table=table, folder=tmp_path) for each in arguments]
+    monkeypatch.setattr(sys, "argv", ["hudi-index", *filled])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    error = capsys.readouterr().err.strip()
+    assert error.startswith(f"{code}: ")
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["query", "/tmp"], ["build", "/tmp", "--strategy", "some"], ["nothing"]]
+)
+def test_bad_usage_has_status_2(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2

@@ -1,0 +1,205 @@
+"""The grammar of the index statements, without Spark."""
+
+import pytest
+
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.definitions import Column
+from hudi_index_service.errors import StatementInvalid
+from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.statements import (
+    CreateIndex,
+    DropIndex,
+    OptimizeTable,
+    RefreshIndex,
+    ShowIndexes,
+    ShowIndexing,
+    TableName,
+    TablePath,
+)
+
+T = TableName(("t",))
+
+
+@pytest.mark.parametrize(
+    ("query", "statement"),
+    [
+        (
+            "CREATE INDEX i ON t USING lucene (sender)",
+            CreateIndex("i", T, "lucene", (Column(name="sender"),)),
+        ),
+        (
+            "create index if not exists i on table db.t using LUCENE "
+            "(msg OPTIONS(analyzer='simple'), `a b`, a.b) OPTIONS (analyzer = 'standard')",
+            CreateIndex(
+                "i",
+                TableName(("db", "t")),
+                "LUCENE",
+                (
+                    Column(name="msg", options={"analyzer": "simple"}),
+                    Column(name="a b", options={"analyzer": "standard"}),
+                    Column(name="a.b", options={"analyzer": "standard"}),
+                ),
+                if_not_exists=True,
+            ),
+        ),
+        (
+            "CREATE INDEX i ON t USING lucene (c) OPTIONS (a.b = 1.5, 'c d' true, e='it\\'s')",
+            CreateIndex(
+                "i",
+                T,
+                "lucene",
+                (Column(name="c", options={"a.b": "1.5", "c d": "true", "e": "it's"}),),
+            ),
+        ),
+        ("DROP INDEX i ON t", DropIndex("i", T)),
+        ("DROP INDEX IF EXISTS i ON TABLE t PURGE", DropIndex("i", T, True, True)),
+        ("SHOW INDEXES FROM t", ShowIndexes(T)),
+        ("SHOW INDEXES IN TABLE t", ShowIndexes(T)),
+        ("REFRESH INDEX i ON TABLE t", RefreshIndex("i", T)),
+        ("OPTIMIZE TABLE t", OptimizeTable(T, Strategy.INCREMENTAL)),
+        ("OPTIMIZE TABLE t STRATEGY INCREMENTAL", OptimizeTable(T, Strategy.INCREMENTAL)),
+        ("OPTIMIZE TABLE t STRATEGY ALL DRY RUN", OptimizeTable(T, Strategy.ALL, dry_run=True)),
+        ("OPTIMIZE TABLE t DRY RUN", OptimizeTable(T, dry_run=True)),
+        ("SHOW INDEXING t", ShowIndexing(T)),
+        ("SHOW INDEXING FROM TABLE t", ShowIndexing(T)),
+    ],
+)
+def test_each_statement(query, statement):
+    assert parse_statement(query) == statement
+
+
+@pytest.mark.parametrize(
+    ("written", "table"),
+    [
+        ("t", T),
+        ("`my-db`.`a``b`", TableName(("my-db", "a`b"))),
+        ("spark_catalog.db.t", TableName(("spark_catalog", "db", "t"))),
+        ("1st.2nd", TableName(("1st", "2nd"))),
+        ("table", TableName(("table",))),
+        ("table.index", TableName(("table", "index"))),
+        ("'/data/messages'", TablePath("/data/messages")),
+        ('"s3://bucket/messages"', TablePath("s3://bucket/messages")),
+        ("hudi.`/data/messages`", TablePath("/data/messages")),
+        ("HUDI.`s3://bucket/messages`", TablePath("s3://bucket/messages")),
+        ("hudi.messages", TableName(("hudi", "messages"))),
+    ],
+)
+def test_a_table_is_named_or_given_by_path(written, table):
+    assert parse_statement(f"SHOW INDEXING {written}") == ShowIndexing(table)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "  \n\tDROP INDEX i ON t",
+        "DROP INDEX i ON t;",
+        "DROP INDEX i ON t ; ;\n",
+        "-- why\nDROP /* this */ INDEX -- one\n i ON t -- now",
+        "/* a /* nested */ comment */DROP INDEX i ON t",
+        "drop\nindex\ni\non\nt",
+    ],
+)
+def test_space_comments_and_semicolons_around(query):
+    assert parse_statement(query) == DropIndex("i", T)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        ";",
+        "SELECT 1",
+        "(SELECT 1)",
+        "SELECT 'DROP INDEX i ON t'",
+        "-- DROP INDEX i ON t",
+        "/* DROP INDEX i ON t",
+        "-- a comment goes on after a backslash \\\nDROP INDEX i ON t",
+        "DROP -- so does this one \\\nTABLE t\nINDEX i ON t",
+        "DROP TABLE index",
+        "DROP",
+        "SHOW TABLES",
+        "OPTIMIZE t",
+        "CREATE INDEXES i ON t",
+        "this is no SQL ' at all",
+    ],
+)
+def test_other_queries_are_sparks(query):
+    assert parse_statement(query) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE INDEX i ON t (id)",
+        "CREATE INDEX IF NOT EXISTS record_index ON TABLE db.t (id)",
+        "CREATE INDEX i ON t USING column_stats(ts) OPTIONS(expr='from_unixtime', format='yyyy')",
+        "CREATE INDEX i ON t USING Bloom_Filters(name) OPTIONS(expr='lower')",
+        "CREATE INDEX i ON t USING record_index (id)",
+        "CREATE INDEX i ON t USING secondary_index (city)",
+    ],
+)
+def test_indexes_of_hudis_own_types_are_hudis(query):
+    assert parse_statement(query) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("DROP INDEX", "IF EXISTS or index name expected at line 1, column 11"),
+        ("DROP INDEX ON t", "IF EXISTS or index name expected at line 1, column 12"),
+        ("DROP INDEX IF EXISTS 7 ON t", "Index name expected at line 1, column 22"),
+        ("DROP INDEX i t", "ON expected at line 1, column 14 of the statement, found 't'"),
+        ("DROP INDEX my-index ON t", "ON expected at line 1, column 14"),
+        ("DROP INDEX i ON", "TABLE, table name or 'path' expected at line 1, column 16"),
+        ("DROP INDEX i ON ''", "TABLE, table name or 'path' expected at line 1, column 17"),
+        ("DROP INDEX i\n  ON db.", "Name expected at line 2, column 9 of the statement, found its"),
+        ("DROP INDEX i ON t CASCADE", "PURGE or the end expected at line 1, column 19"),
+        ("DROP INDEX i ON t PURGE PURGE", "The end expected at line 1, column 25"),
+        ("DROP INDEX 'i' ON t", "IF EXISTS or index name expected at line 1, column 12"),
+        ("SHOW INDEXES", "FROM or IN expected at line 1, column 13"),
+        ("SHOW INDEXES t", "FROM or IN expected at line 1, column 14"),
+        ("REFRESH INDEX i", "ON expected at line 1, column 16"),
+        ("OPTIMIZE TABLE", "Table name or 'path' expected at line 1, column 15"),
+        ("OPTIMIZE TABLE t STRATEGY fast", "INCREMENTAL or ALL expected at line 1, column 27"),
+        ("OPTIMIZE TABLE t DRY", "RUN expected at line 1, column 21"),
+        ("OPTIMIZE TABLE t WHERE 1", "STRATEGY, DRY RUN or the end expected at line 1, column 18"),
+        ("CREATE INDEX i ON t USING lucene", "( expected at line 1, column 33"),
+        ("CREATE INDEX i ON t USING lucene ()", "Column name expected at line 1, column 35"),
+        ("CREATE INDEX i ON t\nUSING lucene (a,\n)", "Column name expected at line 3, column 1"),
+        ("CREATE INDEX i ON t USING lucene (a b)", "OPTIONS, , or ) expected at line 1, column 37"),
+        ("CREATE INDEX i ON t USING lucene (lower(a))", "OPTIONS, , or ) expected at line 1, col"),
+        (
+            "CREATE INDEX i ON t USING lucene (a) x",
+            "OPTIONS or the end expected at line 1, column 38",
+        ),
+        ("CREATE INDEX i ON t USING lucene (a OPTIONS(k=))", "Quoted value, number, true or false"),
+        (
+            "CREATE INDEX i ON t USING lucene (a OPTIONS(k='v'",
+            ", or ) expected at line 1, column 50",
+        ),
+        ("CREATE INDEX i ON '/data/t' (a)", "USING expected at line 1, column 29"),
+        ("SHOW INDEXING", "TABLE, table name or 'path' expected at line 1, column 14"),
+        ("DROP INDEX i ON 'unclosed", "End of a string, back-quoted name or comment expected"),
+        ("DROP INDEX i ON `unclosed", "End of a string, back-quoted name or comment expected"),
+        ("DROP INDEX i ON t /* unclosed", "End of a string, back-quoted name or comment expected"),
+        (
+            "DROP INDEX i ON t; DROP TABLE t",
+            "End of the statement expected after the ; at line 1, co",
+        ),
+    ],
+)
+def test_errors_point_at_the_place_and_say_what_is_expected_there(query, message):
+    with pytest.raises(StatementInvalid) as caught:
+        parse_statement(query)
+    assert caught.value.message.startswith(message)
+    assert caught.value.code == "STATEMENT_INVALID"
+
+
+@pytest.mark.parametrize(
+    "name", ["x'; DROP TABLE t; --", "a`b", "i ON t; DROP TABLE t", "../../etc", "\u202e\n\t"]
+)
+def test_whatever_stands_in_back_quotes_is_a_name(name):
+    quoted = "`" + name.replace("`", "``") + "`"
+    assert parse_statement(f"DROP INDEX {quoted} ON {quoted}.{quoted}") == DropIndex(
+        name, TableName((name, name))
+    )

@@ -1,0 +1,237 @@
+"""Every index statement end to end, on real Hudi tables, by name and by path."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    IndexDefinitionInvalid,
+    IndexExists,
+    IndexNotFound,
+    IndexTypeUnknown,
+    NotAHudiTable,
+    StatementInvalid,
+    TableNotFound,
+)
+from tests.hudi_tables import run_clustering
+
+INDEXES = ["index_name", "index_type", "col_name", "options", "created", "managed_by"]
+ENTRIES = [
+    *("build_id", "index_type", "base_file", "columns", "status"),
+    *("row_count", "index_bytes", "seconds", "error"),
+]
+INDEXING = ["index_name", "index_type", "base_files", "indexed", "covered", "index_bytes", "builds"]
+
+
+@pytest.fixture(params=["name", "database", "path", "hudi.path"])
+def reference(request, messages):
+    """The table as it can be written in a statement."""
+    return {
+        "name": messages.name,
+        "database": f"`spark_catalog`.default.`{messages.name}`",
+        "path": f"'{messages.path}'",
+        "hudi.path": f"hudi.`{messages.path}`",
+    }[request.param]
+
+
+def test_from_definition_to_drop(session, messages, reference):
+    created = session.sql(
+        f"CREATE INDEX by_msg ON {reference} "
+        "USING lucene (msg OPTIONS(analyzer='standard'), AMOUNT);"
+    )
+    assert created.columns == INDEXES
+    (row,) = created.collect()
+    assert row[:4] == ("by_msg", "lucene", "msg,amount", {"msg": {"analyzer": "standard"}})
+    assert abs((datetime.now(UTC) - row.created.astimezone(UTC)).total_seconds()) < 60
+    assert row.managed_by == "index service"
+
+    assert session.sql(f"SHOW INDEXES FROM {reference}").collect() == [row]
+
+    due = session.sql(f"OPTIMIZE TABLE {reference} STRATEGY ALL DRY RUN")
+    assert due.columns == ENTRIES
+    assert [(r.build_id, r.status, r.row_count) for r in due.collect()] == [(None, "due", None)] * 2
+
+    built = session.sql(f"OPTIMIZE TABLE {reference} STRATEGY ALL")
+    assert built.columns == ENTRIES
+    entries = sorted(built.collect(), key=lambda entry: entry.base_file)
+    assert [(r.build_id, r.columns, r.status, r.row_count, r.error) for r in entries] == [
+        ("000001", ["amount", "msg"], "built", 10, None)
+    ] * 2
+    assert [r.base_file.split("/")[0] for r in entries] == ["2026-01-01", "2026-01-02"]
+    assert all(r.index_bytes > 0 and r.seconds > 0 for r in entries)
+
+    indexing = session.sql(f"SHOW INDEXING {reference}")
+    assert indexing.columns == INDEXING
+    (status,) = indexing.collect()
+    assert status[:5] == ("by_msg", "lucene", 2, 2, 2)
+    assert status.index_bytes == sum(r.index_bytes for r in entries)
+    (build,) = status.builds
+    assert (build.build_id, build.state, build.strategy) == ("000001", "finished", "all")
+    assert (build.due, build.built, build.failed) == (2, 2, 0)
+    assert build.started <= build.finished
+
+    with open_table(messages.path) as table:
+        found = table.scan("msg = 'Buying car 3'", columns=["id"], use_index="require").to_arrow()
+    assert sorted(found["id"].to_pylist()) == ["10", "17", "3"]
+
+    dropped = session.sql(f"DROP INDEX by_msg ON {reference}")
+    assert dropped.columns == ["index_name", "dropped"]
+    assert [tuple(r) for r in dropped.collect()] == [("by_msg", True)]
+    assert session.sql(f"SHOW INDEXES IN TABLE {reference}").collect() == []
+
+
+def test_results_without_rows_have_their_columns(session, messages):
+    indexes = session.sql(f"SHOW INDEXES FROM {messages.name}")
+    entries = session.sql(f"OPTIMIZE TABLE {messages.name}")
+    indexing = session.sql(f"SHOW INDEXING {messages.name}")
+    assert (indexes.columns, indexes.collect()) == (INDEXES, [])
+    assert (entries.columns, entries.collect()) == (ENTRIES, [])
+    assert (indexing.columns, indexing.collect()) == (INDEXING, [])
+
+
+def test_if_not_exists_returns_the_present_definition(session, messages):
+    create = f"ON {messages.name} USING lucene"
+    first = session.sql(f"CREATE INDEX by_id {create} (id)").collect()
+    assert session.sql(f"CREATE INDEX IF NOT EXISTS by_id {create} (msg)").collect() == first
+    with pytest.raises(IndexExists):
+        session.sql(f"CREATE INDEX by_id {create} (msg)")
+
+
+def test_drop_with_purge_removes_the_entries(session, messages):
+    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
+    session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY ALL")
+    entries = messages.path / ".hoodie" / ".index" / "lucene"
+    assert len(list(entries.rglob("manifest-*.json"))) == 2
+    session.sql(f"DROP INDEX by_id ON {messages.name} PURGE")
+    assert list(entries.rglob("manifest-*.json")) == []
+
+
+def test_refresh_builds_whatever_is_missing(session, messages):
+    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
+    refreshed = session.sql(f"REFRESH INDEX by_id ON TABLE {messages.name}")
+    assert refreshed.columns == ENTRIES
+    assert [r.status for r in refreshed.collect()] == ["built", "built"]
+    assert session.sql(f"REFRESH INDEX by_id ON {messages.name}").collect() == []
+
+
+def test_optimize_builds_what_clustering_wrote(session, messages):
+    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
+    assert session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY INCREMENTAL").collect() == []
+    run_clustering(session.spark, messages.path)
+    built = session.sql(f"OPTIMIZE TABLE {messages.name}").collect()
+    assert [(r.status, r.row_count) for r in built] == [("built", 10), ("built", 10)]
+
+
+def test_index_statements_run_at_once(session, messages):
+    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
+    with open_table(messages.path) as table:
+        assert [definition.name for definition in table.indexes()] == ["by_id"]
+
+
+def test_a_name_in_the_current_database(session, messages):
+    session.spark.sql("CREATE DATABASE other")
+    session.spark.sql(f"CREATE TABLE other.copy USING hudi LOCATION '{messages.path}'")
+    session.spark.sql("USE other")
+    try:
+        session.sql("CREATE INDEX by_id ON copy USING lucene (id)")
+        with pytest.raises(TableNotFound):
+            session.sql(f"SHOW INDEXING {messages.name}")
+    finally:
+        session.spark.sql("USE default")
+        session.spark.sql("DROP TABLE other.copy")
+        session.spark.sql("DROP DATABASE other")
+    assert [r.index_name for r in session.sql(f"SHOW INDEXING {messages.name}").collect()] == [
+        "by_id"
+    ]
+
+
+STATEMENTS = [
+    "CREATE INDEX i ON {} USING lucene (id)",
+    "OPTIMIZE TABLE {}",
+    "SHOW INDEXING {}",
+    "DROP INDEX i ON {} PURGE",
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize(
+    "table",
+    [
+        *("nowhere", "no_database.nowhere", "no_catalog.default.nowhere", "'/no/such/folder'"),
+        *("hudi.`/no/such/folder`", "hudi.nowhere"),
+    ],
+)
+def test_an_unknown_table(session, statement, table):
+    with pytest.raises(TableNotFound):
+        session.sql(statement.format(table))
+
+
+def test_views_and_tables_of_other_formats(session, messages, tmp_path):
+    spark = session.spark
+    plain = tmp_path / "plain"
+    spark.sql(f"CREATE TABLE plain USING parquet LOCATION '{plain}' AS SELECT 1 AS id")
+    spark.sql(f"CREATE VIEW seen AS TABLE {messages.name}")
+    # Hides the table, as it would in a query.
+    spark.range(1).createTempView(messages.name)
+    try:
+        for table in ["plain", "seen", messages.name, f"'{plain}'"]:
+            for statement in STATEMENTS:
+                with pytest.raises(NotAHudiTable):
+                    session.sql(statement.format(table))
+    finally:
+        spark.catalog.dropTempView(messages.name)
+        spark.sql("DROP VIEW seen")
+        spark.sql("DROP TABLE plain")
+
+
+def test_an_unknown_index_type_column_or_option(session, messages):
+    create = f"CREATE INDEX i ON {messages.name} USING"
+    with pytest.raises(IndexTypeUnknown, match="lucen"):
+        session.sql(f"{create} lucen (id)")
+    with pytest.raises(ColumnNotFound, match="nothing"):
+        session.sql(f"{create} lucene (id, nothing)")
+    with pytest.raises(IndexDefinitionInvalid, match="'colour'"):
+        session.sql(f"{create} lucene (id) OPTIONS(colour='red')")
+    assert session.sql(f"SHOW INDEXES FROM {messages.name}").collect() == []
+
+
+def test_an_unknown_index_of_a_table_by_path(session, messages):
+    table = f"'{messages.path}'"
+    with pytest.raises(IndexNotFound, match="nothing"):
+        session.sql(f"DROP INDEX nothing ON {table}")
+    with pytest.raises(IndexNotFound, match="nothing"):
+        session.sql(f"REFRESH INDEX nothing ON {table}")
+    dropped = session.sql(f"DROP INDEX IF EXISTS nothing ON {table}").collect()
+    assert [tuple(row) for row in dropped] == [("nothing", False)]
+
+
+def test_a_syntax_error_stops_before_anything_happens(session, messages):
+    session.sql(f"CREATE INDEX i ON {messages.name} USING lucene (id)")
+    with pytest.raises(StatementInvalid, match="line 2, column 1 "):
+        session.sql(f"DROP INDEX i ON {messages.name}\nCASCADE")
+    with pytest.raises(StatementInvalid, match="takes no parameters"):
+        session.sql(f"DROP INDEX i ON {messages.name}", args={"a": 1})
+    assert len(session.sql(f"SHOW INDEXES FROM {messages.name}").collect()) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["i; DROP TABLE {}", "i` ON {}; --", "../../../escaped", "i\n", "'", "é"]
+)
+def test_names_that_try_to_be_more(session, messages, name):
+    quoted = "`" + name.format(messages.name).replace("`", "``") + "`"
+    before = sorted(Path(messages.path).rglob("*"))
+    with pytest.raises(IndexDefinitionInvalid):
+        session.sql(f"CREATE INDEX {quoted} ON {messages.name} USING lucene (id)")
+    with pytest.raises(ColumnNotFound):
+        session.sql(f"CREATE INDEX i ON {messages.name} USING lucene ({quoted})")
+    with pytest.raises(IndexTypeUnknown):
+        session.sql(f"CREATE INDEX i ON {messages.name} USING {quoted} (id)")
+    with pytest.raises(TableNotFound):
+        session.sql(f"OPTIMIZE TABLE {quoted}")
+    with pytest.raises(TableNotFound):
+        session.sql(f"SHOW INDEXING {quoted}.{quoted}")
+    assert sorted(Path(messages.path).rglob("*")) == before
+    assert session.spark.catalog.tableExists(messages.name)
