@@ -21,6 +21,8 @@ from yaml import YAMLError
 
 from hudi_index_service.errors import ConfigInvalid
 
+_PREFIX = "HUDI_INDEX_"
+
 Positive = Annotated[int, Field(gt=0)]
 
 
@@ -68,7 +70,7 @@ class ReadSettings(_Section):
 
     enabled: bool = True
     max_predicates: Positive = 10
-    scan_fraction: Annotated[float, Field(gt=0, le=1)] = 0.6
+    scan_fraction: Annotated[float, Field(gt=0, le=1)] = 0.9
     parallelism: Positive = 4
     time_zone: str = "UTC"
 
@@ -91,7 +93,8 @@ class HookSettings(_Section):
 
     host, port: Where it listens; port 0 takes a free one.
     secret: What callbacks must carry; a random one when empty.
-    queue: Wake-ups held at most; more are dropped, since the timeline tells what is due.
+    queue: Wake-ups held at most; more are refused (503), and nothing is lost by it: the timeline
+    tells what is due.
     """
 
     host: str = "127.0.0.1"
@@ -109,7 +112,7 @@ class Settings(BaseSettings):
     """All settings. See the sections."""
 
     model_config = SettingsConfigDict(
-        env_prefix="HUDI_INDEX_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix=_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
     lucene: LuceneSettings = LuceneSettings()
@@ -143,14 +146,24 @@ def load_settings() -> Settings:
     yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
     if yaml_file and not Path(yaml_file).is_file():
         raise ConfigInvalid(f"HUDI_INDEX_CONFIG names {yaml_file}, which is no file.")
+    _refuse_unknown_sections()
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigInvalid(f"Setting {where}: {first['msg']}.") from error
-    except (YAMLError, TypeError, ValueError) as error:
+    except (YAMLError, TypeError, ValueError, OSError) as error:
         raise ConfigInvalid(f"{yaml_file or 'The settings'} cannot be read: {error}.") from error
+
+
+def _refuse_unknown_sections() -> None:
+    """Pydantic passes over variables that name no field, and with them a misspelt kill switch."""
+    for name in os.environ:
+        section, separator, _ = name.upper().removeprefix(_PREFIX).partition("__")
+        known = section.lower() in Settings.model_fields
+        if name.upper().startswith(_PREFIX) and separator and not known:
+            raise ConfigInvalid(f"Setting {name}: there is no section {section.lower()}.")
 
 
 @cache

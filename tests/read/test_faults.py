@@ -28,9 +28,11 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.indexed_table import IndexedTable
-from hudi_index_service.optimizer.plan import Access
-from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, write
-from tests.read.conftest import Indexed, awkward_rows
+from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.scan import Planner, Scan
+from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, run_compaction, write
+from tests.read.conftest import ROWS, Indexed, awkward_rows
 
 WHERE = "name = 'plain' AND amount > 100"
 
@@ -225,3 +227,54 @@ def test_bad_tables_columns_and_definitions(copy: Path, tmp_path: Path) -> None:
     assert [each.name for each in table.indexes()] == ["all_columns"]
     again = table.create_index("all_columns", ["name"], if_not_exists=True)
     assert len(again.columns) == 10
+
+
+def test_a_base_file_cleaned_between_planning_and_reading_is_planned_anew(
+    spark: SparkSession, copy: Path
+) -> None:
+    table = open_table(copy)
+    query = bind_query(WHERE, ["id"], table.schema(), time_zone="UTC")
+    plans = [table._plan(query, "auto")]  # made before the files went
+    options = hudi_options(
+        "clustered", partition_column="part", **{"hoodie.clean.commits.retained": "1"}
+    )
+    for version in (
+        1,
+        2,
+        3,
+    ):  # rewrites every base file until Hudi's cleaner takes the planned ones
+        write(awkward_rows(spark, 0, ROWS, version), copy, options)
+    gone = [s.file_slice.name for s in plans[0].slices if not (copy / s.file_slice.name).exists()]
+    assert gone
+    asked = []
+
+    def plan(query: Query) -> QueryPlan:
+        asked.append(query)
+        return plans.pop() if plans else table._plan(query, "auto")
+
+    planner = Planner(plan=plan, reader=table._slice_reader, spark=None)
+    found = Scan(query, planner, where=WHERE, limit=None).to_arrow()
+    assert len(asked) == 2
+    rows = spark.read.format("hudi").load(str(copy)).where(WHERE).select("id").collect()
+    assert sorted(found.column("id").to_pylist()) == sorted(row["id"] for row in rows)
+
+
+def test_partitions_that_share_file_ids_keep_their_entries_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "shared_ids"
+    options = hudi_options(
+        "shared_ids", "MERGE_ON_READ", partition_column="part", **BUCKET_INDEX_NON_BLOCKING
+    )
+    write(awkward_rows(spark, 0, 60), path, options)
+    run_compaction(spark, path)
+    table = open_table(path)
+    table.create_index("by_name", ["name", "amount"])
+    build = table.build(strategy="all").raise_for_failures()
+    base_files = [due.base_file for due in build.due]
+    assert len({(file.file_id, file.instant) for file in base_files}) < len(base_files)
+    scan = table.scan("name = 'plain' OR amount = 33", columns=["id"], use_index="require")
+    rows = spark.read.format("hudi").load(str(path)).where("name = 'plain' OR amount = 33")
+    expected = sorted(row["id"] for row in rows.select("id").collect())
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == expected
+    assert expected
