@@ -17,6 +17,9 @@ IN_PROCESS_LOCK = {
     "hoodie.write.lock.provider": ("org.apache.hudi.client.transaction.lock.InProcessLockProvider"),
 }
 
+# Writes twice as fast; for tests that turn on something else.
+NO_METADATA_TABLE = {"hoodie.metadata.enable": "false"}
+
 # File groups that have only log files until a compaction runs.
 BUCKET_INDEX_NON_BLOCKING = {
     "hoodie.index.type": "BUCKET",
@@ -59,6 +62,8 @@ def hudi_options(
         "hoodie.insert.shuffle.parallelism": "2",
         "hoodie.bulkinsert.shuffle.parallelism": "2",
         "hoodie.delete.shuffle.parallelism": "2",
+        # Hudi's own column statistics double the time of a small write.
+        "hoodie.metadata.index.column.stats.enable": "false",
         "hoodie.compact.inline": "false",
         "hoodie.clustering.inline": "false",
     }

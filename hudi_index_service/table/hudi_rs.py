@@ -243,8 +243,9 @@ class HudiRsTable:
         raise SnapshotChanged(f"{self._storage.uri}: the timeline changes faster than it is read.")
 
     def _build(self, state: _State) -> Any:
-        # By listing, not through the metadata table: two independent listings have to agree then.
-        options = {"hoodie.metadata.enable": "false"}
+        # hudi-rs makes its slices from Hudi's metadata table where there is one (no option turns
+        # that off); the proof has a listing of its own, so that the two have to agree.
+        options = {}
         if state.declined is not None:
             # The schema and the instants of a refused table are still wanted.
             options["hoodie.internal.skip.config.validation"] = "true"
