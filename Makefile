@@ -1,6 +1,6 @@
 # make help lists the targets. INSTALLER=pip does without uv; PYTHON names another interpreter.
 SHELL := /bin/bash
-PYTHON ?= $(shell for p in python3.11 python3.12 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
 
@@ -40,7 +40,6 @@ clean: ## Remove .venv and what was built; the user's cache stays
 
 # Without a Python there is nothing that could say what else is missing.
 define BOOTSTRAP
-test -n "$(PYTHON)" || { echo "missing: Python 3.11 or 3.12: none is on PATH." \
-  "Get it: Debian/Ubuntu: apt install python3.11 python3.11-venv python3.11-dev;" \
-  "macOS: brew install python@3.11"; exit 1; }; $(PYTHON) -m dev.bootstrap
+test -n "$(PYTHON)" || { echo "missing: Python 3.11: none is on PATH." \
+  "Get it: apt install python3.11 python3.11-venv python3.11-dev"; exit 1; }; $(PYTHON) -m dev.bootstrap
 endef

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 13)
+PYTHON = (3, 11)
 JDK_MAJOR = 17
 
 
 class Missing(Exception):
     """A prerequisite that is absent or of the wrong version: its name, why, and how to get it."""
 
-    def __init__(self, name: str, why: str, debian: str, macos: str) -> None:
-        super().__init__(f"{name}: {why}. Get it: Debian/Ubuntu: {debian}; macOS: {macos}")
+    def __init__(self, name: str, why: str, how: str) -> None:
+        super().__init__(f"{name}: {why}. Get it: {how}")
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,21 @@ class Compiler:
 
 def check_python() -> None:
     version = "{}.{}.{}".format(*sys.version_info[:3])
-    how = ("apt install python3.11 python3.11-venv python3.11-dev", "brew install python@3.11")
-    if not PYTHON_FROM <= sys.version_info[:2] < PYTHON_BELOW:
+    how = "apt install python3.11 python3.11-venv python3.11-dev"
+    if sys.platform != "linux":
         raise Missing(
-            "Python 3.11 or 3.12",
+            "Linux", f"this is {sys.platform}", "a container or virtual machine will do"
+        )
+    if sys.version_info[:2] != PYTHON:
+        raise Missing(
+            "Python 3.11",
             f"{sys.executable} is {version} (name another one: make PYTHON=python3.11 ...)",
-            *how,
+            how,
         )
     if find_spec("ensurepip") is None:
-        raise Missing("Python's venv module", f"{sys.executable} has no ensurepip", *how)
+        raise Missing("Python's venv module", f"{sys.executable} has no ensurepip", how)
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
-        raise Missing("Python's C headers", f"{sys.executable} has no Python.h", *how)
+        raise Missing("Python's C headers", f"{sys.executable} has no Python.h", how)
 
 
 def find_jdk() -> Jdk:
@@ -63,26 +67,23 @@ def find_jdk() -> Jdk:
     Raises:
         Missing: there is none, it is a runtime without javac, or not version 17.
     """
-    how = (
-        "apt install openjdk-17-jdk-headless",
-        "brew install openjdk@17, then set JAVA_HOME",
-    )
+    how = "apt install openjdk-17-jdk-headless"
     name = f"JDK {JDK_MAJOR}"
     if named := os.environ.get("JAVA_HOME"):
         home, origin = Path(named), f"JAVA_HOME={named}"
-    elif found := _java_home_on_macos() or _java_home_on_path():
+    elif found := _java_home_on_path():
         home, origin = found, str(found)
     else:
-        raise Missing(name, "JAVA_HOME is not set and javac is not on PATH", *how)
+        raise Missing(name, "JAVA_HOME is not set and javac is not on PATH", how)
     if not (home / "bin" / "javac").is_file():
-        raise Missing(name, f"{origin} has no bin/javac", *how)
+        raise Missing(name, f"{origin} has no bin/javac", how)
     version = _jdk_version(home)
     if version.split(".")[0] != str(JDK_MAJOR):
         raise Missing(
             name,
             f"{origin} is version {version}; Spark 3.5 stops at 17 and the Lucene module "
             "is generated from 17's own classes",
-            *how,
+            how,
         )
     return Jdk(home, version)
 
@@ -90,17 +91,6 @@ def find_jdk() -> Jdk:
 def _java_home_on_path() -> Path | None:
     javac = shutil.which("javac")
     return Path(javac).resolve().parent.parent if javac else None
-
-
-def _java_home_on_macos() -> Path | None:
-    # On macOS /usr/bin/javac is a stub of the system, whatever JDK is installed.
-    chooser = "/usr/libexec/java_home"
-    if not os.access(chooser, os.X_OK):
-        return None
-    answer = subprocess.run(
-        [chooser, "-v", str(JDK_MAJOR)], capture_output=True, text=True, check=False
-    )
-    return Path(answer.stdout.strip()) if answer.returncode == 0 else None
 
 
 def _jdk_version(home: Path) -> str:
@@ -121,15 +111,15 @@ def find_compiler() -> Compiler:
     Raises:
         Missing: there is none, or it does not run.
     """
-    how = ("apt install g++", "xcode-select --install")
+    how = "apt install g++"
     named = os.environ.get("CXX", "").split()
     names = named[:1] or ["g++", "clang++", "c++"]
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
-        raise Missing("C++ compiler", f"none of {', '.join(names)} is on PATH", *how)
+        raise Missing("C++ compiler", f"none of {', '.join(names)} is on PATH", how)
     answer = subprocess.run([path, "-dumpversion"], capture_output=True, text=True, check=False)
     if answer.returncode != 0:
-        raise Missing("C++ compiler", f"{path} -dumpversion failed", *how)
+        raise Missing("C++ compiler", f"{path} -dumpversion failed", how)
     return Compiler(path, Path(path).name, answer.stdout.strip().split(".")[0])
 
 
@@ -141,16 +131,16 @@ def check_cargo(manifest: Path) -> None:
     """
     wanted = re.search(r'^rust-version\s*=\s*"([\d.]+)"', manifest.read_text(), re.MULTILINE)
     name = f"cargo (Rust {wanted.group(1)} or later)" if wanted else "cargo (Rust)"
-    how = ("apt install rustup && rustup default stable", "brew install rust")
+    how = "apt install rustup && rustup default stable"
     path = shutil.which("cargo")
     if path is None:
-        raise Missing(name, "cargo is not on PATH", *how)
+        raise Missing(name, "cargo is not on PATH", how)
     answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"\d+(\.\d+)+", answer.stdout)
     if answer.returncode != 0 or not found:
-        raise Missing(name, f"{path} does not run ({answer.stderr.strip()[:120]})", *how)
+        raise Missing(name, f"{path} does not run ({answer.stderr.strip()[:120]})", how)
     if wanted and _numbers(found.group()) < _numbers(wanted.group(1)):
-        raise Missing(name, f"{path} is {found.group()}", *how)
+        raise Missing(name, f"{path} is {found.group()}", how)
 
 
 def _numbers(version: str) -> list[int]:
