@@ -17,12 +17,13 @@ class SparkHudiReader:
 
     Args:
         spark: The session; its settings (time zone, ANSI mode, Hudi read options) apply.
-        uri: The table's base path as that session's file systems spell it (``s3a://…``).
+        uri: The table's base path; ``s3://`` becomes ``s3a://``, as Hadoop spells it.
     """
 
     def __init__(self, spark: SparkSession, uri: str | Path) -> None:
         self.spark = spark
-        self.uri = str(uri)
+        text = str(uri)
+        self.uri = f"s3a://{text.removeprefix('s3://')}" if text.startswith("s3://") else text
 
     def read(
         self, columns: Sequence[str], where: str | None = None, instant: str | None = None

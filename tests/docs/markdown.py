@@ -1,0 +1,64 @@
+"""Takes code blocks and tables out of the project's Markdown pages."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+PAGES = [
+    ROOT / name
+    for name in (
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/design.md",
+        "docs/format.md",
+    )
+]
+
+# A block within a list is indented as a whole.
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
+)
+
+
+def code_blocks(page: str, info: str) -> list[str]:
+    """The fenced code blocks of a page whose fence says `info`, such as ``python``."""
+    text = (ROOT / page).read_text()
+    found = (match for match in _BLOCK.finditer(text) if match["info"].strip() == info)
+    return [dedent(match["code"]) for match in found]
+
+
+@dataclass(frozen=True)
+class FieldTable:
+    """A table of fields: the section it stands in, the ``code`` that begins the paragraph above it
+    ("" if none does), and field → type."""
+
+    section: str
+    label: str
+    fields: dict[str, str]
+
+
+def field_tables(page: str) -> list[FieldTable]:
+    """The tables of a page whose columns are field, type and meaning."""
+    tables: list[FieldTable] = []
+    section, label = "", ""
+    rows: dict[str, str] | None = None
+    for line in (ROOT / page).read_text().splitlines():
+        if line.startswith("## "):
+            section, label = line.removeprefix("## "), ""
+        elif line == "| field | type | meaning |":
+            rows = {}
+            tables.append(FieldTable(section, label, rows))
+        elif line.startswith("|") and rows is not None:
+            if not line.startswith("| ---"):
+                field, type_, _ = (cell.strip() for cell in line.strip("|").split("|", 2))
+                rows[field.strip("`")] = type_
+        elif line:
+            rows = None
+            if match := re.match(r"`([a-z_.\[\]]+)`[:,]", line):
+                label = match[1]
+    return tables

@@ -1,0 +1,179 @@
+"""docs/format.md is the format that is written: fields, examples, and the reader it shows."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hudi_index_parquet
+import pytest
+from pydantic import BaseModel
+
+from hudi_index_service import Column, open_table
+from hudi_index_service.build.extremes import Extremes
+from hudi_index_service.definitions import IndexDefinition, SeenTimeline
+from hudi_index_service.documents import FORMAT_MAJOR, FORMAT_MINOR
+from hudi_index_service.index.entry import INDEX_ROOT, entry_folder
+from hudi_index_service.index.manifest import (
+    PARQUET_METADATA,
+    BuildInfo,
+    DataFile,
+    IndexedBaseFile,
+    Manifest,
+    ManifestColumn,
+    Member,
+)
+from hudi_index_service.index.packed_file import BLOCK_SIZE
+from hudi_index_service.table.file_names import BaseFileName, parse_file_name
+from hudi_index_service.table.protocol import BaseFile
+from tests.docs.markdown import ROOT, code_blocks, field_tables
+
+PAGE = "docs/format.md"
+TABLES = {(table.section, table.label): table.fields for table in field_tables(PAGE)}
+
+MODELS: dict[tuple[str, str], type[BaseModel]] = {
+    ("Definition", ""): IndexDefinition,
+    ("Definition", "columns[]"): Column,
+    ("Definition", "seen"): SeenTimeline,
+    ("Manifest", ""): Manifest,
+    ("Manifest", "base_file"): IndexedBaseFile,
+    ("Manifest", "data"): DataFile,
+    ("Manifest", "data.members[]"): Member,
+    ("Manifest", "columns[]"): ManifestColumn,
+    ("Manifest", "build"): BuildInfo,
+}
+ENVELOPE = TABLES["Documents", ""]
+
+
+@pytest.mark.parametrize("key", MODELS, ids=lambda key: " ".join(key).strip())
+def test_tables_list_the_fields_of_the_documents(key: tuple[str, str]) -> None:
+    properties = MODELS[key].model_json_schema()["properties"]
+
+    assert TABLES[key] == {name: _in_words(schema) for name, schema in properties.items()}
+
+
+def test_every_table_is_compared() -> None:
+    assert set(TABLES) == {*MODELS, ("Documents", "")}
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """A JSON schema's type as the page spells it."""
+    if "anyOf" in schema:
+        return " or ".join(_in_words(each) for each in schema["anyOf"])
+    if "$ref" in schema:
+        return "object"
+    match schema["type"]:
+        case "array":
+            return f"list of {_in_words(schema['items'])}s"
+        case "object":
+            return f"object of {_in_words(schema['additionalProperties'])}s"
+        case other:
+            return str(other)
+
+
+def test_the_definition_shown_is_valid_with_its_checksum() -> None:
+    (example,) = code_blocks(PAGE, "json definition")
+
+    definition = IndexDefinition.from_json(example.encode(), source=PAGE)
+
+    assert [column.name for column in definition.columns] == ["sender", "msg", "amount"]
+    assert {*ENVELOPE, *TABLES["Definition", ""]} == set(json.loads(example))
+
+
+def test_the_manifest_shown_is_a_manifest_of_that_definition() -> None:
+    (shown,) = (json.loads(block) for block in code_blocks(PAGE, "json manifest"))
+    (definition,) = code_blocks(PAGE, "json definition")
+    fields = {name: value for name, value in shown.items() if name not in ENVELOPE}
+
+    manifest = Manifest.model_validate(fields)
+
+    assert set(fields) == set(TABLES["Manifest", ""])
+    assert shown["format"] == [FORMAT_MAJOR, FORMAT_MINOR]
+    fingerprint = IndexDefinition.from_json(definition.encode(), source=PAGE).fingerprint()
+    assert manifest.definitions == {"by_sender": fingerprint}
+    folder = entry_folder("lucene", _base_file(manifest.base_file.path))
+    assert folder.removeprefix(f"{INDEX_ROOT}/") in (ROOT / PAGE).read_text()
+
+
+def _base_file(path: str) -> BaseFile:
+    partition, _, name = path.rpartition("/")
+    parsed = parse_file_name(name)
+    assert isinstance(parsed, BaseFileName)
+    return BaseFile(path, partition, parsed.file_id, parsed.instant, 0)
+
+
+@pytest.fixture
+def entry(messages: Path) -> Path:
+    """The folder of a real entry."""
+    with open_table(messages) as table:
+        analysed = Column(name="msg", options={"analyzer": "simple"})
+        table.create_index("by_text", ["sender", analysed])
+        table.build(strategy="all").raise_for_failures()
+    (manifest,) = (messages / INDEX_ROOT).glob("lucene/*/*/*/manifest-0001.json")
+    return manifest.parent
+
+
+@pytest.fixture
+def shown_reader() -> dict[str, Callable[..., Any]]:
+    """The functions of the reader that the page shows."""
+    (block,) = code_blocks(PAGE, "python reader")
+    names: dict[str, Any] = {}
+    exec(compile(block, PAGE, "exec"), names)
+    return names
+
+
+def test_the_reader_shown_reads_a_real_entry(
+    entry: Path, shown_reader: dict[str, Callable[..., Any]]
+) -> None:
+    manifest = shown_reader["newest_manifest"](entry)
+    metadata = shown_reader["member"](entry, manifest, PARQUET_METADATA)
+
+    stored = Manifest.from_json((entry / "manifest-0001.json").read_bytes(), source="here")
+    fields = {name: value for name, value in manifest.items() if name not in ENVELOPE}
+    assert fields == stored.model_dump(mode="json")
+    assert manifest["data"]["block_size"] == BLOCK_SIZE
+    assert metadata.endswith(b"PAR1")
+    assert hudi_index_parquet.row_count(metadata) == manifest["base_file"]["rows"] == 3
+
+
+def test_the_reader_shown_refuses_a_damaged_manifest(
+    entry: Path, shown_reader: dict[str, Callable[..., Any]]
+) -> None:
+    path = entry / "manifest-0001.json"
+    path.write_bytes(path.read_bytes().replace(b'"rows": 3', b'"rows": 2'))
+
+    with pytest.raises(LookupError):
+        shown_reader["newest_manifest"](entry)
+
+
+def test_the_reader_shown_refuses_a_damaged_block(
+    entry: Path, shown_reader: dict[str, Callable[..., Any]]
+) -> None:
+    manifest = shown_reader["newest_manifest"](entry)
+    path = entry / manifest["data"]["name"]
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(AssertionError):
+        shown_reader["member"](entry, manifest, PARQUET_METADATA)
+
+
+def test_build_records_have_the_keys_listed(entry: Path) -> None:
+    page = (ROOT / PAGE).read_text().split("## Build records")[1].split("\n## ")[0]
+    builds = entry.parents[3] / "_service" / "builds" / "000001"
+    (finished,) = [json.loads((builds / "finished.json").read_text())]
+    records = [json.loads((builds / "started.json").read_text()), finished, *finished["outcomes"]]
+
+    assert {path.name for path in builds.iterdir()} == {
+        "started.json",
+        "heartbeat",
+        "finished.json",
+    }
+    for record in records:
+        for key in record:
+            assert f"`{key}`" in page, key
+
+
+def test_long_extremes_are_left_out_at_the_length_that_is_named() -> None:
+    assert f"more than {Extremes._LONGEST} bytes" in (ROOT / PAGE).read_text()

@@ -1,0 +1,162 @@
+"""What the README shows works, on a real table."""
+
+import doctest
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.table.properties import parse_properties
+from tests.docs.conftest import SCHEMA
+from tests.docs.markdown import ROOT, code_blocks
+from tests.hudi_tables import hudi_options, read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHOWN_PATH = "/data/messages"
+BIN = Path(sys.executable).parent
+
+
+def python_block(containing: str) -> str:
+    """The README's one Python block that contains the text."""
+    (block,) = (each for each in code_blocks("README.md", "python") if containing in each)
+    return block
+
+
+def run(command: str, table: Path) -> str:
+    """Runs a shell command of the README on the test's table and returns what it printed."""
+    environment = {
+        **os.environ,
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command.replace(SHOWN_PATH, shlex.quote(str(table)))],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env=environment,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_first_example_gives_what_it_says(messages: Path) -> None:
+    text = python_block("open_table(").replace(SHOWN_PATH, str(messages))
+    example = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+    report: list[str] = []
+
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+        example, out=report.append
+    )
+
+    assert (failed, tried > 5) == (0, True), "".join(report)
+
+
+def test_the_hook_example_builds_what_clustering_wrote(
+    spark: "SparkSession", messages: Path
+) -> None:
+    config = parse_properties((ROOT / "configs/hudi-write.properties").read_bytes())
+    services = {key: value for key, value in config.items() if "callback" not in key}
+    names = {
+        "spark": spark,
+        "df": spark.createDataFrame([("4", "Selling a car", "UserA")], SCHEMA),
+        "my_options": hudi_options("messages", ordering_column=None, **services),
+    }
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender", "msg"])
+
+        block = python_block("IndexHook").replace(SHOWN_PATH, str(messages))
+        exec(compile(block, "README.md", "exec"), names)
+
+        (status,) = table.status()
+        assert (status.base_files, status.covered) == (1, 1)
+        found = table.scan("sender = 'UserA'", columns=["id"], use_index="require").to_arrow()
+    expected = read_rows(spark, messages).where("sender = 'UserA'").select("id").collect()
+    assert sorted(found["id"].to_pylist()) == sorted(row.id for row in expected) == ["1", "2", "4"]
+
+
+def test_the_sql_statements_run(
+    spark: "SparkSession", messages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = python_block("IndexSession").replace(SHOWN_PATH, str(messages))
+
+    exec(compile(block, "README.md", "exec"), {"spark": spark})
+
+    assert "by_sender" in capsys.readouterr().out
+    with open_table(messages) as table:
+        (status,) = table.status()
+    assert (status.base_files, status.covered) == (1, 1)
+
+
+def test_the_commands_of_the_command_line_run(messages: Path) -> None:
+    (block,) = (each for each in code_blocks("README.md", "sh") if "hudi-index query" in each)
+
+    printed = {line.split()[1]: run(line, messages) for line in block.splitlines()}
+
+    assert "1 due, 1 built, 0 failed" in printed["build"]
+    assert "by_text" in printed["show"]
+    assert "Buying a new car" in printed["query"]
+    assert "Buying a new home" not in printed["query"]
+    assert "rows returned" in printed["explain"]
+    assert not list((messages / ".hoodie" / ".index").glob("lucene/**/manifest-*"))
+
+
+def test_the_application_builds_by_spark_submit(messages: Path) -> None:
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender"])
+    (block,) = (each for each in code_blocks("README.md", "sh") if "spark-submit" in each)
+
+    command = block.replace("--strategy incremental", "--strategy all")
+    assert command != block
+    run(command, messages)
+
+    with open_table(messages) as table:
+        (status,) = table.status()
+    assert (status.base_files, status.covered) == (1, 1)
+
+
+@pytest.mark.parametrize("asked", ["one query", "every query"])
+def test_indexes_can_be_switched_off(
+    messages: Path, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hudi_index_service.config import load_settings
+
+    if asked == "every query":
+        monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
+    with open_table(messages, settings=load_settings()) as table:
+        table.create_index("by_sender", ["sender"])
+        table.build(strategy="all")
+        scan = table.scan("sender = 'UserA'", use_index="never" if asked == "one query" else "auto")
+
+        assert not scan.explain().uses_index
+        assert scan.count() == 2
+
+
+def test_deleting_the_folder_undoes_everything(messages: Path) -> None:
+    before = _files(messages)
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender"])
+        table.build(strategy="all")
+
+    added = {path: content for path, content in _files(messages).items() if path not in before}
+    changed = [path for path, content in before.items() if _files(messages)[path] != content]
+
+    assert added
+    assert all(path.startswith(".hoodie/.index/") for path in added)
+    assert changed == []
+
+
+def _files(table: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(table)): path.read_bytes()
+        for path in table.rglob("*")
+        if path.is_file()
+    }
