@@ -3,7 +3,8 @@
 An entry goes with its base file (``retention: file-slice``), or already with its instant
 (``retention: instant``, as RFC-51 has it: "when cleaning instants, the corresponding index dir will
 be cleaned together"). Superseded generations, data files that no manifest names and entries that no
-live definition uses go after a grace period, since a reader or a builder may be using them.
+live definition uses go after a grace period, since a reader or a builder may be using them. Copies
+in this user's cache go with what they were copied from.
 """
 
 import logging
@@ -14,13 +15,16 @@ from time import time
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
 from hudi_index_service.documents import NewerFormat, document_name
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
 from hudi_index_service.index.entry import (
     INDEX_ROOT,
     MANIFEST_STEM,
     EntryListing,
     entry_folder,
 )
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.local_copy import purge_copies
+from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.storage import StoredFile
 from hudi_index_service.table.completeness import list_data_files
 from hudi_index_service.table.protocol import HudiTable
@@ -64,18 +68,23 @@ def clean(
 
     Args:
         live_columns: Index type → the columns that live definitions ask for.
-        grace_seconds: Instead of the settings' own.
+        grace_seconds: For entries that no live definition uses, instead of the settings' own;
+            what a running build may be about to publish is not touched by it.
 
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.
     """
-    removals = tuple(_Sweep(table, live_columns, settings, grace_seconds).removals())
+    sweep = _Sweep(table, live_columns, settings, grace_seconds)
+    removals = tuple(sweep.removals())
     if dry_run:
         return Cleaning(removals)
     # Manifests first: an entry is gone before its data is.
     ordered = sorted(removals, key=lambda removal: not removal.path.endswith(".json"))
     table.storage.delete([removal.path for removal in ordered])
+    table.storage.delete_unfinished(INDEX_ROOT, before=sweep.grace_ends)
     folders = table.storage.delete_empty_folders(INDEX_ROOT)
+    if not table.storage.is_local:
+        purge_copies(table.storage, settings.cache_folder, keep=sweep.serving_sha256)
     for removal in removals:
         log.info("Removed %s: %s.", removal.path, removal.reason)
     return Cleaning(removals, folders)
@@ -93,17 +102,21 @@ class _Sweep:
         self._storage = table.storage
         self._live_columns = live_columns
         self._settings = settings
-        grace = settings.clean.grace_seconds if grace_seconds is None else grace_seconds
-        self._grace_ends = time() - grace
+        grace = settings.clean.grace_seconds
+        self.grace_ends = time() - grace
+        self._unused_since = time() - (grace if grace_seconds is None else grace_seconds)
+        self._paths: set[str] = set()
+        self.serving_sha256: set[str] = set()
 
     def removals(self) -> Iterator[Removal]:
         """Everything that goes. Entries are listed before base files: an entry is younger than its
         base file, so no listed entry can miss a base file that is there."""
         listings = {name: EntryListing(self._storage, name) for name in self._index_types()}
         base_files = list_data_files(self._storage).base_files()
+        self._paths = {base_file.path for base_file in base_files}
         instants = {instant.requested for instant in self._table.completed_instants()}
-        for index_type, listing in listings.items():
-            expected = {entry_folder(index_type, base_file): base_file for base_file in base_files}
+        for name, listing in listings.items():
+            expected = {entry_folder(name, base_file): base_file for base_file in base_files}
             for folder in listing.folders():
                 files = listing.files(folder)
                 base_file = expected.get(folder)
@@ -114,7 +127,7 @@ class _Sweep:
                 ):
                     yield from _all(files, "its instant has left the active timeline")
                 else:
-                    yield from self._within(listing, folder, index_type)
+                    yield from self._within(listing, folder, name)
         records = BuildRecords(
             self._storage, stale_seconds=self._settings.build.stale_seconds
         ).ended_before(time() - _RECORDS_KEPT_SECONDS)
@@ -124,7 +137,7 @@ class _Sweep:
         folders = (path.rsplit("/", 1)[1] for path in self._storage.folders(INDEX_ROOT))
         return sorted(name for name in folders if not name.startswith("_"))
 
-    def _within(self, listing: EntryListing, folder: str, index_type: str) -> Iterator[Removal]:
+    def _within(self, listing: EntryListing, folder: str, name: str) -> Iterator[Removal]:
         """What goes from the folder of an entry whose base file lives."""
         files = listing.files(folder)
         try:
@@ -132,30 +145,54 @@ class _Sweep:
         except NewerFormat:
             return  # another release's to judge
         except EntryInvalid:
-            yield from self._if_old(files, "no valid manifest names it")
+            yield from _older(files, self.grace_ends, "no valid manifest names it")
             return
-        live = self._live_columns.get(index_type, ())
-        if not any(column.name in live for column in manifest.columns):
-            yield from self._if_old(files, "no live index uses it")
+        if _is_of_newer_version(manifest, name):
             return
+        live = self._live_columns.get(name, ())
+        if manifest.base_file.path not in self._paths:
+            yield from self._published(listing, folder, time(), "its base file is gone")
+        elif not any(column.name in live for column in manifest.columns):
+            yield from self._published(listing, folder, self._unused_since, "no live index uses it")
+        else:
+            yield from self._superseded(listing, folder, manifest)
+
+    def _published(
+        self, listing: EntryListing, folder: str, moment: float, reason: str
+    ) -> Iterator[Removal]:
+        """Every generation published by that moment. Data files without a manifest are left for
+        the grace period: a build may be about to publish them."""
+        published = listing.published(folder)
+        files = listing.files(folder)
+        yield from _older((f for f in files if f.path in published), moment, reason)
+        yield from _older((f for f in files if f.path not in published), self.grace_ends, reason)
+
+    def _superseded(
+        self, listing: EntryListing, folder: str, manifest: Manifest
+    ) -> Iterator[Removal]:
+        self.serving_sha256.add(manifest.data.sha256)
+        if any(number > manifest.generation for number in listing.generations(folder)):
+            return  # damaged: nothing here is surely superfluous
         newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
         serving = {newest, f"{folder}/{manifest.data.name}"}
-        newer = {
-            f"{folder}/{document_name(MANIFEST_STEM, number)}"
-            for number in listing.generations(folder)
-            if number > manifest.generation
-        }
-        if newer:
-            return  # damaged, or a newer format's: nothing here is surely superfluous
-        superseded = [file for file in files if file.path not in serving]
-        yield from self._if_old(superseded, "a newer generation serves")
+        files = listing.files(folder)
+        # Superseded when its successor was published, however old it was by then.
+        if all(file.modified <= self.grace_ends for file in files if file.path in serving):
+            others = [file for file in files if file.path not in serving]
+            yield from _older(others, self.grace_ends, "a newer generation serves")
 
-    def _if_old(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
-        return (
-            Removal(file.path, file.size, reason)
-            for file in files
-            if file.modified <= self._grace_ends
-        )
+
+def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
+    """Whether a newer release of the index type wrote the entry; one that is not installed here
+    cannot tell."""
+    try:
+        return manifest.index_type_version > index_type(name).version
+    except IndexTypeUnknown:
+        return False
+
+
+def _older(files: Iterable[StoredFile], moment: float, reason: str) -> Iterator[Removal]:
+    return (Removal(file.path, file.size, reason) for file in files if file.modified <= moment)
 
 
 def _all(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:

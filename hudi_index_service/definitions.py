@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hudi_index_service.documents import Document, document_name, numbers_of
 from hudi_index_service.errors import (
@@ -28,14 +28,13 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
 
 
-def check_index_name(name: str) -> str:
-    """The name, if it can name an index. Raises IndexDefinitionInvalid."""
+def check_index_name(name: str) -> None:
+    """Raises IndexDefinitionInvalid for a name that cannot name an index."""
     if not _NAME.fullmatch(name):
         raise IndexDefinitionInvalid(
             f"{name!r} cannot name an index.",
             remedy="Use letters, digits and _, not starting with a digit, 128 at most.",
         )
-    return name
 
 
 class Column(BaseModel):
@@ -70,13 +69,27 @@ class IndexDefinition(Document):
 
     kind: ClassVar[str] = "definition"
 
-    name: Annotated[str, AfterValidator(check_index_name)]
+    name: Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
     version: Annotated[int, Field(ge=1)]
     index_type: str
     columns: tuple[Column, ...]
     seen: SeenTimeline
     created: str
     dropped: bool = False
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _known_of_columns(cls, columns: Any) -> Any:
+        """Passes over what a newer minor format says of a column, as `from_json` does with the
+        document's own fields; `Column` refuses it, since a caller's unknown key is a mistake."""
+        if not isinstance(columns, list):
+            return columns
+        return [
+            {key: value for key, value in column.items() if key in Column.model_fields}
+            if isinstance(column, dict)
+            else column
+            for column in columns
+        ]
 
     def fingerprint(self) -> str:
         """A short digest of index type, columns and options: equal while they are."""

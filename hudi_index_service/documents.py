@@ -60,7 +60,7 @@ class Document(BaseModel):
         """
         try:
             body = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise EntryInvalid(f"{source} is not JSON: {error}.") from error
         if not isinstance(body, dict) or not _is_format(body.get("format")):
             raise EntryInvalid(f"{source} is no document of this service.")

@@ -5,13 +5,14 @@ S3, Google Cloud Storage and Azure. It adds what the service needs and no more: 
 Hudi and Spark write them, library errors turned into the service's own, and counters.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import (
@@ -37,6 +38,9 @@ _REMOTE_SCHEMES = {
 }
 
 
+_UNFINISHED = re.compile(r".+#\d+")
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFile:
     """A file as a listing shows it: path relative to the storage root, size in bytes, and the
@@ -59,7 +63,8 @@ def normalise_uri(uri: str | Path) -> str:
     """The one spelling of a location: an absolute local path without scheme, or ``scheme://…``.
 
     ``file:/x``, ``file:///x`` and relative local paths become ``/…``; ``s3a://`` and ``s3n://``
-    become ``s3://``; trailing slashes go.
+    become ``s3://``; trailing slashes go. As with Hadoop's ``Path``, which Hudi and Spark name
+    tables by, nothing is decoded: ``file:/a%20b`` is the folder ``a%20b``.
 
     Raises:
         StorageUnsupported: a scheme that is not served, such as ``hdfs://``.
@@ -67,7 +72,7 @@ def normalise_uri(uri: str | Path) -> str:
     text = str(uri)
     scheme = urlsplit(text).scheme if ":" in text.split("/", 1)[0] else ""
     if scheme in ("", "file"):
-        path = text if scheme == "" else unquote(text[len("file:") :])
+        path = text[len("file:") :] if scheme else text
         if scheme == "file" and path.startswith("//"):
             path = "/" + path.lstrip("/")
         return str(Path(path).absolute())
@@ -120,7 +125,9 @@ class Storage:
             try:
                 self._store = _open_store(self.uri, self.options)
             except BaseError as error:
-                raise StorageFailed(f"{self.uri} cannot be opened: {error}") from error
+                raise StorageFailed(
+                    f"{self.uri} cannot be opened: {_first_line(error)}."
+                ) from error
         return self._store
 
     def __getstate__(self) -> dict[str, Any]:
@@ -170,6 +177,10 @@ class Storage:
             raise StorageFailed(f"{self.uri}/{path}: {_first_line(error)}.") from error
         except PermissionError as error:
             raise PermissionDenied(f"{self.uri}/{path}: {error}.") from error
+        except ValueError as error:
+            raise StorageFailed(
+                f"{self.uri}: {path!r} cannot be asked for: {_first_line(error)}."
+            ) from error
 
     def create(self, path: str, data: bytes | Path) -> None:
         """Stores a new file; never replaces one.
@@ -204,16 +215,25 @@ class Storage:
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
         """The bytes of [start, end) ranges, fetched together; near ones in one request.
 
-        Returns buffers in the order of `ranges`. Raises FileNotFoundError.
+        Returns buffers in the order of `ranges`.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            StorageFailed: the file ends before a range does.
         """
         if not ranges:
             return []
-        with self._errors_named(path):
-            buffers = obstore.get_ranges(
-                self.store, path, starts=[s for s, _ in ranges], ends=[e for _, e in ranges]
+        with self._errors_named(path), _panic_named(f"{self.uri}/{path}"):
+            buffers = list(
+                obstore.get_ranges(
+                    self.store, path, starts=[s for s, _ in ranges], ends=[e for _, e in ranges]
+                )
             )
+        for buffer, (start, end) in zip(buffers, ranges, strict=True):
+            if len(buffer) != end - start:
+                raise StorageFailed(f"{self.uri}/{path} ends before byte {end}.")
         self.io.bytes_read += sum(end - start for start, end in ranges)
-        return list(buffers)
+        return buffers
 
     def size(self, path: str) -> int:
         """The file's length in bytes. Raises FileNotFoundError."""
@@ -257,6 +277,20 @@ class Storage:
             except FileNotFoundError:
                 continue
 
+    def delete_unfinished(self, prefix: str, *, before: float) -> int:
+        """Removes what killed writers left below `prefix` of a local root, if it was last changed
+        before that time (epoch seconds): obstore writes ``<name>#<number>`` and renames it, and
+        hides such files from every listing. Returns how many went."""
+        if not self.is_local:
+            return 0
+        gone = 0
+        for file in self.local_path(prefix).rglob("*#*"):
+            if _UNFINISHED.fullmatch(file.name) and file.lstat().st_mtime < before:
+                with self._errors_named(str(file)):
+                    file.unlink(missing_ok=True)
+                gone += 1
+        return gone
+
     def delete_empty_folders(self, prefix: str) -> int:
         """Removes empty folders below and including `prefix` on a local root; object stores have
         none. Returns how many went."""
@@ -276,6 +310,17 @@ def _removed_if_empty(folder: Path) -> bool:
     except OSError:  # not empty, or a builder has just put a file there: it stays
         return False
     return True
+
+
+@contextmanager
+def _panic_named(path: str) -> Iterator[None]:
+    """Turns a panic of obstore's into an error: get_ranges has one where a file is too short."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise StorageFailed(f"{path} cannot be read: {_first_line(error)}.") from error
 
 
 def _first_line(error: BaseException) -> str:

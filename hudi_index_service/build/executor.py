@@ -1,8 +1,8 @@
 """Where a build's tasks run. The local executor uses this process's threads; `build.spark` runs the
 same task code in Spark executors."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Protocol
 
 from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
@@ -13,9 +13,14 @@ class Executor(Protocol):
 
     name: str
 
-    def run(self, tasks: Sequence[BuildTask]) -> Iterator[TaskOutcome | None]:
+    def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """Runs all tasks and yields each outcome as it is known; yields None now and then while
-        nothing is, so that the caller can show that it lives."""
+        nothing is, so that the caller can show that it lives. Closing the generator gives up:
+        what has not begun never will.
+
+        Raises:
+            BuildFailed: the tasks could not be run to their end.
+        """
 
 
 class LocalExecutor:
@@ -32,15 +37,16 @@ class LocalExecutor:
         self._parallelism = parallelism
         self._patience = patience
 
-    def run(self, tasks: Sequence[BuildTask]) -> Iterator[TaskOutcome | None]:
+    def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """See `Executor.run`."""
         with ThreadPoolExecutor(self._parallelism, thread_name_prefix="index-build") as pool:
             waiting = {pool.submit(run_task, task) for task in tasks}
-            while waiting:
-                try:
-                    for future in as_completed(waiting, timeout=self._patience):
-                        waiting.remove(future)
+            try:
+                while waiting:
+                    done, waiting = wait(waiting, self._patience, FIRST_COMPLETED)
+                    for future in done:
                         yield future.result()
-                        break
-                except TimeoutError:
-                    yield None
+                    if not done:
+                        yield None
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)

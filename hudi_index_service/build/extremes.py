@@ -5,7 +5,11 @@ import pyarrow.compute as pc
 
 
 class Extremes:
-    """Running minimum and maximum of a column, for planning; NaN and long values leave none."""
+    """Running minimum and maximum of a column, for planning.
+
+    A column with a NaN has neither, nor is there one where the value is long or has no spelling
+    (a timestamp beyond what Arrow prints, bytes that are no text).
+    """
 
     _LONGEST = 128
 
@@ -18,19 +22,23 @@ class Extremes:
         """Takes in the next values."""
         if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
             self._unknown = True
+        known = [pa.repeat(value, 1) for value in (self._low, self._high) if value is not None]
         found = pc.min_max(array)
-        low, high = found["min"], found["max"]
-        if not low.is_valid:
-            return
-        if self._low is None or low.as_py() < self._low.as_py():
-            self._low = low
-        if self._high is None or high.as_py() > self._high.as_py():
-            self._high = high
+        fresh = [pa.repeat(found[end], 1) for end in ("min", "max") if found[end].is_valid]
+        if fresh:
+            # Compared by Arrow: Python's dates end with the year 9999.
+            found = pc.min_max(pa.concat_arrays(known + fresh))
+            self._low, self._high = found["min"], found["max"]
 
     def _spelled(self, scalar: pa.Scalar | None) -> str | None:
         if scalar is None or self._unknown:
             return None
-        spelled = str(scalar.cast(pa.string()).as_py())
+        try:
+            spelled = str(scalar.cast(pa.string()).as_py())
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            return None
+        if spelled.startswith("<value out of range"):
+            return None
         return spelled if len(spelled.encode()) <= self._LONGEST else None
 
     @property

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.documents import NewerFormat
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.index.requirements import Requirement, by_index_type, merged
 from hudi_index_service.table.protocol import BaseFile, HudiTable
@@ -43,8 +44,8 @@ def due_entries(
     """
     wanted = selector(strategy, table)
     due: list[DueEntry] = []
-    for index_type, group in by_index_type(requirements).items():
-        listing = EntryListing(table.storage, index_type)
+    for name, group in by_index_type(requirements).items():
+        listing = EntryListing(table.storage, name)
         for base_file in base_files:
             if retained_instants is not None and base_file.instant not in retained_instants:
                 continue
@@ -54,13 +55,14 @@ def due_entries(
                 fingerprints = {
                     each.definition.name: each.definition.fingerprint() for each in asking
                 }
-                due.append(DueEntry(base_file, index_type, columns, fingerprints))
+                due.append(DueEntry(base_file, name, columns, fingerprints))
     return sorted(due, key=lambda entry: (entry.base_file.instant, entry.base_file.path))[::-1]
 
 
 def _is_held(listing: EntryListing, base_file: BaseFile, columns: tuple[ColumnSpec, ...]) -> bool:
     try:
         manifest = listing.find(base_file).manifest
+        refuse_newer(manifest, index_type(manifest.index_type))
     except NewerFormat as newer:
         # Written by a newer release, which serves it; never rewritten from here.
         log.warning("%s Not built anew by this release.", newer)
@@ -68,6 +70,15 @@ def _is_held(listing: EntryListing, base_file: BaseFile, columns: tuple[ColumnSp
     except EntryInvalid:
         return False
     return holds_all(manifest, columns)
+
+
+def refuse_newer(manifest: Manifest, kind: IndexType) -> None:
+    """Raises NewerFormat for an entry in a layout of the index type that is newer than ours."""
+    if manifest.index_type_version > kind.version:
+        raise NewerFormat(
+            f"The {kind.name} entry of {manifest.base_file.path} has version "
+            f"{manifest.index_type_version}, this release writes {kind.version}."
+        )
 
 
 def holds_all(manifest: Manifest, columns: tuple[ColumnSpec, ...]) -> bool:

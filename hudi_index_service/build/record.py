@@ -99,7 +99,7 @@ class BuildRecords:
         for number, files in sorted(self._files_by_number().items(), reverse=True):
             state = self._state(files)
             finished = self._content(number, _FINISHED) if _FINISHED in files else None
-            if finished is not None and finished.get("failed"):
+            if finished is not None and (finished.get("failed") or finished.get("error")):
                 state = "failed"
             records.append(BuildRecord(number, state, self._content(number, _STARTED), finished))
         return records

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import Any
@@ -87,6 +88,7 @@ def run_build(
         TableFeatureUnsupported: the table cannot be read whole here.
         BuildInProgress: another builder works on the table.
         PermissionDenied: no write access below ``.hoodie/.index``.
+        BuildFailed: the tasks could not be run to their end.
     """
     started = perf_counter()
     base_files = _in_scope(table.snapshot().base_files(), instant, partitions)
@@ -104,11 +106,17 @@ def run_build(
     log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
     outcomes: list[TaskOutcome] = []
     tasks = [_task(table, entry, running, settings) for entry in due]
+
+    def build_so_far() -> Build:
+        return Build(running.id, strategy, tuple(due), tuple(outcomes), perf_counter() - started)
+
     try:
         _run_all(executor, tasks, outcomes, running, settings, progress)
-    finally:
-        build = Build(running.id, strategy, tuple(due), tuple(outcomes), perf_counter() - started)
-        running.finish(_report(build))
+    except BaseException as error:
+        running.finish({**_report(build_so_far()), "error": f"{type(error).__name__}: {error}"})
+        raise
+    build = build_so_far()
+    running.finish(_report(build))
     for failure in build.failed:
         log.error("Build %s: %s: %s", build.id, failure.path, failure.error)
     return build
@@ -124,14 +132,15 @@ def _run_all(
 ) -> None:
     running.beat()
     last_beat = monotonic()
-    for outcome in executor.run(tasks):
-        if outcome is not None:
-            outcomes.append(outcome)
-        if progress is not None:
-            progress(len(outcomes), len(tasks))
-        if monotonic() - last_beat >= settings.build.heartbeat_seconds:
-            running.beat()
-            last_beat = monotonic()
+    with closing(executor.run(tasks)) as results:
+        for outcome in results:
+            if outcome is not None:
+                outcomes.append(outcome)
+            if progress is not None:
+                progress(len(outcomes), len(tasks))
+            if monotonic() - last_beat >= settings.build.heartbeat_seconds:
+                running.beat()
+                last_beat = monotonic()
 
 
 def _task(table: HudiTable, due: DueEntry, running: RunningBuild, settings: Settings) -> BuildTask:

@@ -4,15 +4,17 @@ Executors need this package and both native distributions installed, and JAVA_HO
 type starts a small JVM inside the Python worker, inside the task: never before the fork).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from py4j.protocol import Py4JJavaError
 from pyspark.util import inheritable_thread_target
 
 from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
+from hudi_index_service.errors import BuildFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +34,7 @@ class SparkExecutor:
         self._spark = spark
         self._patience = patience
 
-    def run(self, tasks: Sequence[BuildTask]) -> Iterator[TaskOutcome | None]:
+    def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """Runs the job in a thread of its own, so that the caller keeps beating its heart.
 
         Outcomes arrive when the job ends: Spark hands results of a job over together.
@@ -53,6 +55,13 @@ class SparkExecutor:
                     except FutureTimeout:
                         yield None
                 yield from future.result()
+            except Py4JJavaError as error:
+                # One lost executor or worker fails the job; entries published by then are there.
+                cause = str(error.java_exception).split("\n", 1)[0]
+                raise BuildFailed(
+                    f"The Spark job {group} failed: {cause}.",
+                    remedy="See Spark's log; the next build goes on with what is missing.",
+                ) from error
             finally:
                 if not future.done():
                     context.cancelJobGroup(group)

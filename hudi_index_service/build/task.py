@@ -13,13 +13,14 @@ from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import hudi_index_parquet
 import pyarrow as pa
 
 from hudi_index_service.build.extremes import Extremes
-from hudi_index_service.build.reconcile import DueEntry, holds_all
-from hudi_index_service.documents import document_name
+from hudi_index_service.build.reconcile import DueEntry, holds_all, refuse_newer
+from hudi_index_service.documents import NewerFormat, document_name
 from hudi_index_service.errors import BuildFailed, EntryInvalid, IndexServiceError
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, IndexType
 from hudi_index_service.index.entry import (
@@ -86,13 +87,24 @@ def run_task(task: BuildTask) -> TaskOutcome:
     outcome = TaskOutcome(task.due.base_file.path, task.due.index_type, TaskStatus.FAILED)
     try:
         outcome = _EntryBuild(task).run()
-    except FileNotFoundError:
-        outcome = replace(outcome, status=TaskStatus.GONE)
+    except FileNotFoundError as error:
+        outcome = replace(outcome, **_gone_or_failed(task, error))
     except IndexServiceError as error:
         outcome = replace(outcome, error=str(error))
     except Exception as error:  # noqa: BLE001 - native libraries raise whatever they like
         outcome = replace(outcome, error=f"{type(error).__name__}: {error}")
     return replace(outcome, seconds=perf_counter() - started)
+
+
+def _gone_or_failed(task: BuildTask, error: FileNotFoundError) -> dict[str, Any]:
+    """What a missing file means: the base file was cleaned, or something else is wrong."""
+    try:
+        task.storage.size(task.due.base_file.path)
+    except FileNotFoundError:
+        return {"status": TaskStatus.GONE}
+    except IndexServiceError as unreachable:
+        return {"error": str(unreachable)}
+    return {"error": str(error)}
 
 
 class _EntryBuild:
@@ -107,14 +119,19 @@ class _EntryBuild:
         columns = self._task.due.columns
         for _ in range(_ATTEMPTS):
             listing = EntryListing(self._storage, self._task.due.index_type)
-            manifest = self._current(listing)
+            try:
+                manifest = self._current(listing)
+            except NewerFormat:  # a newer release has built it meanwhile, and will serve it
+                return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.PRESENT)
+            definitions = self._task.due.definitions
             if manifest is not None and holds_all(manifest, columns):
                 return self._outcome(TaskStatus.PRESENT, manifest)
             if manifest is not None:
                 # Whoever published this wanted its columns: the next generation keeps them.
                 columns = merged([*_specs(manifest), *columns])
+                definitions = {**manifest.definitions, **definitions}
             generation = max(listing.generations(self._folder), default=0) + 1
-            published = self._build(columns, generation)
+            published = self._build(columns, definitions, generation)
             if published is not None:
                 return self._outcome(TaskStatus.BUILT, published)
         raise BuildFailed(
@@ -123,10 +140,15 @@ class _EntryBuild:
         )
 
     def _current(self, listing: EntryListing) -> Manifest | None:
+        """The manifest that serves now, if any. Raises NewerFormat: there is nothing to do."""
         try:
-            return listing.find(self._base_file).manifest
+            manifest = listing.find(self._base_file).manifest
+        except NewerFormat:
+            raise
         except EntryInvalid:
             return None
+        refuse_newer(manifest, self._kind)
+        return manifest
 
     def _outcome(self, status: TaskStatus, manifest: Manifest) -> TaskOutcome:
         return TaskOutcome(
@@ -137,7 +159,9 @@ class _EntryBuild:
             index_bytes=manifest.data.length,
         )
 
-    def _build(self, columns: tuple[ColumnSpec, ...], generation: int) -> Manifest | None:
+    def _build(
+        self, columns: tuple[ColumnSpec, ...], definitions: dict[str, str], generation: int
+    ) -> Manifest | None:
         """Builds and publishes one generation; None when another builder took its number."""
         started = _now()
         with tempfile.TemporaryDirectory(prefix="hudi-index-") as scratch:
@@ -162,7 +186,7 @@ class _EntryBuild:
                 ),
                 data=_data_file(data_name, packed),
                 columns=tuple(_column(spec, built, extremes) for spec in columns),
-                definitions=self._task.due.definitions,
+                definitions=definitions,
                 build=BuildInfo(
                     id=self._task.build_id,
                     started=started,
@@ -175,13 +199,15 @@ class _EntryBuild:
             )
             data_path = f"{self._folder}/{data_name}"
             self._storage.upload(data_path, work / data_name)
+        path = f"{self._folder}/{document_name(MANIFEST_STEM, generation)}"
         try:
-            self._storage.create(
-                f"{self._folder}/{document_name(MANIFEST_STEM, generation)}", manifest.to_json()
-            )
+            self._storage.create(path, manifest.to_json())
         except FileExistsError:
-            self._storage.delete([data_path])
-            return None
+            # A store's client repeats a request whose answer was lost: what stands there may well
+            # be ours.
+            if self._storage.read(path) != manifest.to_json():
+                self._storage.delete([data_path])
+                return None
         return manifest
 
     def _index(

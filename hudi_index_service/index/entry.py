@@ -11,10 +11,11 @@ indexes with non-blocking concurrency control write them.
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hudi_index_service.documents import document_name, numbers_of
+from hudi_index_service.documents import NewerFormat, document_name, numbers_of
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.storage import Storage, StoredFile
@@ -86,18 +87,46 @@ class EntryListing:
         """The valid manifest of the highest number.
 
         Raises:
+            NewerFormat: one of a newer major format comes first: the entry is another release's.
             EntryInvalid: there is none; the message says why the highest does not serve.
         """
         reason: EntryInvalid | None = None
         for number in self.generations(folder):
             path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
             try:
-                return read_manifest(self._storage, path, number)
+                manifest = read_manifest(self._storage, path, number)
+                self._check_data(folder, manifest)
+                return manifest
             except FileNotFoundError:  # cleaned since the listing
                 continue
+            except NewerFormat:
+                raise
             except EntryInvalid as error:
                 reason = reason or error
         raise reason or EntryInvalid(f"{folder} holds no manifest.")
+
+    def published(self, folder: str) -> frozenset[str]:
+        """The folder's manifests, valid or not, and the data files that valid ones name."""
+        paths: set[str] = set()
+        for number in self.generations(folder):
+            path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+            paths.add(path)
+            with suppress(EntryInvalid, FileNotFoundError):
+                manifest = read_manifest(self._storage, path, number)
+                paths.add(f"{folder}/{manifest.data.name}")
+        return frozenset(paths)
+
+    def _check_data(self, folder: str, manifest: Manifest) -> None:
+        """Raises EntryInvalid if the data file is not there whole; what is listed costs nothing."""
+        path = f"{folder}/{manifest.data.name}"
+        try:
+            size = next((file.size for file in self.files(folder) if file.path == path), None)
+            if size is None:  # a listing may have passed it before it was written
+                size = self._storage.size(path)
+        except FileNotFoundError as error:
+            raise EntryInvalid(f"{path} is missing.") from error
+        if size != manifest.data.length:
+            raise EntryInvalid(f"{path} has {size} bytes, not {manifest.data.length}.")
 
     def find(self, base_file: BaseFile) -> Entry:
         """The entry that serves the base file.

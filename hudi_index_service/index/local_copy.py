@@ -5,7 +5,9 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
+from time import time
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
@@ -15,6 +17,8 @@ from hudi_index_service.storage import Storage
 
 _FOLDER = "entries"
 _SUFFIX = ".pack"
+_PART_SUFFIX = ".part"
+_PART_ABANDONED_SECONDS = 3600.0  # no download takes that long
 
 
 def packed_index(storage: Storage, entry: Entry, cache_folder: Path) -> PackedIndex:
@@ -51,9 +55,11 @@ def _cached(storage: Storage, entry: Entry, cache_folder: Path) -> Path:
     folder = cache_folder / _FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     copy = folder / f"{_table_digest(storage)}-{entry.manifest.data.sha256}{_SUFFIX}"
-    if copy.exists():
+    if copy.exists() and copy.stat().st_size == entry.manifest.data.length:
         return copy
-    handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
+    handle, name = tempfile.mkstemp(
+        dir=folder, prefix=f"{_table_digest(storage)}-", suffix=_PART_SUFFIX
+    )
     os.close(handle)
     part = Path(name)
     try:
@@ -77,6 +83,11 @@ def purge_copies(storage: Storage, cache_folder: Path, *, keep: Collection[str])
         if copy.name.removeprefix(prefix).removesuffix(_SUFFIX) not in keep:
             copy.unlink(missing_ok=True)
             gone += 1
+    for part in (cache_folder / _FOLDER).glob(f"{prefix}*{_PART_SUFFIX}"):
+        with suppress(FileNotFoundError):  # just completed
+            if time() - part.stat().st_mtime > _PART_ABANDONED_SECONDS:
+                part.unlink()
+                gone += 1
     return gone
 
 

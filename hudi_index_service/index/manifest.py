@@ -29,6 +29,12 @@ def _relative_path(value: str) -> str:
     return value
 
 
+def _crc32s(value: str) -> str:
+    if len(base64.b64decode(value, validate=True)) % 4:
+        raise ValueError("must be base64 of 32-bit integers")
+    return value
+
+
 PlainName = Annotated[str, AfterValidator(_plain_name)]
 RelativePath = Annotated[str, AfterValidator(_relative_path)]
 Count = Annotated[int, Field(ge=0)]
@@ -63,8 +69,8 @@ class DataFile(_Part):
 
     name: PlainName
     length: Count
-    block_size: Annotated[int, Field(gt=0)]
-    block_crc32: str
+    block_size: Annotated[int, Field(gt=0, le=2**30)]
+    block_crc32: Annotated[str, AfterValidator(_crc32s)]
     sha256: str
     members: tuple[Member, ...]
 

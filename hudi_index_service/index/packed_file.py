@@ -85,7 +85,7 @@ def read_member(index: PackedIndex, name: str) -> bytes:
     last = -(-(offset + length) // index.block_size)
     with index.path.open("rb") as file:
         file.seek(first * index.block_size)
-        blocks = file.read((last - first) * index.block_size)
+        blocks = file.read(min(last * index.block_size, index.length) - first * index.block_size)
     for number in range(first, last):
         start = (number - first) * index.block_size
         if zlib.crc32(blocks[start : start + index.block_size]) != index.block_crc32[number]:

@@ -44,6 +44,8 @@ def _encode_floats(array: pa.Array) -> pa.Array:
 
 def _unscaled_decimals(array: pa.Array) -> pa.Array:
     # A decimal128 is a 128-bit little-endian integer; below 10^18 its low half holds it all.
+    if not len(array):  # it may have no buffer at all
+        return pa.array([], pa.int64())
     buffer = array.buffers()[1]
     low = np.frombuffer(buffer, dtype=np.int64)[::2][array.offset : array.offset + len(array)]
     return pa.array(low, mask=np.asarray(array.is_null()))

@@ -31,6 +31,11 @@ MAX_TERM_BYTES = 32_766
 """Lucene's limit; longer values are indexed by their first bytes (`truncated` in the manifest)."""
 
 
+MAX_RANGE_BYTES = 512
+"""Ranges and prefixes are automata in Lucene, which refuses those of more than 1,000 states: a
+longer literal is searched by its first bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Documents with any of these terms; none when empty."""
@@ -145,15 +150,21 @@ def _compare(leaf: Compare, columns: Columns) -> Lookup | None:
 def _compare_keyword(leaf: Compare, stored: StoredColumn) -> Lookup:
     field = keyword_field(stored.name)
     value = _utf8(leaf.value)
-    term = value[:MAX_TERM_BYTES]
     answer = _exactness(stored, value)
     if leaf.operator in (Operator.EQ, Operator.EQ_NULL_SAFE):
-        return Lookup(stored.name, Terms(field, (term,)), answer)
+        return Lookup(stored.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
     # A truncated value is <= the value itself, so next to truncation both ends are included.
     inclusive = answer is Answer.SUPERSET or leaf.operator in (Operator.LE, Operator.GE)
-    if leaf.operator in (Operator.LT, Operator.LE):
-        return Lookup(stored.name, TermRange(field, None, term, inclusive), answer)
-    return Lookup(stored.name, TermRange(field, term, None, inclusive), answer)
+    if leaf.operator in (Operator.GT, Operator.GE):
+        if len(value) > MAX_RANGE_BYTES:  # what is above the value is above what it begins with
+            low, answer, inclusive = value[:MAX_RANGE_BYTES], Answer.SUPERSET, True
+        else:
+            low = value
+        return Lookup(stored.name, TermRange(field, low, None, inclusive), answer)
+    if len(value) > MAX_RANGE_BYTES:
+        high = _above(value[:MAX_RANGE_BYTES])
+        return Lookup(stored.name, TermRange(field, None, high, False), Answer.SUPERSET)
+    return Lookup(stored.name, TermRange(field, None, value, inclusive), answer)
 
 
 @lookup.register
@@ -185,10 +196,10 @@ def _like(leaf: Like, columns: Columns) -> Lookup | None:
     if all(part.kind == "text" for part in leaf.parts):
         search = Terms(field, (prefix[:MAX_TERM_BYTES],))
         return Lookup(stored.name, search, _exactness(stored, prefix))
-    if leaf.is_prefix_only and len(prefix) <= MAX_TERM_BYTES:
+    if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
         return Lookup(stored.name, Prefix(field, prefix))
-    if stored.statistics.truncated:
-        return Lookup(stored.name, Prefix(field, prefix[:MAX_TERM_BYTES]), Answer.SUPERSET)
+    if stored.statistics.truncated or not _is_cheap_wildcard(leaf):
+        return Lookup(stored.name, Prefix(field, prefix[:MAX_RANGE_BYTES]), Answer.SUPERSET)
     pattern = "".join(_WILDCARDS.get(part.kind) or _escaped(part.text) for part in leaf.parts)
     return Lookup(stored.name, Wildcard(field, pattern))
 
@@ -219,6 +230,30 @@ def _exactness(stored: StoredColumn, *literals: bytes) -> Answer:
     return Answer.SUPERSET if cut else Answer.EXACT
 
 
+def _above(start: bytes) -> bytes | None:
+    """The least byte string above all that begin with `start`; None if there is none."""
+    kept = start.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def _is_cheap_wildcard(leaf: Like) -> bool:
+    """Whether Lucene can surely make a deterministic automaton of the pattern.
+
+    Behind a ``%`` each ``_`` can double the automaton, and text that repeats itself makes it grow
+    with the square of its length. Without a ``%`` it is as long as the pattern.
+    """
+    kinds = [part.kind for part in leaf.parts]
+    behind = kinds.index("any") if "any" in kinds else len(kinds)
+    length = sum(len(part.text) or 1 for part in leaf.parts)
+    length_behind = sum(len(part.text) for part in leaf.parts[behind:])
+    return length <= _LONGEST_WILDCARD and (
+        length_behind <= _LONGEST_BEHIND_ANY and kinds[behind:].count("one") <= _MOST_ONES
+    )
+
+
+_LONGEST_WILDCARD = 200  # characters; up to four states each
+_LONGEST_BEHIND_ANY = 128
+_MOST_ONES = 6
 _WILDCARDS = {"any": "*", "one": "?"}
 
 

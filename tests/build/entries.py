@@ -1,0 +1,38 @@
+"""What lies below ``.hoodie/.index`` after builds, read back from the files."""
+
+from pathlib import Path
+
+from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.storage import Storage
+
+
+def manifests(table: Path | str) -> list[Manifest]:
+    """The serving manifest of every entry, by base file."""
+    listing = EntryListing(Storage(table), "lucene")
+    found = [listing.newest_valid(folder) for folder in listing.folders()]
+    return sorted(found, key=lambda manifest: manifest.base_file.path)
+
+
+def all_manifests(table: Path | str) -> list[Path]:
+    """The manifest files of every generation."""
+    return sorted(Path(table, ".hoodie/.index/lucene").rglob("manifest-*.json"))
+
+
+def data_files(table: Path | str) -> list[Path]:
+    """The data files, whether a manifest names them or not."""
+    return sorted(Path(table, ".hoodie/.index").rglob("*.pack*"))
+
+
+def columns(manifest: Manifest) -> list[str]:
+    """The names of the columns that an entry holds."""
+    return [column.name for column in manifest.columns]
+
+
+def assert_no_stray_data(table: Path | str) -> None:
+    """Every data file is named by a manifest beside it, and every named one is there."""
+    named = {
+        path.parent / Manifest.from_json(path.read_bytes(), source=str(path)).data.name
+        for path in all_manifests(table)
+    }
+    assert named == set(data_files(table))

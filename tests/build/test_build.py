@@ -1,0 +1,326 @@
+"""Builds on real tables: what is due, what is built, and that doing it again does nothing."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
+from hudi_index_service.build.run import Build, run_build
+from hudi_index_service.build.spark import SparkExecutor
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.task import TaskStatus
+from hudi_index_service.config import BuildSettings, Settings
+from hudi_index_service.definitions import Column
+from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
+from hudi_index_service.storage import Storage
+from tests.build.conftest import CopyTable
+from tests.build.entries import (
+    all_manifests,
+    assert_no_stray_data,
+    columns,
+    data_files,
+    manifests,
+)
+from tests.hudi_tables import hudi_options, numbered_rows, read_rows, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def partitions(build: Build) -> list[str]:
+    """Where the base files lie that were due."""
+    return sorted(entry.base_file.partition for entry in build.due)
+
+
+def test_incremental_builds_what_clustering_wrote(cow: IndexedTable) -> None:
+    build = cow.build()
+
+    # The even ids' partition was rewritten by an upsert since: no table service, not due.
+    assert partitions(build) == ["2026-01-02"]
+    assert [outcome.status for outcome in build.outcomes] == [TaskStatus.BUILT]
+    assert build.outcomes[0].rows == 50
+    (manifest,) = manifests(cow.uri)
+    assert columns(manifest) == ["amount", "msg"]
+    assert list(manifest.definitions) == ["early"]
+    assert_no_stray_data(cow.uri)
+    assert cow.scan("amount = 3").count() == 1
+
+
+def test_all_builds_every_base_file(cow: IndexedTable) -> None:
+    build = cow.build(strategy="all")
+
+    assert partitions(build) == ["2026-01-01", "2026-01-02"]
+    assert len(build.built) == 2
+    assert not build.failed
+    assert cow.scan("msg = 'Buying car 3'", use_index="require").count() == 14
+    assert [(s.base_files, s.indexed, s.covered) for s in cow.status()] == [(2, 2, 2)]
+    assert cow.verify() == []
+
+
+def test_building_twice_is_a_no_op(cow: IndexedTable) -> None:
+    cow.build(strategy="all")
+    before = {path: path.stat().st_mtime_ns for path in Path(cow.uri).rglob("*")}
+
+    again = cow.build(strategy="all")
+
+    assert (again.due, again.id) == ((), "")
+    assert {path: path.stat().st_mtime_ns for path in Path(cow.uri).rglob("*")} == before
+
+
+def test_a_dry_run_only_says_what_is_due(cow: IndexedTable) -> None:
+    build = cow.build(strategy="all", dry_run=True)
+    assert len(build.due) == 2
+    assert build.outcomes == ()
+    assert all_manifests(cow.uri) == []
+    assert cow.builds() == []
+
+
+def test_partitions_and_instants_narrow_a_build(cow: IndexedTable) -> None:
+    assert partitions(cow.build(strategy="all", partitions=["2026-01-01/"], dry_run=True)) == [
+        "2026-01-01"
+    ]
+    clustering = cow.build(dry_run=True).due[0].base_file.instant
+    assert partitions(cow.build(strategy="all", instant=clustering, dry_run=True)) == ["2026-01-02"]
+    assert cow.build(strategy="all", partitions=["absent"]).due == ()
+
+
+def test_an_index_defined_after_clustering_starts_with_the_next(cow: IndexedTable) -> None:
+    cow.drop_index("early")
+    cow.create_index("late", ["msg"])
+    assert cow.build().due == ()
+    assert len(cow.build(strategy="all", dry_run=True).due) == 2
+
+
+def test_unknown_strategy(cow: IndexedTable) -> None:
+    with pytest.raises(ConfigInvalid, match="strategy 'some'"):
+        cow.build(strategy="some")  # type: ignore[arg-type]
+
+
+def test_compaction_is_built_and_logs_above_it_are_merged(mor: IndexedTable) -> None:
+    build = mor.build()
+
+    assert [outcome.status for outcome in build.outcomes] == [TaskStatus.BUILT]
+    assert build.outcomes[0].rows == 100
+    (status,) = mor.status()
+    assert (status.base_files, status.indexed, status.covered) == (1, 1, 0)
+    assert mor.scan("amount = 3").count() == 0
+    assert mor.scan("amount = 4").to_arrow().num_rows == 1  # id 1, after the first upsert
+    assert mor.scan("amount = 299").to_arrow().num_rows == 1  # id 99, from the log file
+
+
+def test_two_definitions_share_one_entry(cow: IndexedTable) -> None:
+    cow.create_index("keys", ["id", "amount"])
+    cow.build(strategy="all")
+
+    assert len(all_manifests(cow.uri)) == 2
+    for manifest in manifests(cow.uri):
+        assert columns(manifest) == ["amount", "id", "msg"]
+        assert sorted(manifest.definitions) == ["early", "keys"]
+
+
+def test_a_later_definition_adds_a_generation_that_keeps_the_columns(cow: IndexedTable) -> None:
+    cow.build(strategy="all")
+    cow.create_index("keys", ["id"])
+
+    build = cow.build(strategy="all")
+
+    assert len(build.built) == 2
+    assert [manifest.generation for manifest in manifests(cow.uri)] == [2, 2]
+    for manifest in manifests(cow.uri):
+        assert columns(manifest) == ["amount", "id", "msg"]
+        assert sorted(manifest.definitions) == ["early", "keys"]
+    assert len(all_manifests(cow.uri)) == 4, "nothing is ever replaced"
+    assert_no_stray_data(cow.uri)
+    assert cow.scan("id = '7' and amount = 21", use_index="require").count() == 1
+
+
+def test_a_definition_that_analyses_a_column_adds_to_its_fields(cow: IndexedTable) -> None:
+    cow.build(strategy="all")
+    cow.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
+    cow.build(strategy="all")
+    for manifest in manifests(cow.uri):
+        msg = manifest.column("msg")
+        assert msg is not None
+        assert msg.fields == ("keyword", "text:standard")
+
+
+def test_an_entry_whose_data_went_missing_is_built_anew(cow: IndexedTable) -> None:
+    cow.build(strategy="all")
+    data_files(cow.uri)[0].unlink()
+
+    assert cow.scan("amount = 3").count() == 1
+    build = cow.build(strategy="all")
+
+    assert len(build.built) == 1
+    assert [status.covered for status in cow.status()] == [2]
+
+
+def test_a_damaged_manifest_is_superseded(cow: IndexedTable) -> None:
+    cow.build(strategy="all")
+    manifest = all_manifests(cow.uri)[0]
+    manifest.write_bytes(manifest.read_bytes()[:-30])
+
+    build = cow.build(strategy="all")
+
+    assert len(build.built) == 1
+    assert sorted(m.generation for m in manifests(cow.uri)) == [1, 2]
+
+
+def test_entries_of_a_newer_format_are_left_alone(cow: IndexedTable) -> None:
+    cow.build(strategy="all")
+    for manifest in all_manifests(cow.uri):
+        manifest.write_text('{"format": [2, 0]}')
+
+    assert cow.build(strategy="all").due == ()
+    cow.create_index("keys", ["id"])
+    assert cow.build(strategy="all").due == ()
+    assert cow.scan("amount = 3").count() == 1
+    assert cow.status()[0].indexed == 0
+
+
+def test_one_damaged_base_file_fails_alone(cow: IndexedTable) -> None:
+    due = cow.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
+    path = due[0].base_file.path
+    newest = Path(cow.uri, path)
+    content = newest.read_bytes()
+    newest.write_bytes(b"PAR1" + b"\0" * (len(content) - 8) + b"PAR1")
+
+    build = cow.build(strategy="all")
+
+    assert len(build.built) == 1
+    (failure,) = build.failed
+    assert failure.path == path
+    assert failure.error
+    with pytest.raises(BuildFailed, match=rf"1 of 2 entries could not be built\. {path}: "):
+        build.raise_for_failures()
+    (record,) = cow.builds()
+    assert record.state == "failed"
+    assert record.finished is not None
+    assert (record.finished["built"], record.finished["failed"]) == (1, 1)
+    newest.write_bytes(content)
+    assert len(cow.build(strategy="all").built) == 1, "the next build tries it again"
+
+
+def test_records_tell_what_happened(cow: IndexedTable) -> None:
+    build = cow.build(strategy="all")
+    (record,) = cow.builds()
+
+    assert (record.number, record.state) == (int(build.id), "finished")
+    assert record.started["strategy"] == "all"
+    assert record.started["due"] == 2
+    assert record.finished is not None
+    assert record.finished["built"] == 2
+    assert {each["status"] for each in record.finished["outcomes"]} == {"built"}
+    assert {m.build.id for m in manifests(cow.uri)} == {build.id}
+
+
+def test_progress_is_told(cow: IndexedTable) -> None:
+    seen: list[tuple[int, int]] = []
+    cow.build(strategy="all", progress=lambda done, of: seen.append((done, of)))
+    assert seen[-1] == (2, 2)
+
+
+class Stop(Exception):
+    """Raised by a caller that wants no more."""
+
+
+def test_a_build_broken_off_says_so_and_leaves_whole_entries(
+    copy_table: CopyTable, tmp_path: Path
+) -> None:
+    settings = Settings(cache_folder=tmp_path, build=BuildSettings(parallelism=1))
+    table = open_table(copy_table("cow"), settings=settings)
+
+    def stop(done: int, of: int) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        table.build(strategy="all", progress=stop)
+
+    (record,) = table.builds()
+    assert record.state == "failed"
+    assert record.finished is not None
+    assert "Stop" in record.finished["error"]
+    assert_no_stray_data(table.uri)
+    table.build(strategy="all")
+    assert table.status()[0].indexed == 2
+
+
+def test_spark_builds_the_same_entries(
+    copy_table: CopyTable, cow: IndexedTable, spark: "SparkSession", tmp_path: Path
+) -> None:
+    cow.build(strategy="all")
+    other = tmp_path / "spark"
+    Path(cow.uri).rename(other)
+    by_threads = manifests(other)
+    by_spark_table = open_table(copy_table("cow"), spark=spark)
+
+    build = by_spark_table.build(strategy="all")
+
+    assert len(build.built) == 2
+    for ours, theirs in zip(by_threads, manifests(by_spark_table.uri), strict=True):
+        same = ("base_file", "columns", "definitions", "index_type", "generation")
+        assert [getattr(ours, name) for name in same] == [getattr(theirs, name) for name in same]
+        assert [m.name for m in ours.data.members] == [m.name for m in theirs.data.members]
+    assert_no_stray_data(by_spark_table.uri)
+
+
+def test_a_spark_job_that_dies_is_a_failed_build(
+    copy_table: CopyTable, spark: "SparkSession", settings: Settings
+) -> None:
+    table = open_table(copy_table("cow"), spark=spark, settings=settings)
+
+    def cancel(done: int, of: int) -> None:
+        if done == 0:
+            spark.sparkContext.cancelAllJobs()
+
+    with pytest.raises(BuildFailed, match="cancelled"):
+        run_build(
+            table._table,
+            table._requirements(),
+            strategy=Strategy.ALL,
+            executor=SparkExecutor(spark, patience=0.02),
+            settings=settings,
+            progress=cancel,
+        )
+    assert table.builds()[0].state == "failed"
+    assert len(table.build(strategy="all").due) > 0
+    assert table.status()[0].indexed == 2
+
+
+def test_a_living_build_is_not_disturbed(cow: IndexedTable) -> None:
+    records = BuildRecords(Storage(cow.uri), stale_seconds=60)
+    running = records.start({"strategy": "all"})
+    running.beat()
+
+    with pytest.raises(BuildInProgress, match=r"Build 1, started .* works on"):
+        cow.build(strategy="all")
+    assert [record.state for record in cow.builds()] == ["running"]
+    running.finish({"failed": 0})
+    assert len(cow.build(strategy="all").built) == 2
+
+
+def test_a_silent_build_is_passed_over(cow: IndexedTable) -> None:
+    BuildRecords(Storage(cow.uri), stale_seconds=60).start({}).beat()
+    for path in Path(cow.uri, BUILDS_FOLDER).rglob("*"):
+        os.utime(path, (1_000_000, 1_000_000))
+
+    assert [record.state for record in cow.builds()] == ["dead"]
+    assert cow.build(strategy="all").id == "000002"
+    assert [record.state for record in cow.builds()] == ["finished", "dead"]
+
+
+def test_hudi_goes_on_writing(
+    copy_table: CopyTable, spark: "SparkSession", settings: Settings
+) -> None:
+    table = open_table(copy_table("cow"), settings=settings)
+    table.build(strategy="all")
+    write(
+        numbered_rows(spark, 1, 2, version=9), table.uri, hudi_options("cow", partition_column="dt")
+    )
+
+    assert [(s.base_files, s.indexed) for s in table.status()] == [(2, 1)]
+    assert table.scan("amount = 12").count() == 1
+    assert table.scan().count() == read_rows(spark, table.uri).count() == 100

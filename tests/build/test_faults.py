@@ -1,0 +1,263 @@
+"""Builders that race, die, lack rights or find the table changed: entries stay whole."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
+from hudi_index_service.config import BuildSettings, Settings
+from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.storage import Storage
+from tests.build.entries import (
+    all_manifests,
+    assert_no_stray_data,
+    columns,
+    data_files,
+    manifests,
+)
+
+
+def task(table: IndexedTable, names: list[str], build_id: str = "000001") -> BuildTask:
+    """A task for the base file of the first partition with columns of the caller's choice."""
+    due = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due[0]
+    schema, kind = table.schema(), index_type("lucene")
+    specs = tuple(
+        ColumnSpec(name, schema.field(name).type, kind.fields(name, schema.field(name).type, {}))
+        for name in names
+    )
+    asked = DueEntry(due.base_file, "lucene", specs, {"of_" + "_".join(names): "0"})
+    return BuildTask(Storage(table.uri), asked, build_id, memory_mb=16, batch_rows=1000)
+
+
+def test_racing_builders_lose_no_column(cow: IndexedTable) -> None:
+    asked = [["id"], ["amount"], ["msg", "ts"], ["ts", "id"]]
+    tasks = [task(cow, names, f"{i:06}") for i, names in enumerate(asked)]
+    together = threading.Barrier(len(tasks))
+    outcomes: list[TaskOutcome] = []
+
+    def build(own: BuildTask) -> None:
+        together.wait()
+        outcomes.append(run_task(own))
+
+    threads = [threading.Thread(target=build, args=(each,)) for each in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert {outcome.status for outcome in outcomes} <= {TaskStatus.BUILT, TaskStatus.PRESENT}
+    (manifest,) = manifests(cow.uri)
+    assert columns(manifest) == ["amount", "id", "msg", "ts"]
+    # Whoever found its columns there already had nothing to publish.
+    assert set(manifest.definitions) >= {"of_amount", "of_msg_ts"}
+    assert len(all_manifests(cow.uri)) == manifest.generation
+    assert_no_stray_data(cow.uri)
+
+
+def test_racing_builders_of_the_same_columns_publish_once(cow: IndexedTable) -> None:
+    own = task(cow, ["id"])
+    together = threading.Barrier(4)
+    statuses: list[TaskStatus] = []
+
+    def build() -> None:
+        together.wait()
+        statuses.append(run_task(own).status)
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(status.value for status in statuses) == ["built", "present", "present", "present"]
+    assert len(all_manifests(cow.uri)) == 1
+    assert_no_stray_data(cow.uri)
+
+
+def test_a_base_file_cleaned_since_planning_is_gone_and_no_error(cow: IndexedTable) -> None:
+    own = task(cow, ["id"])
+    Path(cow.uri, own.due.base_file.path).unlink()
+
+    outcome = run_task(own)
+
+    assert (outcome.status, outcome.error) == (TaskStatus.GONE, None)
+    assert data_files(cow.uri) == []
+
+
+def test_another_missing_file_is_a_failure(
+    cow: IndexedTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = task(cow, ["id"])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
+
+    outcome = run_task(own)
+
+    assert outcome.status is TaskStatus.FAILED
+    assert outcome.error is not None
+    assert "absent" in outcome.error
+
+
+def test_a_column_that_cannot_be_read_as_its_type_fails(cow: IndexedTable) -> None:
+    own = task(cow, ["id", "msg"])
+    specs = tuple(
+        replace(spec, type=cow.schema().field("amount").type, fields=("number",))
+        if spec.name == "msg"
+        else spec
+        for spec in own.due.columns
+    )
+    outcome = run_task(replace(own, due=replace(own.due, columns=specs)))
+
+    assert outcome.status is TaskStatus.FAILED
+    assert outcome.error is not None
+    assert "holds column msg as string" in outcome.error
+    assert data_files(cow.uri) == []
+
+
+# Nothing is replaced: a profiler sees Storage.create called for a manifest, and the process dies.
+BUILD_AND_DIE = """
+import os, signal, sys, threading
+from pathlib import Path
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.storage import Storage
+
+def watch(frame, event, argument):
+    if event == "call" and frame.f_code is Storage.create.__code__:
+        if "/manifest-" in frame.f_locals["path"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+threading.setprofile(watch)
+open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2]))).build(strategy="all")
+"""
+
+
+def test_a_build_killed_before_its_manifest_leaves_nothing_visible(
+    cow: IndexedTable, tmp_path: Path
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", BUILD_AND_DIE, cow.uri, str(tmp_path / "cache")],
+        check=False,
+        timeout=120,
+        capture_output=True,
+    )
+    assert killed.returncode == -9, killed.stderr
+    assert len(data_files(cow.uri)) > 0
+    assert all_manifests(cow.uri) == []
+
+    assert cow.scan("amount = 3").count() == 1
+    assert [status.indexed for status in cow.status()] == [0]
+    assert [record.state for record in cow.builds()] == ["running"]
+
+    impatient = Settings(cache_folder=tmp_path, build=BuildSettings(stale_seconds=1))
+    table = open_table(cow.uri, settings=impatient)
+    _wait_until_silent(table)
+    assert len(table.build(strategy="all").built) == 2
+    assert [status.covered for status in table.status()] == [2]
+    assert len(data_files(cow.uri)) > 2, "the cleaner's to remove"
+
+
+def _wait_until_silent(table: IndexedTable) -> None:
+    waiting = threading.Event()
+    while table.builds()[0].state == "running":
+        waiting.wait(0.05)
+
+
+# This process may be root's, whom no mode of a file stops. What is imported and started lazily is
+# so before the rights go: the interpreter itself may lie where others cannot read.
+BUILD_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import PermissionDenied
+
+uri, cache = sys.argv[1:]
+def table():
+    return open_table(uri, settings=Settings(cache_folder=Path(cache)))
+
+assert table().scan("amount = 3", use_index="require").to_arrow().num_rows == 1
+assert table().build(strategy="all").due == ()
+table().build(strategy="all", dry_run=True)
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+for action in (
+    lambda: table().create_index("more", ["id"]),
+    lambda: table().drop_index("early"),
+    lambda: table().build(strategy="all"),
+):
+    try:
+        action()
+        print("done")
+    except PermissionDenied as error:
+        print(error.code)
+print(table().scan("amount = 3", use_index="require").to_arrow().num_rows)
+print(table().verify(), [status.covered for status in table().status()])
+"""
+
+
+@pytest.fixture
+def open_to_all(cow: IndexedTable) -> Iterator[IndexedTable]:
+    """The table, readable by every user and writable by none but its owner."""
+    changed = {}
+    for parent in (Path(cow.uri), *Path(cow.uri).parents):
+        if not parent.stat().st_mode & 0o005:
+            changed[parent] = parent.stat().st_mode
+            parent.chmod(0o755)
+    yield cow
+    for parent, mode in changed.items():
+        parent.chmod(mode)
+
+
+def test_without_write_access_building_is_refused_and_reading_works(
+    open_to_all: IndexedTable, tmp_path: Path
+) -> None:
+    open_to_all.build(strategy="all")
+    for path in Path(open_to_all.uri).rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+    run = subprocess.run(
+        [sys.executable, "-c", BUILD_AS_NOBODY, open_to_all.uri, str(tmp_path / "cache")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == [
+        "PERMISSION_DENIED",
+        "PERMISSION_DENIED",
+        "done",  # nothing is due: nothing has to be written
+        "1",
+        "[] [2]",
+    ]
+
+
+def test_without_write_access_a_due_build_is_refused(
+    open_to_all: IndexedTable, tmp_path: Path
+) -> None:
+    open_to_all.build(strategy="all")
+    open_to_all.create_index("more", ["id"])
+    script = BUILD_AS_NOBODY.replace('table().build(strategy="all").due == ()', "True").replace(
+        '"more"', '"others"'
+    )
+
+    run = subprocess.run(
+        [sys.executable, "-c", script, open_to_all.uri, str(tmp_path / "cache")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[1:4] == ["PERMISSION_DENIED", "PERMISSION_DENIED", "1"]
+    assert len(all_manifests(open_to_all.uri)) == 2

@@ -1,0 +1,78 @@
+"""A real table whose cleaner and archiver have been at work; every test works on a copy."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import CleanSettings, Settings
+from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Written:
+    """Two states of one table, each with the index ``early`` on msg.
+
+    Attributes:
+        fresh: Clustered, every base file indexed.
+        cleaned: After several upserts to the odd ids' partition: Hudi has cleaned the base files
+            that were indexed there, and archived the instants of the first writes. The even ids'
+            base file of the clustering lives on.
+    """
+
+    fresh: Path
+    cleaned: Path
+
+
+@pytest.fixture(scope="session")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Written:
+    folder = tmp_path_factory.mktemp("cleaned")
+    path, fresh = folder / "cleaned", folder / "fresh"
+    options = hudi_options(
+        "t",
+        partition_column="dt",
+        **{
+            "hoodie.clean.commits.retained": "1",
+            "hoodie.keep.min.commits": "2",
+            "hoodie.keep.max.commits": "3",
+        },
+    )
+    write(numbered_rows(spark, 0, 100), path, options, "bulk_insert", mode="overwrite")
+    run_clustering(spark, path)
+    table = open_table(path)
+    table.create_index("early", ["msg"])
+    assert len(table.build(strategy="all").raise_for_failures().built) == 2
+    shutil.copytree(path, fresh)
+    for version in range(1, 6):
+        rows = numbered_rows(spark, 0, 100, version=version).where("dt = '2026-01-02'")
+        write(rows, path, options)
+    return Written(fresh, path)
+
+
+Open = Callable[..., IndexedTable]
+
+
+@pytest.fixture
+def open_copy(written: Written, tmp_path: Path) -> Open:
+    """Opens a copy of a state of the table under clean settings of the test's choice."""
+
+    def open_state(state: str, **settings: object) -> IndexedTable:
+        copy = tmp_path / state
+        if not copy.exists():
+            shutil.copytree(getattr(written, state), copy)
+        return open_table(
+            copy,
+            settings=Settings(
+                cache_folder=tmp_path / "cache",
+                clean=CleanSettings(**settings),  # type: ignore[arg-type]
+            ),
+        )
+
+    return open_state

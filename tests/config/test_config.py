@@ -1,0 +1,129 @@
+"""Settings from environment, YAML file and defaults; mistakes are named."""
+
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service.config import CleanSettings, Settings, load_settings, settings
+from hudi_index_service.errors import ConfigInvalid
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HUDI_INDEX_CONFIG", "HUDI_INDEX_READ__ENABLED", "HUDI_INDEX_CACHE_FOLDER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Writes the YAML file that HUDI_INDEX_CONFIG names."""
+
+    def write(text: str | bytes) -> None:
+        path = tmp_path / "service.yaml"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        monkeypatch.setenv("HUDI_INDEX_CONFIG", str(path))
+
+    return write
+
+
+def test_defaults() -> None:
+    found = load_settings()
+    assert found.read.enabled
+    assert found.clean.retention == "file-slice"
+    assert found.hook.host == "127.0.0.1"
+    assert found.cache_folder.name == "hudi-index-service"
+
+
+def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert load_settings().cache_folder == tmp_path / "hudi-index-service"
+
+
+def test_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
+    assert load_settings().read.enabled is False
+
+
+def test_arguments_before_environment_before_file(yaml, monkeypatch: pytest.MonkeyPatch) -> None:
+    yaml("read: {max_predicates: 3, parallelism: 7}\nclean: {retention: instant}\n")
+    assert load_settings().read.max_predicates == 3
+
+    monkeypatch.setenv("HUDI_INDEX_READ__MAX_PREDICATES", "4")
+    found = load_settings()
+    assert (found.read.max_predicates, found.read.parallelism) == (4, 7)
+    assert found.clean.retention == "instant"
+    assert Settings(clean=CleanSettings(grace_seconds=5)).clean.grace_seconds == 5
+
+
+def test_an_empty_file_is_fine(yaml) -> None:
+    yaml("# nothing yet\n")
+    assert load_settings() == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "setting"),
+    [
+        ("HUDI_INDEX_READ__ENABLED", "perhaps", "read.enabled"),
+        ("HUDI_INDEX_READ__SCAN_FRACTION", "1.5", "read.scan_fraction"),
+        ("HUDI_INDEX_READ__ENABLE", "false", "read.enable"),
+        ("HUDI_INDEX_REED__ENABLED", "false", "HUDI_INDEX_REED__ENABLED"),
+        ("hudi_index_reed__enabled", "false", "hudi_index_reed__enabled"),
+        ("HUDI_INDEX_LUCENE__HEAP_MB", "0", "lucene.heap_mb"),
+        ("HUDI_INDEX_CLEAN__RETENTION", "forever", "clean.retention"),
+        ("HUDI_INDEX_HOOK__PORT", "70000", "hook.port"),
+        ("HUDI_INDEX_READ", "{", "read"),
+    ],
+)
+def test_mistakes_in_the_environment_are_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, setting: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigInvalid) as invalid:
+        load_settings()
+    assert setting in invalid.value.message
+    assert invalid.value.code == "CONFIG_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("read: {enabeld: false}", "read.enabeld"),
+        ("reed: {enabled: false}", "reed"),
+        ("read: {parallelism: many}", "read.parallelism"),
+        ("read: true", "read"),
+        ("- read", "service.yaml"),
+        ("read: [", "service.yaml"),
+        ("just text", "service.yaml"),
+        (b"\xff\xfe\xfa", "service.yaml"),
+    ],
+)
+def test_mistakes_in_the_file_are_named(yaml, text: str | bytes, named: str) -> None:
+    yaml(text)
+    with pytest.raises(ConfigInvalid) as invalid:
+        load_settings()
+    assert named in invalid.value.message
+
+
+def test_a_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.yaml", tmp_path):
+        monkeypatch.setenv("HUDI_INDEX_CONFIG", str(path))
+        with pytest.raises(ConfigInvalid, match="which is no file"):
+            load_settings()
+
+
+def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDI_INDEX_HOOK__SECRET", "hunter2")
+    found = load_settings()
+    assert found.hook.secret is not None
+    assert found.hook.secret.get_secret_value() == "hunter2"
+    assert "hunter2" not in repr(found)
+
+
+def test_the_process_reads_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.cache_clear()
+    first = settings()
+    monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
+    assert settings() is first
+    settings.cache_clear()
+    assert settings().read.enabled is False
+    settings.cache_clear()

@@ -1,0 +1,102 @@
+"""Indexes built from Arrow data alone: no table, no Spark."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap
+
+from hudi_index_service.index.contract import (
+    Answer,
+    ColumnSpec,
+    IndexReader,
+    PackedIndex,
+    StoredColumn,
+)
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.expression import Predicate
+
+
+@dataclass
+class IndexedData:
+    """Rows, their packed index, and the reader that answers from it."""
+
+    data: pa.Table
+    index: PackedIndex
+    columns: tuple[StoredColumn, ...]
+    reader: IndexReader
+
+    def answer(self, leaf: Predicate) -> Answer:
+        """What the index type promises for a leaf."""
+        return index_type("lucene").answer(leaf, self.columns)
+
+    def check(self, leaf: Predicate) -> Answer:
+        """Holds the index to what it promises: its rows against those that make the leaf TRUE."""
+        promised = self.answer(leaf)
+        if promised is Answer.NONE:
+            return promised
+        expected = rows_where(leaf, self.data)
+        found = self.reader.row_ids(leaf)
+        if promised is Answer.EXACT:
+            assert found == expected, f"{leaf}: {list(found)} instead of {list(expected)}"
+        else:
+            assert found >= expected, f"{leaf}: misses {list(expected - found)}"
+        assert 0 <= self.reader.estimate(leaf) <= len(self.data)
+        return promised
+
+
+def rows_where(leaf: Predicate, data: pa.Table) -> BitMap:
+    """The rows for which Spark's semantics makes the leaf TRUE."""
+    truth = evaluate(leaf, data).fill_null(False)
+    return BitMap(np.flatnonzero(truth.to_numpy(zero_copy_only=False)).tolist())
+
+
+BuildIndex = Callable[..., IndexedData]
+
+
+@pytest.fixture(scope="session")
+def build_index(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
+    """Builds and opens a Lucene index over a table, `batch_rows` rows at a time."""
+    numbers = count()
+    folder = tmp_path_factory.mktemp("lucene")
+
+    def build(
+        data: pa.Table,
+        *,
+        batch_rows: int = 1000,
+        memory_mb: int = 32,
+        options: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> IndexedData:
+        kind = index_type("lucene")
+        specs = [
+            ColumnSpec(
+                field.name,
+                field.type,
+                kind.fields(field.name, field.type, (options or {}).get(field.name, {})),
+            )
+            for field in data.schema
+        ]
+        work = folder / str(next(numbers))
+        work.mkdir()
+        builder = kind.builder(specs, work, memory_mb=memory_mb)
+        for batch in data.to_batches(max_chunksize=batch_rows):
+            builder.add(batch)
+        built = builder.finish()
+        assert built.rows == len(data)
+        packed_path = Path(f"{work}.pack")
+        packed = pack(built.files, packed_path)
+        index = PackedIndex(
+            packed_path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
+        )
+        columns = tuple(
+            StoredColumn(s.name, s.type, s.fields, built.statistics[s.name]) for s in specs
+        )
+        return IndexedData(data, index, columns, kind.open(index, columns))
+
+    return build

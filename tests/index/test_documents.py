@@ -1,0 +1,332 @@
+"""Manifests and definitions as stored documents: immutable, checksummed, versioned, untrusted."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_index_service.definitions import (
+    DEFINITIONS_FOLDER,
+    Column,
+    DefinitionStore,
+    IndexDefinition,
+    SeenTimeline,
+)
+from hudi_index_service.documents import (
+    FORMAT_MAJOR,
+    FORMAT_MINOR,
+    NewerFormat,
+    _checksum,
+    document_name,
+    numbers_of,
+)
+from hudi_index_service.errors import (
+    EntryInvalid,
+    IndexDefinitionInvalid,
+    IndexExists,
+    IndexNotFound,
+)
+from hudi_index_service.index.entry import EntryListing, EntryMissing, entry_folder
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import BaseFile
+from tests.index.golden import make
+
+MANIFEST = next(make.FOLDER.rglob("manifest-0001.json"))
+SEEN = SeenTimeline(start="1", instants=("1", "2"))
+
+
+def changed(document: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The document after a change, with a checksum that fits: as an attacker or another release
+    would write it."""
+    body = json.loads(document)
+    body.pop("checksum")
+    change(body)
+    return json.dumps({**body, "checksum": _checksum(body)}).encode()
+
+
+def read(document: bytes) -> Manifest:
+    return Manifest.from_json(document, source="here.json")
+
+
+def test_a_manifest_survives_the_round_trip() -> None:
+    manifest = read(MANIFEST.read_bytes())
+    assert read(manifest.to_json()) == manifest
+    assert manifest.to_json() == MANIFEST.read_bytes()
+
+
+def test_every_flipped_character_is_noticed() -> None:
+    content = MANIFEST.read_bytes()
+    for at in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[at] ^= 1
+        try:
+            read_again = read(bytes(damaged))
+        except EntryInvalid:
+            continue
+        assert read_again == read(content)  # white space between two values
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"null", b"1", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}',
+        b'{"format": [1]}', b'{"format": ["1", "0"]}', b'{"format": [-1, 0]}',
+        b'{"format": [1, 0]}', b'{"format": [1, 0], "checksum": NaN}', MANIFEST.read_bytes()[:-40],
+        b"9" * 10_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_document_is_refused(content: bytes) -> None:
+    with pytest.raises(EntryInvalid, match=r"here\.json"):
+        read(content)
+
+
+def test_a_newer_major_format_is_told_apart_whatever_else_it_says() -> None:
+    newer = json.dumps({"format": [FORMAT_MAJOR + 1, 0], "anything": []}).encode()
+    with pytest.raises(NewerFormat, match=r"here\.json has format 2, this reader knows 1"):
+        read(newer)
+
+
+def test_a_newer_minor_format_may_add_fields_anywhere() -> None:
+    def extend(body: dict[str, Any]) -> None:
+        body["format"] = [FORMAT_MAJOR, FORMAT_MINOR + 1]
+        body["added"] = {"a": 1}
+        for part in (body["data"], body["base_file"], body["build"], *body["columns"]):
+            part["added"] = "x"
+
+    assert read(changed(MANIFEST.read_bytes(), extend)) == read(MANIFEST.read_bytes())
+
+
+def test_this_minor_format_has_no_unknown_fields() -> None:
+    with pytest.raises(EntryInvalid, match="no valid manifest"):
+        read(changed(MANIFEST.read_bytes(), lambda body: body.update(added=1)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body["base_file"].update(path="../x.parquet"),
+        lambda body: body["base_file"].update(path="a/../../x.parquet"),
+        lambda body: body["base_file"].update(path="/etc/passwd"),
+        lambda body: body["base_file"].update(path=""),
+        lambda body: body["base_file"].update(path="a\0b"),
+        lambda body: body["data"].update(name="a/b"),
+        lambda body: body["data"].update(name=".."),
+        lambda body: body["data"].update(name="a\\b"),
+        lambda body: body["data"]["members"][0].update(name="../segments_1"),
+        lambda body: body["data"]["members"][0].update(offset=-1),
+        lambda body: body["data"].update(block_size=0),
+        lambda body: body["data"].update(block_size=2**40),
+        lambda body: body["data"].update(block_crc32="§"),
+        lambda body: body["data"].update(block_crc32="AAA="),
+        lambda body: body.update(generation=0),
+        lambda body: body.update(kind="definition"),
+        lambda body: body.update(columns=None),
+        lambda body: body.pop("data"),
+    ],
+)
+def test_what_a_manifest_must_not_say(change: Callable[[dict[str, Any]], object]) -> None:
+    with pytest.raises(EntryInvalid, match=r"here\.json is no"):
+        read(changed(MANIFEST.read_bytes(), change))
+
+
+def test_numbers_and_names() -> None:
+    assert document_name("manifest", 7) == "manifest-0007.json"
+    assert document_name("manifest", 12_345) == "manifest-12345.json"
+    names = ["a-0002.json", "a-0010.json", "b-0003.json", "a-b-0004.json", "a-1.json", "a-0005.jso"]
+    assert numbers_of("a", names) == [10, 2]
+    assert numbers_of("a-b", names) == [4]
+
+
+# --- entries ---------------------------------------------------------------------------------
+
+
+BASE_FILE = BaseFile("p/f_0-1-0_1.parquet", "p", "f", "1", 100)
+DATA = b"data"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(tmp_path)
+
+
+def publish(storage: Storage, generation: int, change: Callable[[dict[str, Any]], object]) -> str:
+    """A manifest, and the data file it names."""
+
+    def adapt(body: dict[str, Any]) -> None:
+        body["generation"] = generation
+        body["base_file"].update(path=BASE_FILE.path, length=BASE_FILE.size)
+        body["data"].update(name=f"data-{generation}.pack", length=len(DATA))
+        change(body)
+
+    folder = entry_folder("lucene", BASE_FILE)
+    document = changed(MANIFEST.read_bytes(), adapt)
+    storage.create(f"{folder}/data-{generation}.pack", DATA)
+    storage.create(f"{folder}/{document_name('manifest', generation)}", document)
+    return folder
+
+
+def unchanged(body: dict[str, Any]) -> None:
+    """Says nothing else."""
+
+
+def find(storage: Storage) -> int:
+    return EntryListing(storage, "lucene").find(BASE_FILE).manifest.generation
+
+
+def test_an_entry_that_was_never_built_is_missing(storage: Storage) -> None:
+    with pytest.raises(EntryMissing, match="has no lucene entry"):
+        find(storage)
+
+
+def test_the_highest_valid_generation_serves(storage: Storage) -> None:
+    publish(storage, 1, unchanged)
+    publish(storage, 2, unchanged)
+    assert find(storage) == 2
+    publish(storage, 3, lambda body: body["data"].update(name="../x"))
+    assert find(storage) == 2
+
+
+def test_a_generation_whose_data_is_gone_or_short_does_not_serve(storage: Storage) -> None:
+    folder = publish(storage, 1, unchanged)
+    publish(storage, 2, unchanged)
+    storage.delete([f"{folder}/data-2.pack"])
+    assert find(storage) == 1
+    storage.replace(f"{folder}/data-1.pack", DATA[1:])
+    with pytest.raises(EntryInvalid, match=r"data-2\.pack is missing"):
+        find(storage)
+
+
+def test_a_newer_format_on_top_stops_the_search(storage: Storage) -> None:
+    publish(storage, 1, unchanged)
+    publish(storage, 2, lambda body: body.update(format=[FORMAT_MAJOR + 1, 0]))
+    with pytest.raises(NewerFormat):
+        find(storage)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda body: body["base_file"].update(path="p/g_0-1-0_1.parquet"), "not from p/f_0"),
+        (lambda body: body["base_file"].update(length=99), r"\(99 bytes\), not"),
+        (lambda body: body.update(generation=9), "says it is generation 9"),
+        (lambda body: body.update(index_type="btree"), "of index type btree"),
+    ],
+)
+def test_an_entry_of_something_else_is_refused(
+    storage: Storage, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    publish(storage, 1, change)
+    with pytest.raises(EntryInvalid, match=message):
+        find(storage)
+
+
+def test_partitions_that_share_file_id_and_instant_have_entries_of_their_own() -> None:
+    other = BaseFile("q/f_0-1-0_1.parquet", "q", "f", "1", 100)
+    assert entry_folder("lucene", other) != entry_folder("lucene", BASE_FILE)
+
+
+# --- definitions -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def definitions(storage: Storage) -> DefinitionStore:
+    return DefinitionStore(storage)
+
+
+def test_definitions_are_created_listed_and_dropped(definitions: DefinitionStore) -> None:
+    created = definitions.create("by_name", "lucene", [Column(name="name")], SEEN)
+    other = definitions.create("by_age", "lucene", [Column(name="age")], SEEN)
+
+    assert definitions.live() == (other, created)
+    assert definitions.get("by_name") == created
+    with pytest.raises(IndexExists, match="by_name"):
+        definitions.create("by_name", "lucene", [Column(name="age")], SEEN)
+    assert definitions.drop("by_name") == created
+    assert definitions.live() == (other,)
+    with pytest.raises(IndexNotFound, match="no index named by_name"):
+        definitions.get("by_name")
+    with pytest.raises(IndexNotFound, match="by_name"):
+        definitions.drop("by_name")
+
+
+def test_a_dropped_name_can_be_used_again(definitions: DefinitionStore, storage: Storage) -> None:
+    definitions.create("i", "lucene", [Column(name="a")], SEEN)
+    definitions.drop("i")
+    again = definitions.create("i", "lucene", [Column(name="b")], SEEN)
+
+    assert again.version == 3
+    assert definitions.get("i") == again
+    assert len(storage.files(DEFINITIONS_FOLDER)) == 3
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a-b", "a b", "a/b", "../a", "ä", "a" * 129, "a\n"])
+def test_names_that_cannot_name_an_index(definitions: DefinitionStore, name: str) -> None:
+    with pytest.raises(IndexDefinitionInvalid, match="cannot name an index"):
+        definitions.create(name, "lucene", [Column(name="a")], SEEN)
+
+
+def test_names_that_begin_alike_stay_apart(definitions: DefinitionStore) -> None:
+    short = definitions.create("a", "lucene", [Column(name="x")], SEEN)
+    longer = definitions.create("a_0001", "lucene", [Column(name="x")], SEEN)
+    definitions.drop("a")
+    assert definitions.live() == (longer,)
+    assert short.name == "a"
+
+
+def test_the_fingerprint_is_of_type_columns_and_options(definitions: DefinitionStore) -> None:
+    first = definitions.create("a", "lucene", [Column(name="x")], SEEN)
+    same = definitions.create("b", "lucene", [Column(name="x")], SEEN)
+    other = definitions.create("c", "lucene", [Column(name="x", options={"a": "b"})], SEEN)
+    assert first.fingerprint() == same.fingerprint() != other.fingerprint()
+
+
+def stored(definitions: DefinitionStore, storage: Storage) -> bytes:
+    definitions.create("i", "lucene", [Column(name="a")], SEEN)
+    return storage.read(f"{DEFINITIONS_FOLDER}/i-0001.json")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda document: document[:-20],
+        lambda document: b"",
+        lambda document: changed(document, lambda body: body.update(format=[2, 0])),
+        lambda document: changed(document, lambda body: body.update(name="j", version=2)),
+        lambda document: changed(document, lambda body: body.update(name="../j", version=2)),
+        lambda document: document,
+    ],
+    ids=["cut", "empty", "newer", "other name", "bad name", "other number"],
+)
+def test_versions_that_are_not_valid_are_passed_over(
+    definitions: DefinitionStore, storage: Storage, second: Callable[[bytes], bytes]
+) -> None:
+    document = stored(definitions, storage)
+    storage.create(f"{DEFINITIONS_FOLDER}/i-0002.json", second(document))
+
+    assert definitions.get("i").version == 1
+    definitions.drop("i")  # takes the next free number, 3
+    assert definitions.live() == ()
+
+
+def test_a_newer_minor_format_may_add_fields_to_definitions(
+    definitions: DefinitionStore, storage: Storage
+) -> None:
+    def extend(body: dict[str, Any]) -> None:
+        body["format"] = [FORMAT_MAJOR, FORMAT_MINOR + 1]
+        body["added"] = 1
+        body["columns"][0]["added"] = 1
+        body["seen"]["added"] = 1
+
+    newer = changed(stored(definitions, storage), extend)
+    assert IndexDefinition.from_json(newer, source="i") == definitions.get("i")
+
+
+def test_files_that_are_no_definitions_are_left_alone(
+    definitions: DefinitionStore, storage: Storage
+) -> None:
+    for name in ("notes.txt", "1a-0001.json", "i.json", "i-0001.json.tmp"):
+        storage.create(f"{DEFINITIONS_FOLDER}/{name}", b"{}")
+    assert definitions.live() == ()

@@ -1,0 +1,123 @@
+"""Numbers as 64-bit integers: the order stays, and a range holds exactly what compares TRUE."""
+
+import math
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index_service.index.lucene.encoding import (
+    EMPTY,
+    INT64_MAX,
+    INT64_MIN,
+    Range,
+    encode_array,
+    encode_float,
+    encode_range,
+)
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.expression import Column, Compare, Operator
+
+fixed = settings(derandomize=True, deadline=None, max_examples=200, database=None)
+RANGED = tuple(set(Operator) - {Operator.NE})
+doubles = st.floats(allow_nan=True, allow_infinity=True)
+singles = st.floats(width=32, allow_nan=True, allow_infinity=True)
+
+
+@fixed
+@given(values=st.lists(doubles, min_size=2, max_size=20))
+def test_doubles_keep_sparks_order(values: list[float]) -> None:
+    encoded = encode_array(pa.array(values, pa.float64())).to_pylist()
+
+    assert encoded == [encode_float(value) for value in values]
+    # numpy sorts NaN last, as Spark does; equal values (0.0 and -0.0, any two NaN) tie.
+    order = np.argsort(values, kind="stable")
+    ranked = [encoded[i] for i in order]
+    assert ranked == sorted(encoded)
+    for a, b in pairwise(order):
+        same = values[a] == values[b] or (math.isnan(values[a]) and math.isnan(values[b]))
+        assert (encoded[a] == encoded[b]) is same
+
+
+@pytest.mark.parametrize(
+    ("type", "numbers"),
+    [
+        (pa.float64(), doubles),
+        (pa.float32(), singles),
+        (pa.int8(), st.integers(-128, 127)),
+        (pa.int64(), st.integers(INT64_MIN, INT64_MAX)),
+        (pa.decimal128(18, 4), st.decimals(-(10**13), 10**13, places=4)),
+    ],
+    ids=str,
+)
+def test_a_range_holds_exactly_the_values_that_compare_true(
+    type: pa.DataType, numbers: st.SearchStrategy[object]
+) -> None:
+    @fixed
+    @given(literal=numbers, values=st.lists(numbers, max_size=10))
+    def check(literal: object, values: list[object]) -> None:
+        data = pa.table({"c": pa.array([literal, *values], type)})
+        encoded = encode_array(data.column("c").combine_chunks()).to_pylist()
+        for operator in RANGED:
+            scalar = pa.scalar(literal, type)
+            bounds = encode_range(operator, scalar, type)
+            assert bounds is not None
+            truth = evaluate(Compare(Column("c", type), operator, scalar), data).to_pylist()
+            assert [bounds.low <= value <= bounds.high for value in encoded] == truth, operator
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("operator", "low", "high"),
+    [
+        (Operator.EQ, 1, 0),
+        (Operator.LT, INT64_MIN, 150),
+        (Operator.LE, INT64_MIN, 150),
+        (Operator.GT, 151, INT64_MAX),
+        (Operator.GE, 151, INT64_MAX),
+    ],
+)
+def test_a_literal_between_two_values(operator: Operator, low: int, high: int) -> None:
+    literal = pa.scalar(Decimal("1.505"), pa.decimal128(4, 3))
+    assert encode_range(operator, literal, pa.decimal128(9, 2)) == Range(low, high)
+
+
+def test_nothing_lies_beyond_the_ends() -> None:
+    int64 = pa.int64()
+    assert encode_range(Operator.GT, pa.scalar(INT64_MAX), int64) == EMPTY
+    assert encode_range(Operator.LT, pa.scalar(INT64_MIN), int64) == EMPTY
+    above = pa.scalar(Decimal(2**63), pa.decimal128(38, 0))
+    assert encode_range(Operator.EQ, above, int64) == EMPTY
+    assert encode_range(Operator.GE, above, int64) == EMPTY
+    assert encode_range(Operator.LT, above, int64) == Range(INT64_MIN, INT64_MAX)
+
+
+@pytest.mark.parametrize(
+    ("literal", "type"),
+    [
+        (pa.scalar(1.5), pa.int64()),
+        (pa.scalar(1), pa.float64()),
+        (pa.scalar(1), pa.bool_()),
+        (pa.scalar(1), pa.date32()),
+        (pa.scalar(1, pa.timestamp("ms")), pa.timestamp("us")),
+        (pa.scalar(1, pa.timestamp("us", "UTC")), pa.timestamp("us")),
+        (pa.scalar("1"), pa.int64()),
+    ],
+    ids=str,
+)
+def test_literals_of_another_kind_are_not_encoded(literal: pa.Scalar, type: pa.DataType) -> None:
+    assert encode_range(Operator.EQ, literal, type) is None
+
+
+def test_nulls_and_slices_are_kept() -> None:
+    whole = pa.array(
+        [Decimal("0.01"), None, Decimal("-0.02"), Decimal("9.99")], pa.decimal128(9, 2)
+    )
+    assert encode_array(whole.slice(1)).to_pylist() == [None, -2, 999]
+    assert encode_array(whole.slice(4)).to_pylist() == []
+    assert encode_array(pa.array([True, None, False]).slice(1)).to_pylist() == [None, 0]

@@ -1,0 +1,101 @@
+"""The disk format as it was first released: it stays readable and answers right."""
+
+from pathlib import Path
+
+import hudi_index_parquet
+import pyarrow.parquet as pq
+import pytest
+
+from hudi_index_service.definitions import DefinitionStore
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.entry import Entry, EntryListing
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.local_copy import packed_index
+from hudi_index_service.index.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import checksums, read_member
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.base_file import footer_sha256
+from tests.index.conftest import rows_where
+from tests.index.golden import make
+
+
+@pytest.fixture
+def storage() -> Storage:
+    return Storage(make.FOLDER)
+
+
+@pytest.fixture
+def entry(storage: Storage) -> Entry:
+    return EntryListing(storage, "lucene").find(make.base_file(make.FOLDER))
+
+
+def test_the_definition_is_read(storage: Storage, entry: Entry) -> None:
+    (definition,) = DefinitionStore(storage).live()
+    assert (definition.name, definition.index_type) == ("people", "lucene")
+    assert definition.columns[0].options == {"analyzer": "standard"}
+    assert definition.seen.covers("20251231")
+    assert not definition.seen.covers(make.INSTANT)
+    assert entry.manifest.definitions == {"people": definition.fingerprint()}
+
+
+def test_the_manifest_describes_what_is_there(storage: Storage, entry: Entry) -> None:
+    manifest = entry.manifest
+    assert manifest.generation == 1
+    assert manifest.base_file.rows == make.ROWS.num_rows
+    rows = pq.read_table(make.FOLDER / make.BASE_FILE, partitioning=None)
+    assert repr(rows.to_pydict()) == repr(make.ROWS.to_pydict())  # NaN is not equal to itself
+    assert manifest.base_file.footer_sha256 == footer_sha256(
+        storage, manifest.base_file.path, manifest.base_file.length
+    )
+    for field in make.ROWS.schema:
+        column = manifest.column(field.name)
+        assert column is not None
+        assert column.arrow_type() == field.type
+        assert column.null_count == make.ROWS.column(field.name).null_count
+    crc32s, sha256 = checksums(storage.local_path(entry.data_path))
+    assert (crc32s, sha256) == (manifest.data.crc32s(), manifest.data.sha256)
+    age = manifest.column("age")
+    assert age is not None
+    assert (age.minimum, age.maximum) == ("-1", str(2**63 - 1))
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("name = 'Ada'", [0, 6]),
+        ("name like 'Buying%'", [3]),
+        ("name like '%Buying%'", [3, 4]),
+        ("name is null", [2]),
+        ("name <> 'Ada'", [1, 3, 4, 5, 7]),
+        ("age > 7", [0, 3, 5, 7]),
+        ("age in (-1, 36)", [0, 2, 5]),
+        ("score = 0", [2, 3]),
+        ("score > 1", [1, 5, 6]),
+        ("member", [0, 3, 4, 6, 7]),
+        ("born < date'1900-01-01'", [0]),
+        ("seen >= timestamp'2026-01-01 05:00:00'", [5, 6]),
+        ("price between 0.02 and 0.04", [2, 3, 4]),
+    ],
+)
+def test_it_answers(
+    storage: Storage, entry: Entry, tmp_path: Path, where: str, rows: list[int]
+) -> None:
+    kind = index_type("lucene")
+    columns = [column.stored() for column in entry.manifest.columns]
+    reader = kind.open(packed_index(storage, entry, tmp_path), columns)
+    predicate = negation_normal_form(parse_predicate(where, make.ROWS.schema))
+    leaves = predicate.children if predicate.children[1:] else (predicate,)
+
+    assert {kind.answer(leaf, columns) for leaf in leaves} == {Answer.EXACT}
+    found = reader.row_ids(leaves[0])
+    for leaf in leaves[1:]:
+        found &= reader.row_ids(leaf)
+    assert list(found) == rows == list(rows_where(predicate, make.ROWS))
+
+
+def test_its_stripped_footer_reads_the_rows(storage: Storage, entry: Entry, tmp_path: Path) -> None:
+    metadata = read_member(packed_index(storage, entry, tmp_path), PARQUET_METADATA)
+    path = str(storage.local_path(make.BASE_FILE))
+    fresh = hudi_index_parquet.stripped_footer(path, size=entry.manifest.base_file.length)
+    assert metadata == fresh

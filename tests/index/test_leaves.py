@@ -1,0 +1,292 @@
+"""Every kind of leaf on every kind of column: the index against the evaluator."""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import (
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Predicate,
+)
+from hudi_index_service.predicate.like import parse_like
+from tests.index.conftest import BuildIndex, IndexedData
+
+INF, NAN = float("inf"), float("nan")
+STRINGS = [
+    "", "a", "A", "ab", "aB", "b", " a", "a ", "ä", "ß", "日本", "😀", "😀x", "\uffff", "\x00",
+    "a\x00b", "\x7f", "*", "?", "\\", "a*b", "a?b", "a\\b", "%", "_", "a%b", "a_b", "x\ny", "\t",
+    "Buying a car", "I am Buying", "Buying", "ab" * 60,
+]  # fmt: skip
+TIMES = [
+    datetime(1, 1, 1), datetime(1582, 10, 15), datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime(1970, 1, 1), datetime(2026, 2, 28, 12), datetime(9999, 12, 31, 23, 59, 59, 999999),
+]  # fmt: skip
+VALUES: dict[pa.DataType, list[object]] = {
+    pa.string(): STRINGS,
+    pa.large_string(): STRINGS,
+    pa.int8(): [-128, -1, 0, 1, 127],
+    pa.int16(): [-(2**15), -1, 0, 1, 2**15 - 1],
+    pa.int32(): [-(2**31), -1, 0, 1, 2**31 - 1],
+    pa.int64(): [-(2**63), -(2**53) - 1, -1, 0, 1, 2**53 + 1, 2**63 - 1],
+    pa.float32(): [-INF, -3.4e38, -1.5, -1e-45, -0.0, 0.0, 1e-45, 0.1, 1.5, 3.4e38, INF, NAN],
+    pa.float64(): [-INF, -1.7e308, -1.5, -5e-324, -0.0, 0.0, 5e-324, 0.1, 1.5, 1.7e308, INF, NAN],
+    pa.bool_(): [False, True],
+    pa.date32(): [date(1, 1, 1), date(1582, 10, 15), date(1970, 1, 1), date(9999, 12, 31)],
+    pa.timestamp("us"): TIMES,
+    pa.timestamp("ms"): [time.replace(microsecond=0) for time in TIMES],
+    pa.timestamp("us", "UTC"): TIMES,
+    pa.timestamp("us", "Europe/Berlin"): TIMES[1:-1],
+    pa.decimal128(18, 2): [
+        Decimal("-9999999999999999.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("0.01"),
+        Decimal("9999999999999999.99"),
+    ],
+    pa.decimal128(5, 0): [Decimal(-99999), Decimal(0), Decimal(99999)],
+    pa.decimal128(18, 18): [Decimal("-0.999999999999999999"), Decimal("0.000000000000000001")],
+}  # fmt: skip
+
+
+def rows_of(type: pa.DataType) -> pa.Table:
+    """Every value twice and some NULLs, over three batches; the arrays start inside buffers."""
+    values = VALUES[type]
+    return pa.table({"c": pa.array([None, *values, None, *reversed(values), None], type).slice(1)})
+
+
+def leaves_over(type: pa.DataType, values: list[object]) -> list[Predicate]:
+    """Comparisons with each value, IN lists with and without NULL, IS NULL."""
+    column = Column("c", type)
+    scalars = [pa.scalar(value, type) for value in values]
+    return [
+        *(Compare(column, operator, scalar) for operator in Operator for scalar in scalars),
+        *(In(column, (scalar,), has_null) for scalar in scalars for has_null in (False, True)),
+        In(column, tuple(scalars)),
+        In(column, tuple(scalars[::2]), has_null=True),
+        IsNull(column),
+    ]
+
+
+def with_negations(leaves: list[Predicate]) -> list[Predicate]:
+    """The leaves and their negations; ``NOT (a <> b)`` has become ``a = b`` in the normal form."""
+    not_equal = [leaf for leaf in leaves if getattr(leaf, "operator", None) is Operator.NE]
+    return [*leaves, *(Not(leaf) for leaf in leaves if leaf not in not_equal)]
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_exact_for_every_type_operator_and_list(build_index: BuildIndex, type: pa.DataType) -> None:
+    indexed = build_index(rows_of(type), batch_rows=len(VALUES[type]))
+
+    promises = {indexed.check(leaf) for leaf in with_negations(leaves_over(type, VALUES[type]))}
+
+    assert promises == {Answer.EXACT}
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_a_column_without_a_value_and_an_index_without_a_row(
+    build_index: BuildIndex, type: pa.DataType
+) -> None:
+    leaves = with_negations(leaves_over(type, VALUES[type]))
+    for data in (pa.table({"c": pa.nulls(3, type)}), pa.table({"c": pa.array([], type)})):
+        indexed = build_index(data)
+        for leaf in leaves:
+            assert indexed.check(leaf) is Answer.EXACT
+
+
+def test_an_empty_batch_adds_no_row(build_index: BuildIndex) -> None:
+    empty = [pa.array([], type) for type in VALUES]
+    schema = pa.schema([(f"c{i}", type) for i, type in enumerate(VALUES)])
+    full = pa.Table.from_arrays([pa.array(v[:2], t) for t, v in VALUES.items()], schema=schema)
+    data = pa.Table.from_batches(
+        [pa.RecordBatch.from_arrays(empty, schema=schema), *full.to_batches()]
+    )
+    assert build_index(data).index.rows == 2
+
+
+@pytest.fixture(scope="module")
+def strings(build_index: BuildIndex) -> IndexedData:
+    return build_index(rows_of(pa.string()), batch_rows=10)
+
+
+PATTERNS = [
+    "", "%", "_", "__", "a%", "%a", "%a%", "a_b", "a%b", "_%", "%_", "a__", "ab%ab", "Buying%",
+    "%Buying%", "%Buying", "%b_y%", "%😀%", "😀_", "_x", "%日%", "ä%", "\x00%", "%\x00%", "a_b%",
+    r"\%", r"\_", r"a\%b", r"a\_b", r"\\", r"a\\b", r"%\\%", "*", "?", "a*b", "a?b", "%*%", "%?%",
+    "x_y", "%\n%", "%ab%ab%ab%", "\uffff%", "zzz%", "%zzz", "_____%",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("escape", ["\\", "!"])
+def test_like_is_exact(strings: IndexedData, pattern: str, escape: str) -> None:
+    pattern = pattern.replace("\\", escape) if escape != "\\" else pattern
+    leaf = Like(Column("c", pa.string()), pattern, escape, parse_like(pattern, escape))
+
+    assert strings.check(leaf) is Answer.EXACT
+    assert strings.check(Not(leaf)) is Answer.EXACT
+
+
+def test_where_texts_reach_the_same_leaves(strings: IndexedData) -> None:
+    for where in (
+        "c = 'Buying'", "c <> 'a'", "c >= 'b'", "c < ''", "c <=> 'a'", "c in ('a', 'b', null)",
+        "c not in ('a', 'b')", "c not in ('a', null)", "c is null", "c is not null",
+        "c like 'Buy%'", "c not like '%a%'", "not (c <=> 'a')", "c between 'a' and 'b'",
+    ):  # fmt: skip
+        predicate = negation_normal_form(parse_predicate(where, strings.data.schema))
+        for leaf in predicate.children if predicate.children[1:] else (predicate,):
+            assert strings.check(leaf) is Answer.EXACT, where
+
+
+# Patterns that a deterministic automaton is too large for, and some that only look like it.
+HEAVY = [
+    "%a" + "_" * 20 + "b%",
+    "%a" + "_" * 12 + "%b" + "_" * 12,
+    "%" + "ab" * 3000 + "%",
+    "%" + "a" * 100 + "_" * 6 + "a" * 28 + "%",
+    "%a______" * 1 + "%b%a%b%a%b%a%b",
+    "_" * 1024,
+    "_" * 40_000,
+    "a%" + "_" * 30 + "z",
+    "a" * 40_000 + "%",
+    "%a%" * 400,
+]
+
+
+@pytest.mark.parametrize("pattern", HEAVY, ids=lambda pattern: f"{pattern[:12]}-{len(pattern)}")
+def test_patterns_too_heavy_for_an_automaton_are_narrowed_by_their_prefix(
+    strings: IndexedData, pattern: str
+) -> None:
+    leaf = Like(Column("c", pa.string()), pattern, "\\", parse_like(pattern))
+
+    promised = strings.check(leaf)
+
+    assert promised in (Answer.EXACT, Answer.SUPERSET)
+    assert strings.answer(Not(leaf)) in (
+        (Answer.EXACT,) if promised is Answer.EXACT else (Answer.NONE,)
+    )
+
+
+@settings(derandomize=True, deadline=None, max_examples=150, database=None)
+@given(pattern=st.text(st.sampled_from("ab%_*?\\😀é\x00"), max_size=12))
+def test_any_pattern_is_answered_as_promised(strings: IndexedData, pattern: str) -> None:
+    leaf = Like(Column("c", pa.string()), pattern, "!", parse_like(pattern, "!"))
+
+    assert strings.check(leaf) is not Answer.NONE
+
+
+@pytest.fixture(scope="module")
+def long_values(build_index: BuildIndex) -> IndexedData:
+    """Values around Lucene's longest term, which differ only behind it."""
+    term = "x" * 32_766
+    values = [term, term + "a", term + "b", term[:-1], term[:-1] + "é", "x", None, "y", ""]
+    return build_index(pa.table({"c": values}))
+
+
+def test_values_longer_than_a_term_are_supersets(long_values: IndexedData) -> None:
+    column = Column("c", pa.string())
+    term = "x" * 32_766
+    assert long_values.columns[0].statistics.truncated == 3
+    literals = [pa.scalar(v) for v in (term, term + "a", term + "c", term[:-1] + "é", "x", "", "z")]
+
+    for literal in literals:
+        for operator in set(Operator) - {Operator.NE}:
+            assert long_values.check(Compare(column, operator, literal)) is Answer.SUPERSET
+        assert long_values.check(In(column, (literal,))) is Answer.SUPERSET
+        for leaf in (Compare(column, Operator.NE, literal), Not(In(column, (literal,)))):
+            assert long_values.answer(leaf) is Answer.NONE
+    for pattern in ("x%", term + "%", term + "a%", "%a", "%b%", "x_%", term + "a", "_", "%"):
+        like = Like(column, pattern, "\\", parse_like(pattern))
+        assert long_values.check(like) in (Answer.EXACT, Answer.SUPERSET)
+    assert long_values.check(IsNull(column)) is Answer.EXACT
+    assert long_values.check(Not(IsNull(column))) is Answer.EXACT
+
+
+def test_a_long_literal_on_short_values_finds_nothing(strings: IndexedData) -> None:
+    column = Column("c", pa.string())
+    literal = pa.scalar("a" * 40_000)
+    for operator in set(Operator) - {Operator.NE}:
+        assert strings.check(Compare(column, operator, literal)) is Answer.SUPERSET
+
+
+def test_analysed_columns_keep_the_whole_value_too(build_index: BuildIndex) -> None:
+    for analyzer in ("standard", "whitespace", "simple"):
+        indexed = build_index(rows_of(pa.string()), options={"c": {"analyzer": analyzer}})
+        assert indexed.columns[0].fields == ("keyword", f"text:{analyzer}")
+        like = Like(Column("c", pa.string()), "Buying%", "\\", parse_like("Buying%"))
+        assert indexed.check(like) is Answer.EXACT
+
+
+def test_columns_with_dots_and_spaces_stay_apart(build_index: BuildIndex) -> None:
+    names = ["a", "a.b", "t.standard.a", "k.a", "a b", "ä"]
+    data = pa.table({name: [f"{name}{i}" for i in range(3)] for name in names})
+    indexed = build_index(data, options={name: {"analyzer": "simple"} for name in names})
+    for name in names:
+        leaf = Compare(Column(name, pa.string()), Operator.EQ, pa.scalar(f"{name}1"))
+        assert indexed.check(leaf) is Answer.EXACT
+        assert list(indexed.reader.row_ids(leaf)) == [1]
+
+
+def test_columns_it_does_not_hold_are_not_answered(strings: IndexedData) -> None:
+    other = Column("other", pa.string())
+    for leaf in (
+        IsNull(other),
+        Not(IsNull(other)),
+        Compare(other, Operator.EQ, pa.scalar("a")),
+        Compare(other, Operator.NE, pa.scalar("a")),
+        In(other, (pa.scalar("a"),)),
+        Not(In(other, (pa.scalar("a"),), has_null=True)),
+        Like(other, "a%", "\\", parse_like("a%")),
+    ):
+        assert strings.answer(leaf) is Answer.NONE
+
+
+def test_distinct_values_and_nulls_are_counted(strings: IndexedData) -> None:
+    statistics = strings.columns[0].statistics
+    assert statistics.null_count == 2
+    assert statistics.truncated == 0
+    assert statistics.distinct is not None
+    assert len(STRINGS) <= statistics.distinct <= len(strings.data)
+
+
+def test_many_segments_keep_row_ids_in_row_order(build_index: BuildIndex) -> None:
+    """Enough long values to overflow the writer's memory several times."""
+    rows = 30_000
+    data = pa.table(
+        {
+            "c": pa.array([f"{i:05}-{(i * 7919) % rows:05}" + "x" * 400 for i in range(rows)]),
+            "n": pa.array([(i * 7919) % rows for i in range(rows)]),
+        }
+    )
+    indexed = build_index(data, batch_rows=4096, memory_mb=2)
+    assert sum(name.endswith(".si") for name in indexed.index.members) > 1
+
+    for row in (0, 1, 12_345, rows - 1):
+        equal = Compare(Column("n", pa.int64()), Operator.EQ, pa.scalar((row * 7919) % rows))
+        assert list(indexed.reader.row_ids(equal)) == [row]
+        starts = Like(Column("c", pa.string()), f"{row:05}-%", "\\", parse_like(f"{row:05}-%"))
+        assert list(indexed.reader.row_ids(starts)) == [row]
+    below = Compare(Column("n", pa.int64()), Operator.LT, pa.scalar(20_000))
+    assert indexed.check(below) is Answer.EXACT
+
+
+def test_estimates_are_near_the_truth_for_terms(build_index: BuildIndex) -> None:
+    data = pa.table({"c": ["rare"] + ["common"] * 999, "n": list(range(1000))})
+    indexed = build_index(data)
+    column = Column("c", pa.string())
+    estimate = indexed.reader.estimate
+
+    assert estimate(Compare(column, Operator.EQ, pa.scalar("rare"))) == 1
+    assert estimate(Compare(column, Operator.EQ, pa.scalar("common"))) == 999
+    assert estimate(Compare(column, Operator.EQ, pa.scalar("absent"))) == 0
+    assert estimate(Compare(column, Operator.NE, pa.scalar("rare"))) == 999
+    low = Compare(Column("n", pa.int64()), Operator.LT, pa.scalar(0))
+    assert estimate(low) == 0

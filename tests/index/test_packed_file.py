@@ -1,0 +1,158 @@
+"""Packed files: what is damaged is refused, never answered from and never fatal."""
+
+import random
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import PackedIndex
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.packed_file import BLOCK_SIZE, checksums, pack, read_member
+from hudi_index_service.predicate.expression import Column, Compare, IsNull, Like, Not, Operator
+from hudi_index_service.predicate.like import parse_like
+from tests.index.conftest import BuildIndex, IndexedData, rows_where
+
+MEMBERS = {"b": b"second" * 50_000, "a": b"first", "empty": b"", "c": b"x" * (2 * BLOCK_SIZE)}
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> PackedIndex:
+    path = tmp_path / "data.pack"
+    file = pack(MEMBERS, path)
+    return PackedIndex(path, file.members, file.length, BLOCK_SIZE, file.block_crc32, 0)
+
+
+def test_members_come_back_aligned_and_in_order(packed: PackedIndex) -> None:
+    assert list(packed.members) == ["a", "b", "c", "empty"]
+    assert all(offset % 64 == 0 for offset, _ in packed.members.values())
+    assert {name: read_member(packed, name) for name in MEMBERS} == MEMBERS
+    assert packed.path.stat().st_size == packed.length
+
+
+def test_files_and_bytes_pack_alike(tmp_path: Path) -> None:
+    files = {}
+    for name, content in MEMBERS.items():
+        files[name] = tmp_path / name
+        files[name].write_bytes(content)
+    assert pack(files, tmp_path / "1.pack") == pack(MEMBERS, tmp_path / "2.pack")
+
+
+def test_checksums_are_of_blocks_and_of_the_whole(packed: PackedIndex) -> None:
+    content = packed.path.read_bytes()
+    crc32s, sha256 = checksums(packed.path)
+    assert crc32s == tuple(
+        zlib.crc32(content[at : at + BLOCK_SIZE]) for at in range(0, len(content), BLOCK_SIZE)
+    )
+    assert len(sha256) == 64
+
+
+def test_no_such_member(packed: PackedIndex) -> None:
+    with pytest.raises(EntryInvalid, match="has no member absent"):
+        read_member(packed, "absent")
+
+
+@pytest.mark.parametrize("name", ["b", "c"])
+def test_a_flipped_bit_is_found_in_the_members_own_blocks(packed: PackedIndex, name: str) -> None:
+    offset, length = packed.members[name]
+    content = bytearray(packed.path.read_bytes())
+    content[offset + length // 2] ^= 0x10
+    packed.path.write_bytes(content)
+
+    with pytest.raises(EntryInvalid, match=r"block \d+ is damaged"):
+        read_member(packed, name)
+    assert read_member(packed, "a") == b"first"
+
+
+def test_a_truncated_file_is_damaged(packed: PackedIndex) -> None:
+    packed.path.write_bytes(packed.path.read_bytes()[: BLOCK_SIZE + 7])
+    with pytest.raises(EntryInvalid, match="is damaged"):
+        read_member(packed, "c")
+
+
+@pytest.fixture(scope="module")
+def people(build_index: BuildIndex) -> IndexedData:
+    rows = range(20_000)
+    return build_index(
+        pa.table(
+            {
+                "name": [None if i % 11 == 0 else f"user{i * 7919 % 20_000}" for i in rows],
+                "age": [None if i % 13 == 0 else i * 31 % 97 for i in rows],
+            }
+        ),
+        options={"name": {"analyzer": "standard"}},
+    )
+
+
+LEAVES = (
+    Compare(Column("name", pa.string()), Operator.EQ, pa.scalar("user42")),
+    Compare(Column("name", pa.string()), Operator.GE, pa.scalar("user9")),
+    Like(Column("name", pa.string()), "%99%", "\\", parse_like("%99%")),
+    Compare(Column("age", pa.int64()), Operator.LT, pa.scalar(10)),
+    Not(IsNull(Column("age", pa.int64()))),
+)
+
+
+def answers_or_refuses(people: IndexedData, damaged: PackedIndex) -> int:
+    """How many leaves were refused; the others must be answered right."""
+    refused = 0
+    try:
+        reader = index_type("lucene").open(damaged, people.columns)
+    except EntryInvalid:
+        return len(LEAVES)
+    for leaf in LEAVES:
+        try:
+            assert reader.row_ids(leaf) == rows_where(leaf, people.data)
+            reader.estimate(leaf)
+        except EntryInvalid:
+            refused += 1
+    reader.close()
+    return refused
+
+
+def test_flipped_bits_in_lucene_files_are_refused_or_do_no_harm(
+    people: IndexedData, tmp_path: Path
+) -> None:
+    content = people.index.path.read_bytes()
+    where = random.Random(7)
+    refused = 0
+    for number in range(40):
+        broken = bytearray(content)
+        broken[where.randrange(len(content))] ^= 1 << where.randrange(8)
+        path = tmp_path / f"{number}.pack"
+        path.write_bytes(broken)
+        refused += answers_or_refuses(people, replace(people.index, path=path)) > 0
+    assert refused > 20
+
+
+def test_lucene_files_cut_short_are_refused(people: IndexedData, tmp_path: Path) -> None:
+    content = people.index.path.read_bytes()
+    path = tmp_path / "cut.pack"
+    for length in (0, 1, BLOCK_SIZE, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        assert answers_or_refuses(people, replace(people.index, path=path)) == len(LEAVES)
+
+
+def test_another_number_of_rows_is_refused(people: IndexedData) -> None:
+    with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
+        index_type("lucene").open(replace(people.index, rows=19_999), people.columns)
+
+
+def test_a_missing_lucene_file_is_refused(people: IndexedData) -> None:
+    members = dict(people.index.members)
+    del members[next(name for name in members if name.endswith(".si"))]
+    with pytest.raises(EntryInvalid, match="cannot be read"):
+        index_type("lucene").open(replace(people.index, members=members), people.columns)
+    with pytest.raises(EntryInvalid, match="cannot be read"):
+        index_type("lucene").open(replace(people.index, members={}), people.columns)
+
+
+def test_a_closed_reader_refuses(build_index: BuildIndex) -> None:
+    indexed = build_index(pa.table({"c": ["a"]}))
+    indexed.reader.close()
+    indexed.reader.close()
+    with pytest.raises(EntryInvalid, match="cannot be read"):
+        indexed.reader.row_ids(IsNull(Column("c", pa.string())))

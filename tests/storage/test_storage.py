@@ -1,0 +1,358 @@
+"""The files under a root: the same behaviour for local folders and for object stores (memory)."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
+from hudi_index_service.storage import Storage, normalise_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(params=["local", "memory"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    uri = tmp_path if request.param == "local" else f"memory://{uuid.uuid4().hex}"
+    return Storage(uri)
+
+
+def paths(storage: Storage, prefix: str = "") -> list[str]:
+    return sorted(file.path for file in storage.files(prefix))
+
+
+def test_create_never_replaces(storage: Storage) -> None:
+    storage.create("a/b.json", b"first")
+    with pytest.raises(FileExistsError, match=r"a/b\.json"):
+        storage.create("a/b.json", b"second")
+    assert storage.read("a/b.json") == b"first"
+
+
+def test_of_many_creators_one_wins(storage: Storage) -> None:
+    won: list[int] = []
+    together = threading.Barrier(8)
+
+    def create(number: int) -> None:
+        together.wait()
+        try:
+            storage.create("manifest", str(number).encode())
+        except FileExistsError:
+            return
+        won.append(number)
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert storage.read("manifest") == str(won[0]).encode()
+
+
+def test_replace_replaces(storage: Storage) -> None:
+    storage.replace("heartbeat", b"1")
+    storage.replace("heartbeat", b"22")
+    assert storage.read("heartbeat") == b"22"
+
+
+def test_upload_and_download(storage: Storage, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    content = os.urandom(11 * 1024 * 1024)  # more than one part
+    source.write_bytes(content)
+
+    storage.upload("deep/er/data.pack", source)
+    storage.download("deep/er/data.pack", target)
+
+    assert target.read_bytes() == content
+    assert storage.size("deep/er/data.pack") == len(content)
+    assert storage.io.bytes_read == len(content)
+
+
+def test_ranges_come_back_in_the_order_asked_for(storage: Storage) -> None:
+    storage.create("f", bytes(range(100)))
+    asked = [(90, 100), (0, 1), (50, 60), (55, 57)]
+
+    buffers = storage.read_ranges("f", asked)
+
+    assert [bytes(each) for each in buffers] == [bytes(range(100))[s:e] for s, e in asked]
+    assert storage.io.bytes_read == sum(e - s for s, e in asked)
+    assert storage.read_ranges("f", []) == []
+
+
+@pytest.mark.parametrize(
+    "ranges", [[(0, 11)], [(10, 11)], [(20, 30)], [(0, 1), (20, 30)], [(9, 12), (50, 51)]]
+)
+def test_a_file_that_ends_before_a_range_does(
+    storage: Storage, ranges: list[tuple[int, int]]
+) -> None:
+    storage.create("f", b"0123456789")
+    with pytest.raises(StorageFailed, match=r"/f\b"):
+        storage.read_ranges("f", ranges)
+
+
+def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
+    storage.create("folder/file", b"")
+    for path in ("absent", "absent/file", "folder"):
+        with pytest.raises(FileNotFoundError):
+            storage.read(path)
+        with pytest.raises(FileNotFoundError):
+            storage.size(path)
+        with pytest.raises(FileNotFoundError):
+            storage.read_ranges(path, [(0, 1)])
+        with pytest.raises(FileNotFoundError):
+            storage.download(path, tmp_path / "target")
+    assert storage.files("absent") == []
+    assert storage.files_in("absent") == []
+    assert storage.folders("absent") == []
+
+
+def test_listings(storage: Storage) -> None:
+    for path in ("x", "a/x", "a/b/x", "a/b/y", "ab/x"):
+        storage.create(path, path.encode())
+
+    assert paths(storage) == ["a/b/x", "a/b/y", "a/x", "ab/x", "x"]
+    assert paths(storage, "a") == ["a/b/x", "a/b/y", "a/x"]
+    assert sorted(file.path for file in storage.files_in("a")) == ["a/x"]
+    assert sorted(file.path for file in storage.files_in()) == ["x"]
+    assert sorted(storage.folders()) == ["a", "ab"]
+    assert storage.folders("a") == ["a/b"]
+    (file,) = storage.files("ab")
+    assert file.size == 4
+    assert abs(file.modified - time()) < 600
+
+
+def test_delete_passes_over_what_is_gone(storage: Storage) -> None:
+    storage.create("a/x", b"")
+    storage.create("a/y", b"")
+    storage.delete(["a/x", "absent", "absent/too"])
+    assert paths(storage) == ["a/y"]
+
+
+# Names as Hudi writes them (URL-encoded partition values), and worse.
+NAMES = [
+    "dt=2026-01-01 10%3A00%3A00/x", "p=ü日本/x", "p=a#b/x", "p=a:b/x", "p=a?b*[c]/x", "p=%/x",
+    "p=%2F/x", "p=100%25/x", "p=~^|/x", "p='\"/x", "p=a b/x", "p=a+b/x", ".hidden/x", "p=a\\b/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_taken_literally(storage: Storage, name: str) -> None:
+    storage.create(name, b"content")
+    assert paths(storage) == [name]
+    assert storage.read(name) == b"content"
+    assert paths(storage, name.rsplit("/", 1)[0]) == [name]
+    assert storage.folders() == [name.rsplit("/", 1)[0]]
+    if storage.is_local:
+        assert storage.local_path(name).read_bytes() == b"content"
+    storage.delete([name])
+    assert paths(storage) == []
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../x", "a//x", "./x"])
+def test_paths_out_of_the_root_are_refused(storage: Storage, path: str) -> None:
+    with pytest.raises(StorageFailed, match="cannot be asked for"):
+        storage.create(path, b"")
+    with pytest.raises(StorageFailed, match="cannot be asked for"):
+        storage.read(path)
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "ü", "a#b", "a?b", "a:b"])
+def test_roots_are_taken_literally(tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    root.mkdir()
+    for uri in (root, f"{root}/", f"file:{root}", f"file://{root}"):
+        storage = Storage(uri)
+        storage.replace("x", b"content")
+        assert (root / "x").read_bytes() == b"content"
+        assert paths(storage) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "normal"),
+    [
+        ("/data/t", "/data/t"),
+        ("/data/t/", "/data/t"),
+        ("/data//t", "/data/t"),
+        ("file:/data/t", "/data/t"),
+        ("file:///data/t", "/data/t"),
+        ("file:///data/t/", "/data/t"),
+        ("/data/a b", "/data/a b"),
+        ("file:/data/a b", "/data/a b"),
+        ("file:/data/a%20b", "/data/a%20b"),
+        ("/data/a%20b", "/data/a%20b"),
+        ("/data/a:b", "/data/a:b"),
+        (Path("/data/t"), "/data/t"),
+        ("s3://bucket/t", "s3://bucket/t"),
+        ("s3a://bucket/t/", "s3://bucket/t"),
+        ("s3n://bucket/t", "s3://bucket/t"),
+        ("gcs://bucket/t", "gs://bucket/t"),
+        ("gs://bucket", "gs://bucket"),
+        ("abfss://c@account.dfs.core.windows.net/t/", "abfss://c@account.dfs.core.windows.net/t"),
+        ("memory://x/", "memory://x"),
+    ],
+)
+def test_one_spelling_of_a_location(uri: str | Path, normal: str) -> None:
+    assert normalise_uri(uri) == normal
+    assert normalise_uri(normal) == normal
+
+
+def test_relative_paths_start_where_the_process_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert normalise_uri("t") == str(tmp_path / "t")
+    assert normalise_uri("./t/") == str(tmp_path / "t")
+    assert normalise_uri("a/b:c") == str(tmp_path / "a" / "b:c")
+
+
+@pytest.mark.parametrize("uri", ["hdfs://nn:8020/t", "http://x/t", "oss://b/t", "s3://", "s3:///"])
+def test_locations_that_are_not_served(uri: str) -> None:
+    with pytest.raises(StorageUnsupported, match="STORAGE_UNSUPPORTED"):
+        normalise_uri(uri)
+
+
+@pytest.mark.parametrize("uri", ["file:/x/a%20b", "file:///x/a%20b", "/x/a%20b", "/x/a b"])
+def test_local_uris_mean_what_they_mean_to_spark(spark: "SparkSession", uri: str) -> None:
+    assert spark._jvm is not None
+    hadoop_path = spark._jvm.org.apache.hadoop.fs.Path(uri)
+    assert normalise_uri(uri) == hadoop_path.toUri().getPath()
+
+
+def test_a_root_that_is_not_there(tmp_path: Path) -> None:
+    storage = Storage(tmp_path / "absent")
+    assert not storage.root_exists()
+    with pytest.raises(StorageFailed, match="absent cannot be opened") as failed:
+        storage.files()
+    assert "\n" not in str(failed.value)
+
+
+def test_roots_that_are_there(storage: Storage) -> None:
+    storage.create("x", b"")
+    assert storage.root_exists()
+    assert not Storage(f"memory://{uuid.uuid4().hex}").root_exists()
+
+
+def test_a_storage_crosses_processes_as_its_address(storage: Storage) -> None:
+    storage.create("x", b"content")
+    copy = pickle.loads(pickle.dumps(storage))  # noqa: S301 - our own bytes, as Spark sends them
+    assert (copy.uri, copy.options) == (storage.uri, storage.options)
+    assert copy.read("x") == b"content"
+    assert copy.io.requests == 1
+
+
+def test_empty_folders_go_and_full_ones_stay(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.create("index/a/b/c/x", b"")
+    storage.create("index/d/x", b"")
+    storage.create("index2/x", b"")
+    storage.delete(["index/a/b/c/x"])
+
+    assert storage.delete_empty_folders("index") == 3
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["d"]
+    storage.delete(["index/d/x"])
+    assert storage.delete_empty_folders("index") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["index2"]
+    assert storage.delete_empty_folders("absent") == 0
+    assert Storage(f"memory://{uuid.uuid4().hex}").delete_empty_folders("index") == 0
+
+
+def test_what_a_killed_writer_left_goes_after_a_while(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.create("a/data.pack", b"")
+    left = tmp_path / "a" / "data-2.pack#1"
+    left.write_bytes(b"half")
+    os.utime(left, (1000, 1000))
+    assert paths(storage) == ["a/data.pack"], "obstore hides it"
+
+    assert storage.delete_unfinished("a", before=1000) == 0
+    assert storage.delete_unfinished("a", before=1001) == 1
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["data.pack"]
+    assert storage.delete_unfinished("absent", before=1001) == 0
+
+
+def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.create("a", b"")
+    with pytest.raises(StorageFailed, match="a/b"):
+        storage.create("a/b", b"")
+
+
+# Run as a user without rights: this process may be root's, whom no mode of a file stops.
+AS_NOBODY = """
+import os, sys
+from hudi_index_service.errors import PermissionDenied
+from hudi_index_service.storage import Storage
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+storage = Storage(sys.argv[1])
+assert storage.read("open") == b"1"
+refused = 0
+for action in (
+    lambda: storage.create("x", b""),
+    lambda: storage.create("new/x", b""),
+    lambda: storage.replace("open", b""),
+    lambda: storage.delete(["open"]),
+    lambda: storage.read("secret"),
+    lambda: storage.read_ranges("secret", [(0, 1)]),
+    lambda: storage.upload("y", __import__("pathlib").Path(sys.argv[1], "open")),
+):
+    try:
+        action()
+    except PermissionDenied as error:
+        assert sys.argv[1] in str(error) and "\\n" not in str(error), error
+        refused += 1
+print(refused)
+"""
+
+
+@pytest.fixture
+def readable_by_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder that every user may enter and none may write to."""
+    folder = tmp_path_factory.mktemp("readable")
+    modes = {parent: parent.stat().st_mode for parent in (folder, *folder.parents)}
+    for parent in modes:
+        if parent.owner() == folder.owner() and not modes[parent] & 0o005:
+            parent.chmod(modes[parent] | 0o055)
+    folder.chmod(0o555)
+    yield folder
+    for parent, mode in modes.items():
+        if parent.stat().st_mode != mode:
+            parent.chmod(mode)
+
+
+def test_lack_of_rights_has_its_own_error(readable_by_all: Path) -> None:
+    readable_by_all.chmod(0o755)
+    (readable_by_all / "open").write_bytes(b"1")
+    (readable_by_all / "secret").write_bytes(b"1")
+    (readable_by_all / "secret").chmod(0o000)
+    readable_by_all.chmod(0o555)
+
+    run = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, str(readable_by_all)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert run.stderr == ""
+    assert run.stdout == "7\n"
+
+
+def test_a_remote_storage_has_no_local_paths() -> None:
+    with pytest.raises(StorageUnsupported, match="is not a local folder"):
+        Storage("memory://x").local_path("a")
+
+
+def test_errors_say_what_to_do(tmp_path: Path) -> None:
+    assert "write access" in PermissionDenied("x").remedy
+    assert "try again" in StorageFailed("x").remedy
