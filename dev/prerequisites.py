@@ -46,9 +46,7 @@ def check_python() -> None:
     version = "{}.{}.{}".format(*sys.version_info[:3])
     how = "apt install python3.11 python3.11-venv python3.11-dev"
     if sys.platform != "linux":
-        raise Missing(
-            "Linux", f"this is {sys.platform}", "a container or virtual machine will do"
-        )
+        raise Missing("Linux", f"this is {sys.platform}", "a container or virtual machine will do")
     if sys.version_info[:2] != PYTHON:
         raise Missing(
             "Python 3.11",

@@ -195,7 +195,10 @@ class EntryInvalid(IndexServiceError):
     """An index entry is missing, damaged, stale or of a newer format: its slice is scanned."""
 
     code = "ENTRY_INVALID"
-    default_remedy = "Answers stay right by scanning; `hudi-index build` makes the entry anew."
+    default_remedy = (
+        "Answers stay right by scanning. `hudi-index build` makes a missing entry anew; delete the "
+        "folder of a damaged one first."
+    )
 
 
 class NativeModuleMissing(IndexServiceError):

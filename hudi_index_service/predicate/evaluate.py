@@ -103,7 +103,8 @@ def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> 
 
 
 def _is_in(values: _Values, predicate: In) -> _Values:
-    listed = pa.array([value.as_py() for value in predicate.values], predicate.values[0].type)
+    # Not by way of Python's values, whose dates end with the year 9999.
+    listed = pa.concat_arrays([pa.repeat(value, 1) for value in predicate.values])
     listed = listed.cast(values.type)
     if pa.types.is_floating(values.type):
         # Adding 0.0 turns -0.0 into 0.0; NaN is found by is_in.

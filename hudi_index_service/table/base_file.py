@@ -7,6 +7,7 @@ read.
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,11 +38,20 @@ def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
         source: pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
     else:
         source = pa.PythonFile(obstore.open_reader(storage.store, path), mode="r")
-    try:
+    with _damage_named(path):
         return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
-    except pa.ArrowInvalid as error:
+
+
+@contextmanager
+def _damage_named(path: str) -> Iterator[None]:
+    """Names the base file that Arrow cannot read; a missing file stays a missing file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
         raise StorageFailed(
-            f"{path} is no readable Parquet file: {error}.",
+            f"{path} is no readable Parquet file: {str(error).rstrip('.')}.",
             remedy="The table itself is damaged; see what Spark says of this file.",
         ) from error
 
@@ -70,6 +80,7 @@ def read_columns(
         source: The file's path, for error messages.
 
     Raises:
+        StorageFailed: the file's pages are damaged.
         TableFeatureUnsupported: a column is stored in a type that cannot be converted here.
     """
     present = present_columns(file, columns)
@@ -78,7 +89,11 @@ def read_columns(
         if present
         else _rows_without_columns(file.metadata.num_rows, batch_rows)
     )
-    for batch in stored:
+    while True:
+        with _damage_named(source):
+            batch = next(stored, None)
+        if batch is None:
+            return
         yield align(batch, columns, source=source)
 
 

@@ -23,6 +23,7 @@ from hudi_index_service.errors import (
     NotAHudiTable,
     RowIdsUnavailable,
     SnapshotChanged,
+    StorageFailed,
     StorageUnsupported,
     TableFeatureUnsupported,
     TableNotFound,
@@ -278,3 +279,18 @@ def test_partitions_that_share_file_ids_keep_their_entries_apart(
     expected = sorted(row["id"] for row in rows.select("id").collect())
     assert sorted(scan.to_arrow().column("id").to_pylist()) == expected
     assert expected
+
+
+def test_a_damaged_base_file_is_named(copy: Path) -> None:
+    table = open_table(copy)
+    plan = table.scan(WHERE, use_index="never").explain().plan
+    assert plan is not None
+    path = copy / plan.slices[0].file_slice.name
+    content = bytearray(path.read_bytes())
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for start, end in ((4, footer), (footer, len(content) - 8)):  # the pages; the metadata
+        damaged = bytearray(content)
+        damaged[start:end] = b"\xff" * (end - start)
+        path.write_bytes(damaged)
+        with pytest.raises(StorageFailed, match=path.name):
+            table.scan(WHERE, use_index="never").to_arrow()
