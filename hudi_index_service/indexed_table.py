@@ -6,6 +6,7 @@ expects; the README has the table of both.
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -353,7 +354,8 @@ class IndexedTable:
             query.normal_form,
             use_index,
         )
-        return optimize(plan, self._settings)
+        off = not self._table.index_reading_enabled()
+        return optimize(replace(plan, switched_off=off), self._settings)
 
     def _slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
         return SliceReader(self._table, query, plan.snapshot.instant, self._pool, self._settings)

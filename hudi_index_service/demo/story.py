@@ -1,5 +1,6 @@
 """The demo's acts, from the first write to the cleaner."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.config import settings
 from hudi_index_service.demo.spark import DemoSpark
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook import IndexHook
@@ -281,18 +283,22 @@ def run_demo(console: Console, folder: Path | None, rows: int, configs: Path) ->
     Args:
         folder: Where the tables are put, and stay; None for a temporary folder.
         rows: Rows of the large table.
-        configs: The folder of ``hudi-write.properties``.
+        configs: The folder of ``hudi-write.properties`` and ``service.yaml``.
 
     Raises:
         ConfigInvalid: the folder exists and is not empty, or Hudi's jar or a config is missing.
     """
     if folder is not None and folder.exists() and any(folder.iterdir()):
         raise ConfigInvalid(f"{folder} is not empty.", remedy="Name a new folder for the demo.")
-    write_config = configs / "hudi-write.properties"
-    if not write_config.is_file():
-        raise ConfigInvalid(
-            f"{write_config} is no file.", remedy="Run the demo from the checkout's folder."
-        )
+    write_config, service_config = configs / "hudi-write.properties", configs / "service.yaml"
+    for config in (write_config, service_config):
+        if not config.is_file():
+            raise ConfigInvalid(
+                f"{config} is no file.", remedy="Run the demo from the checkout's folder."
+            )
+    # As an operator would: every part of the service in this process reads it from there.
+    os.environ.setdefault("HUDI_INDEX_CONFIG", str(service_config.absolute()))
+    settings.cache_clear()
     place = folder or Path(tempfile.mkdtemp(prefix="hudi-index-demo-"))
     place.mkdir(parents=True, exist_ok=True)
     started = perf_counter()

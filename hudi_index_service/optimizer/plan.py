@@ -59,12 +59,14 @@ class QueryPlan:
     Attributes:
         predicate: In negation normal form; None for a query without where.
         use_index: What the caller asked for: ``auto``, ``never`` or ``require``.
+        switched_off: Whether a kill switch, the table's or the settings', forbids any index.
     """
 
     snapshot: Snapshot
     predicate: Predicate | None
     slices: tuple[SlicePlan, ...]
     use_index: str = "auto"
+    switched_off: bool = False
 
     def decline_index(
         self,

@@ -59,6 +59,8 @@ _HARMLESS = frozenset(
         "hoodie.database.name",
         "hoodie.datasource.write.hive_style_partitioning",
         "hoodie.datasource.write.partitionpath.urlencode",
+        # This service's own kill switch.
+        "hoodie.index.read.enabled",
         "hoodie.partition.metafile.use.base.format",
         "hoodie.populate.meta.fields",
         # Change records are files of their own, see `file_names.LogFileName.change_data`.

@@ -121,6 +121,10 @@ class HudiRsTable:
         # A table refused for its properties may be one that hudi-rs cannot even open.
         return self._look().declined or self._open().declined
 
+    def index_reading_enabled(self) -> bool:
+        """Whether the table's own kill switch leaves reading by index on."""
+        return is_true(self._look().properties, "hoodie.index.read.enabled", default=True)
+
     def schema(self) -> pa.Schema:
         """The table's latest schema, Hudi's meta columns first where populated; without columns
         before the first commit of a table that was made without a schema."""

@@ -120,6 +120,10 @@ class HudiTable(Protocol):
     def unsupported_feature(self) -> str | None:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
 
+    def index_reading_enabled(self) -> bool:
+        """Whether the table's kill switch, ``hoodie.index.read.enabled`` in hoodie.properties,
+        leaves reading by index on; a change counts from the next commit, or when opened anew."""
+
     def completed_instants(self) -> tuple[Instant, ...]:
         """The completed commits, delta commits and replace commits of the active timeline, by
         requested time."""

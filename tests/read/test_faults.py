@@ -156,6 +156,18 @@ def test_the_index_can_be_refused_required_and_switched_off(
         table.scan(WHERE, use_index="sometimes")  # type: ignore[arg-type]
 
 
+def test_the_kill_switch_of_a_table(copy: Path, expected: list[str]) -> None:
+    with (copy / ".hoodie" / "hoodie.properties").open("a") as file:
+        file.write("\nhoodie.index.read.enabled=false\n")
+    table = open_table(copy)
+    plan = table.scan(WHERE).explain().plan
+    assert plan is not None
+    assert {(each.access, each.rule) for each in plan.slices} == {
+        (Access.SCAN, "index_switched_off")
+    }
+    assert keys(table) == expected
+
+
 def test_more_predicates_than_allowed_are_scanned(copy: Path) -> None:
     where = " OR ".join(f"amount = {number}" for number in range(11))
     plan = open_table(copy).scan(where).explain().plan

@@ -1,14 +1,14 @@
-"""The kill switch, and use_index="never"."""
+"""The kill switches of table and settings, and use_index="never"."""
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.plan import QueryPlan
 
 
 def index_switched_off(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Scans everything when the query or the settings say so."""
+    """Scans everything when the query, the table or the settings say so."""
     if plan.use_index == "never":
         return plan.decline_index('the query says use_index="never"', "index_switched_off")
-    if not settings.read.enabled:
+    if plan.switched_off or not settings.read.enabled:
         reason = "reading by index is switched off (hoodie.index.read.enabled=false)"
         return plan.decline_index(reason, "index_switched_off")
     return plan
