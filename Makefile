@@ -5,7 +5,7 @@ ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup setup-demo lint format wheels pins clean
+.PHONY: help demo test setup setup-demo lint format wheels bench-access pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ format: setup ## Rewrite the code in the project's style
 
 wheels: setup-demo ## Build the three distributions into dist/
 	@$(ENVIRONMENT) && python -m dev.wheels dist
+
+bench-access: setup ## Measure rows by position against a scan: benchmarks/results/access.json
+	@$(ENVIRONMENT) && python benchmarks/access.py
 
 pins: setup ## Resolve the exact versions in constraints/ anew, keeping those that still fit
 	@$(ENVIRONMENT) && python -m dev.pins

@@ -1,0 +1,96 @@
+"""Rows by position against reading the file whole: where does the one become dearer than the other?
+
+Both contestants read the same columns of the same gzip file (as Hudi writes it: a page index, pages
+of 20,000 rows) and keep the same rows; they alternate within the run. Written to
+benchmarks/results/access.json: per number of rows the pages' share of the bytes, and the time by
+rows over the time by scan (median of the rounds). `read.scan_fraction` follows from it.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import hudi_index_parquet
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS = 1_000_000
+WANTED = (1, 10, 30, 100, 1_000, 10_000, 100_000, 1_000_000)
+ROUNDS = 7
+RESULTS = Path(__file__).parent / "results" / "access.json"
+
+
+def write_file(path: Path) -> None:
+    """Four columns: a key, a text, an integer and a double; the same in every run."""
+    dice = np.random.default_rng(3)
+    numbers = dice.integers(0, 10**9, ROWS)
+    table = pa.table(
+        {
+            "key": [f"k{number:012d}" for number in range(ROWS)],
+            "text": [f"buying {number} new {number % 97}" for number in numbers],
+            "amount": dice.integers(0, 10**6, ROWS),
+            "price": dice.normal(size=ROWS),
+        }
+    )
+    pq.write_table(table, path, compression="gzip", write_page_index=True, max_rows_per_page=20_000)
+
+
+def by_scan(path: Path, rows: np.ndarray) -> int:
+    """Reads the file whole, batch by batch, and keeps the rows; returns how many."""
+    wanted = np.zeros(ROWS, dtype=bool)
+    wanted[rows] = True
+    start = kept = 0
+    with pq.ParquetFile(path, pre_buffer=True) as file:
+        for batch in file.iter_batches(65_536):
+            kept += batch.filter(pa.array(wanted[start : start + batch.num_rows])).num_rows
+            start += batch.num_rows
+    return kept
+
+
+def seconds(work: Callable[[], int], expected: int) -> float:
+    """How long one call takes; its answer is checked."""
+    started = perf_counter()
+    if work() != expected:
+        raise SystemExit("The contestants do not agree.")
+    return perf_counter() - started
+
+
+def main() -> None:
+    """Measures, prints and writes the results."""
+    dice = np.random.default_rng(20)
+    results = []
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "file.parquet")
+        print(f"Writing a file of {ROWS:,} rows …", file=sys.stderr)
+        write_file(path)
+        metadata = hudi_index_parquet.stripped_footer(path)
+        for count in WANTED:
+            rows = np.sort(dice.choice(ROWS, count, replace=False)).astype(np.int64)
+            plan = hudi_index_parquet.plan_rows(metadata, rows)
+
+            def by_rows(rows: np.ndarray = rows) -> int:
+                table, _ = hudi_index_parquet.read_rows(path, rows, metadata=metadata)
+                return table.num_rows
+
+            pairs = [
+                (seconds(by_rows, count), seconds(lambda r=rows: by_scan(path, r), count))
+                for _ in range(ROUNDS)
+            ]
+            results.append(
+                {
+                    "rows": count,
+                    "page_fraction": round(plan.page_bytes / plan.total_bytes, 3),
+                    "rows_over_scan": round(statistics.median(a / b for a, b in pairs), 3),
+                }
+            )
+            print(results[-1], file=sys.stderr)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
