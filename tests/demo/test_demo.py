@@ -1,0 +1,51 @@
+"""The demo, small: the main job from the first write to the cleaner, in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, hudi_bundle
+
+
+def demo(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Runs `hudi-index demo` with these arguments."""
+    return subprocess.run(
+        [sys.executable, "-m", "hudi_index_service.cli", "demo", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+
+
+def test_every_answer_of_the_demo_is_sparks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUDI_INDEX_HUDI_JAR", hudi_bundle())
+    folder = tmp_path / "demo"
+    done = demo("--rows", "20000", "--folder", str(folder))
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "'msg': 'Buying a new car'" in done.stdout
+    assert "row 2 of" in done.stdout
+    assert "its base file is gone" in done.stdout
+    assert "All answers are plain Spark's." in done.stdout
+    entries = list((folder / "messages" / ".hoodie" / ".index" / "lucene").rglob("manifest-*.json"))
+    assert entries
+
+
+def test_what_the_demo_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "taken").write_text("mine")
+    full = demo("--folder", str(tmp_path))
+    assert full.returncode == 1
+    assert full.stderr.startswith("CONFIG_INVALID: ")
+    elsewhere = demo("--configs", str(tmp_path))
+    assert elsewhere.returncode == 1
+    assert "hudi-write.properties" in elsewhere.stderr
+    monkeypatch.delenv("HUDI_INDEX_HUDI_JAR", raising=False)
+    without_jar = demo()
+    assert without_jar.returncode == 1
+    assert "HUDI_INDEX_HUDI_JAR" in without_jar.stderr
+    assert "Traceback" not in without_jar.stderr
