@@ -52,6 +52,7 @@ class Machine:
     wheels: dict[NativeProject, Path]
 
     def absent(self) -> list[NativeProject]:
+        """The native projects whose wheels have yet to be built."""
         return [project for project in self.keys if project not in self.wheels]
 
 
@@ -183,6 +184,7 @@ def checkout_lock() -> Iterator[int]:
 
 
 def main() -> None:
+    """The command line: `python -m dev.bootstrap PROFILE`."""
     parser = argparse.ArgumentParser(prog="python -m dev.bootstrap", description=__doc__)
     parser.add_argument("profile", choices=PROFILES)
     profile = parser.parse_args().profile

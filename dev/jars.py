@@ -22,6 +22,8 @@ class JarRefused(Exception):
 
 @dataclass(frozen=True)
 class PinnedJar:
+    """A jar by its Maven coordinates, and the SHA-256 (hexadecimal) that it must have."""
+
     group: str
     artifact: str
     version: str

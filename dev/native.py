@@ -174,6 +174,7 @@ class WheelCache:
 
 
 def user_wheel_cache() -> WheelCache:
+    """The cache in the user's cache folder."""
     return WheelCache(cache_folder())
 
 

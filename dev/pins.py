@@ -1,7 +1,7 @@
 """Resolves dev.txt, demo.txt and build.txt in constraints/ from pyproject.toml: `make pins`.
 
-Versions that still fit stay; to move one, edit or delete its line first. The resolution holds
-for every Python and platform that is supported, and names no registry. Needs uv.
+Versions that still fit stay; to move one, edit or delete its line first. The resolution names no
+registry. Needs uv.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dev.paths import CONSTRAINTS, ROOT
 
 # The natives are built here, not fetched.
 OURS = (PARQUET_ROWS.distribution, PYLUCENE.distribution)
-
 
 # Build tools that pyproject.toml does not name: PySpark comes as source, built by setuptools.
 SOURCE_BUILDS = ("setuptools<81", "wheel")

@@ -29,6 +29,8 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Jdk:
+    """A JDK: its folder, as JAVA_HOME names it, and its full version."""
+
     home: Path
     version: str
 
@@ -43,6 +45,11 @@ class Compiler:
 
 
 def check_python() -> None:
+    """This is the Python to set up with, on a platform that is supported.
+
+    Raises:
+        Missing: another platform or version, or it lacks venv or its C headers.
+    """
     version = "{}.{}.{}".format(*sys.version_info[:3])
     how = "apt install python3.11 python3.11-venv python3.11-dev"
     if sys.platform != "linux":

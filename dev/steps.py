@@ -36,6 +36,7 @@ class Steps:
         self._stopped = False
 
     def say(self, line: str) -> None:
+        """Prints a line after the seconds since the run began."""
         with self._guard:
             print(f"{time.monotonic() - self._began:7.1f} s  {line}", flush=True)
 

@@ -14,14 +14,9 @@ from time import time
 
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
-from hudi_index_service.documents import NewerFormat, document_name
+from hudi_index_service.documents import INDEX_ROOT, NewerFormat, document_name
 from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
-from hudi_index_service.index.entry import (
-    INDEX_ROOT,
-    MANIFEST_STEM,
-    EntryListing,
-    entry_folder,
-)
+from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing, entry_folder
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.local_copy import purge_copies
 from hudi_index_service.index.manifest import Manifest

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(
     help="Row-exact secondary indexes for Apache Hudi tables.",
@@ -79,7 +79,7 @@ def create(
         name, [_column(text) for text in columns], using=using, if_not_exists=if_not_exists
     )
     names = ", ".join(column.name for column in definition.columns)
-    out.print(f"Index {definition.name} ({definition.index_type}) on {names}.", highlight=False)
+    _say(f"Index {definition.name} ({definition.index_type}) on {names}.")
 
 
 def _column(text: str) -> Column:
@@ -96,7 +96,7 @@ def drop(
 ) -> None:
     """Drop an index."""
     open_table(table).drop_index(name, purge=purge)
-    out.print(f"Index {name} is dropped.", highlight=False)
+    _say(f"Index {name} is dropped.")
 
 
 @app.command()
@@ -159,11 +159,10 @@ def build(
         )
     if dry_run:
         for entry in result.due:
-            out.print(f"{entry.index_type} {entry.base_file.path}", highlight=False)
-    out.print(
+            _say(f"{entry.index_type} {entry.base_file.path}")
+    _say(
         f"{len(result.due)} due, {len(result.built)} built, {len(result.failed)} failed, "
-        f"{result.seconds:.1f} s.",
-        highlight=False,
+        f"{result.seconds:.1f} s."
     )
     result.raise_for_failures()
 
@@ -186,7 +185,7 @@ def query(
         use_index=use_index.value,
     )
     if count:
-        out.print(scan.count(), highlight=False)
+        _say(str(scan.count()))
         return
     for batch in scan.to_batches():
         rows = batch.to_pylist()
@@ -209,7 +208,7 @@ def explain(
     if output is Output.JSON:
         out.print_json(json.dumps(explanation.to_dict()))
     else:
-        out.print(str(explanation), highlight=False, markup=False)
+        _say(str(explanation))
 
 
 @app.command("clean")
@@ -220,9 +219,9 @@ def clean_up(
     """Remove what has expired from the table's index folder."""
     cleaning = open_table(table).clean(dry_run=dry_run)
     for removal in cleaning.removals:
-        out.print(f"{removal.path}: {removal.reason}", highlight=False, markup=False)
+        _say(f"{removal.path}: {removal.reason}")
     verb = "would go" if dry_run else "removed"
-    out.print(f"{len(cleaning.removals)} files {verb}, {cleaning.bytes:,} bytes.", highlight=False)
+    _say(f"{len(cleaning.removals)} files {verb}, {cleaning.bytes:,} bytes.")
 
 
 @app.command()
@@ -230,10 +229,10 @@ def verify(table: TableArgument) -> None:
     """Check every byte of the entries in use; exit status 1 if any is wrong."""
     wrong = open_table(table).verify()
     for error in wrong:
-        err.print(str(error), highlight=False, markup=False)
+        err.print(str(error), highlight=False, markup=False, soft_wrap=True)
     if wrong:
         raise typer.Exit(1)
-    out.print("All entries are as they were written.", highlight=False)
+    _say("All entries are as they were written.")
 
 
 @app.command()
@@ -283,6 +282,11 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def _say(text: str) -> None:
+    """Prints text as it is: no brackets taken for markup, no path broken at the console's width."""
+    out.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
 def _print_rows(rows: list[dict[str, Any]], output: Output) -> None:
     if output is Output.JSON:
         out.print_json(json.dumps(rows, default=str))
@@ -301,6 +305,10 @@ def main() -> None:
         app()
     except IndexServiceError as error:
         err.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        sys.exit(1)
+    except FileNotFoundError as error:  # Hudi or a cleaner took it away in the middle
+        gone = SnapshotChanged(f"A file went while it was needed: {error}.")
+        err.print(str(gone), style="red", highlight=False, markup=False, soft_wrap=True)
         sys.exit(1)
     except BrokenPipeError:  # the reader of our output has gone, such as head
         sys.exit(141)

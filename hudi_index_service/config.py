@@ -33,8 +33,9 @@ class _Section(BaseModel):
 class LuceneSettings(_Section):
     """The Lucene index type.
 
-    heap_mb: Maximum Java heap of PyLucene's virtual machine, per process, in MiB. It must hold a
-    builder's `build.memory_mb`.
+    heap_mb: Maximum Java heap of PyLucene's virtual machine, in MiB. It must hold a builder's
+    `build.memory_mb`. There is one such machine a process, so the process's own settings count, not
+    those given to `open_table`.
     """
 
     heap_mb: Positive = 768
@@ -45,7 +46,7 @@ class BuildSettings(_Section):
 
     memory_mb: What one task's index writer may hold before it writes a segment, in MiB.
     parallelism: Base files indexed at once by the local executor.
-    batch_rows: Rows read from a base file at a time.
+    batch_rows: Rows read from a base file at a time, by builds and by scans.
     heartbeat_seconds: How often a running build says that it lives.
     stale_seconds: A build silent for this long counts as dead.
     """
@@ -80,8 +81,8 @@ class CleanSettings(_Section):
 
     retention: ``file-slice`` keeps an entry while its base file exists; ``instant`` only while its
     instant is also on the active timeline.
-    grace_seconds: Files that no manifest names are left alone for this long: a build may be about
-    to publish them.
+    grace_seconds: Files that no manifest names are left alone for this long (a build may be about
+    to publish them), and so are superseded generations and entries of dropped indexes.
     """
 
     retention: Literal["file-slice", "instant"] = "file-slice"
@@ -159,11 +160,20 @@ def load_settings() -> Settings:
 
 def _refuse_unknown_sections() -> None:
     """Pydantic passes over variables that name no field, and with them a misspelt kill switch."""
+    known = Settings.model_fields
     for name in os.environ:
-        section, separator, _ = name.upper().removeprefix(_PREFIX).partition("__")
-        known = section.lower() in Settings.model_fields
-        if name.upper().startswith(_PREFIX) and separator and not known:
-            raise ConfigInvalid(f"Setting {name}: there is no section {section.lower()}.")
+        if not name.upper().startswith(_PREFIX):
+            continue
+        setting = name.upper().removeprefix(_PREFIX).lower()
+        section, separator, _ = setting.partition("__")
+        if separator and section not in known:
+            raise ConfigInvalid(f"Setting {name}: there is no section {section}.")
+        section, _, key = setting.partition("_")
+        if not separator and setting not in known and section in known:
+            raise ConfigInvalid(
+                f"Setting {name}: section and key are joined by two underscores.",
+                remedy=f"Write {_PREFIX}{section.upper()}__{key.upper()}.",
+            )
 
 
 @cache

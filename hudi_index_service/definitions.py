@@ -6,23 +6,33 @@ They lie under ``.hoodie/.index/_service/definitions/`` as immutable, numbered d
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from hudi_index_service.documents import Document, document_name, numbers_of
+from hudi_index_service.documents import (
+    SERVICE_FOLDER,
+    Document,
+    DocumentCache,
+    document_name,
+    numbers_of,
+)
 from hudi_index_service.errors import (
     EntryInvalid,
     IndexDefinitionInvalid,
     IndexExists,
     IndexNotFound,
 )
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage import Storage, StoredFile
 
-DEFINITIONS_FOLDER = ".hoodie/.index/_service/definitions"
+log = logging.getLogger(__name__)
+
+DEFINITIONS_FOLDER = f"{SERVICE_FOLDER}/definitions"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
@@ -100,8 +110,11 @@ class IndexDefinition(Document):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+_definitions = DocumentCache(IndexDefinition, capacity=1024)
+
+
 class DefinitionStore:
-    """The definitions of one table.
+    """The definitions of one table. Every call lists them; those known are not read again.
 
     Args:
         storage: The table's storage.
@@ -113,14 +126,16 @@ class DefinitionStore:
     def live(self) -> tuple[IndexDefinition, ...]:
         """The current definitions, without the dropped ones, sorted by name.
 
-        A damaged or newer version is passed over; the highest valid one is current.
+        One whose highest version is damaged or newer is left out, and the log says so.
         """
-        current = (self._current(name, numbers) for name, numbers in self._numbers().items())
+        listed = self._listed()
+        stems = {match["name"] for match in map(_STEM.fullmatch, listed) if match}
+        current = (self._current(name, listed) for name in sorted(stems))
         return tuple(d for d in current if d is not None and not d.dropped)
 
     def get(self, name: str) -> IndexDefinition:
         """The current definition of that name. Raises IndexNotFound."""
-        current = self._current(name, self._numbers().get(name, []))
+        current = self._current(name, self._listed())
         if current is None or current.dropped:
             raise IndexNotFound(f"The table has no index named {name}.")
         return current
@@ -135,13 +150,13 @@ class DefinitionStore:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
         check_index_name(name)
-        numbers = self._numbers().get(name, [])
-        current = self._current(name, numbers)
+        listed = self._listed()
+        current = self._current(name, listed)
         if current is not None and not current.dropped:
             raise IndexExists(f"The table has an index named {name}.")
         definition = IndexDefinition(
             name=name,
-            version=max(numbers, default=0) + 1,
+            version=max(numbers_of(name, listed), default=0) + 1,
             index_type=index_type,
             columns=tuple(columns),
             seen=seen,
@@ -153,7 +168,7 @@ class DefinitionStore:
     def drop(self, name: str) -> IndexDefinition:
         """Marks the index as dropped; its entries go with the next clean. Raises IndexNotFound."""
         current = self.get(name)
-        version = max(self._numbers()[name]) + 1
+        version = max(numbers_of(name, self._listed())) + 1
         self._store(current.model_copy(update={"version": version, "dropped": True}))
         return current
 
@@ -167,18 +182,26 @@ class DefinitionStore:
                 remedy="Look at the table's indexes and try again.",
             ) from error
 
-    def _numbers(self) -> Mapping[str, list[int]]:
-        names = [file.path.rsplit("/", 1)[1] for file in self._storage.files(DEFINITIONS_FOLDER)]
-        stems = {match["name"] for match in map(_STEM.fullmatch, names) if match}
-        return {stem: numbers_of(stem, names) for stem in sorted(stems)}
+    def _listed(self) -> Mapping[str, StoredFile]:
+        """The files of all definitions by name."""
+        files = self._storage.files(DEFINITIONS_FOLDER)
+        return {file.path.rsplit("/", 1)[1]: file for file in files}
 
-    def _current(self, name: str, numbers: list[int]) -> IndexDefinition | None:
-        for number in numbers:
-            path = f"{DEFINITIONS_FOLDER}/{document_name(name, number)}"
-            try:
-                definition = IndexDefinition.from_json(self._storage.read(path), source=path)
-            except EntryInvalid:
-                continue
-            if (definition.name, definition.version) == (name, number):
-                return definition
-        return None
+    def _current(self, name: str, listed: Mapping[str, StoredFile]) -> IndexDefinition | None:
+        """The definition's highest version; None if there is none, or if it cannot be read: an
+        older one may have been dropped or narrowed by it, so it neither serves nor builds."""
+        numbers = numbers_of(name, listed)
+        if not numbers:
+            return None
+        file = listed[document_name(name, numbers[0])]
+        try:
+            definition = _definitions.get(
+                (self._storage.uri, file), partial(self._storage.read, file.path), source=file.path
+            )
+        except EntryInvalid as error:
+            log.warning("Index %s serves nothing: %s", name, error.message)
+            return None
+        if (definition.name, definition.version) != (name, numbers[0]):
+            log.warning("Index %s serves nothing: %s names another one.", name, file.path)
+            return None
+        return definition

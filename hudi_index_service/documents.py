@@ -8,12 +8,20 @@ serves; nothing is ever replaced.
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from threading import Lock
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hudi_index_service.errors import EntryInvalid
+
+INDEX_ROOT = ".hoodie/.index"
+"""The one folder of a table that is ever written, relative to the table."""
+
+SERVICE_FOLDER = f"{INDEX_ROOT}/_service"
+"""What belongs to no single index type: definitions and build records."""
 
 FORMAT_MAJOR = 1
 """Major version of everything below ``.hoodie/.index``. A reader scans past a newer one, a builder
@@ -82,15 +90,59 @@ class Document(BaseModel):
             raise EntryInvalid(f"{source} is no valid {cls.kind}: {error}.") from error
 
 
+Kept = TypeVar("Kept", bound=Document)
+
+
+class DocumentCache(Generic[Kept]):
+    """Valid documents of one kind, least recently used first out: they are immutable, so each is
+    fetched once a process. Safe to use from several threads.
+
+    Args:
+        capacity: Documents kept.
+    """
+
+    def __init__(self, kind: type[Kept], *, capacity: int) -> None:
+        self._kind = kind
+        self._capacity = capacity
+        self._known: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, read: Callable[[], bytes], *, source: str) -> Kept:
+        """The document, read only if it is not known.
+
+        Args:
+            key: Tells this content from any other: where the file lies, and what a listing shows
+                of it.
+            read: Fetches the bytes; what it raises passes.
+            source: The path, for error messages.
+
+        Raises:
+            NewerFormat, EntryInvalid: see `Document.from_json`.
+        """
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+                return known
+        document = self._kind.from_json(read(), source=source)
+        with self._lock:
+            self._known[key] = document
+            if len(self._known) > self._capacity:
+                self._known.popitem(last=False)
+        return document
+
+
 def document_name(stem: str, number: int) -> str:
     """The file name of a numbered document."""
     return f"{stem}-{number:04d}.json"
 
 
 def numbers_of(stem: str, file_names: Iterable[str]) -> list[int]:
-    """The numbers under which documents of the stem exist, highest first."""
+    """The numbers under which documents of the stem exist, highest first. A name that
+    `document_name` would not give, such as one with a zero too many, is no document's."""
     found = (_NUMBERED.fullmatch(name) for name in file_names)
-    return sorted((int(m["number"]) for m in found if m and m["stem"] == stem), reverse=True)
+    numbers = ((match.string, int(match["number"])) for match in found if match)
+    return sorted((n for name, n in numbers if name == document_name(stem, n)), reverse=True)
 
 
 def _is_format(value: object) -> bool:

@@ -87,7 +87,8 @@ class TableFeatureUnsupported(IndexServiceError):
 
     code = "TABLE_FEATURE_UNSUPPORTED"
     default_remedy = (
-        "Pass spark=<session with Hudi> to open_table: Spark's own Hudi reader serves it then."
+        "Pass spark=<session with Hudi> to open_table: Spark's own Hudi reader serves its queries "
+        "then, without index."
     )
 
 
@@ -202,7 +203,7 @@ class EntryInvalid(IndexServiceError):
 
 
 class NativeModuleMissing(IndexServiceError):
-    """PyLucene or the row reader cannot be loaded."""
+    """What an index type runs on, such as PyLucene, cannot be loaded or used."""
 
     code = "NATIVE_MODULE_MISSING"
     default_remedy = "Install hudi-index-pylucene and hudi-index-parquet, and set JAVA_HOME."

@@ -28,6 +28,8 @@ from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexExists,
     IndexServiceError,
+    PermissionDenied,
+    StorageFailed,
     TableFeatureUnsupported,
 )
 from hudi_index_service.index.factory import index_type
@@ -61,7 +63,9 @@ def open_table(
 
     Args:
         uri: The table's base path: a local folder, ``s3://``, ``gs://`` or ``az://``.
-        storage_options: Credentials, region, endpoint of a remote store, under obstore's keys.
+        storage_options: Of a remote store, under object_store's keys: ``access_key_id``,
+            ``secret_access_key``, ``region``, ``endpoint``, ``allow_http``, ``timeout``, ….
+            What is not given comes from the environment (``AWS_…``).
         spark: A session with Hudi's bundle. Building runs on it, and tables that cannot be read
             right without Spark are read by it. Reading needs none otherwise.
         settings: Instead of the process's own (environment, YAML file).
@@ -157,7 +161,7 @@ class IndexedTable:
         if refused is not None:
             raise TableFeatureUnsupported(
                 f"{self.uri} cannot be indexed: {refused}",
-                remedy="Query it through Spark; see the list of supported table features.",
+                remedy="Query it through Spark: an index would never serve it.",
             )
         kind = index_type(using)
         asked = [self._column(column) for column in columns]
@@ -235,17 +239,13 @@ class IndexedTable:
 
         Raises:
             BuildInProgress, PermissionDenied, TableFeatureUnsupported.
+            BuildFailed: the Spark job as a whole failed.
+            ConfigInvalid: there is no such strategy.
         """
-        try:
-            chosen = Strategy(strategy)
-        except ValueError as error:
-            raise ConfigInvalid(
-                f"There is no strategy {strategy!r}.", remedy="Use incremental or all."
-            ) from error
         return run_build(
             self._table,
             self._requirements(),
-            strategy=chosen,
+            strategy=Strategy.named(strategy),
             executor=self._executor(),
             settings=self._settings,
             instant=instant,
@@ -296,9 +296,10 @@ class IndexedTable:
         """What the live definitions ask for. One that cannot be met here (its index type is not
         installed, a column changed its type) serves nothing, and says so in the log."""
         found = []
+        schema = self.schema()
         for definition in self.indexes():
             try:
-                found.append(requirement(definition, self.schema()))
+                found.append(requirement(definition, schema))
             except IndexServiceError as error:
                 log.warning("Index %s is passed over: %s", definition.name, error)
         return found
@@ -347,9 +348,15 @@ class IndexedTable:
         return Scan(query, planner, where=where, limit=limit)
 
     def _plan(self, query: Query, use_index: UseIndex) -> QueryPlan:
+        try:
+            requirements = self._requirements()
+        except (PermissionDenied, StorageFailed) as error:
+            # Whoever may read the table, but not its index folder, gets the answer all the same.
+            log.warning("%s is read without index: %s", self.uri, error)
+            requirements = []
         plan = first_plan(
             self._table.storage,
-            self._requirements(),
+            requirements,
             self._table.snapshot(),
             query.normal_form,
             use_index,

@@ -38,6 +38,16 @@ _REMOTE_SCHEMES = {
 }
 
 
+# What is the HTTP client's rather than the store's: obstore takes such options apart.
+_CLIENT_OPTION = re.compile(
+    r"(?:(?:aws|azure|google)_)?(?P<name>allow_http|allow_invalid_certificates|connect_timeout"
+    r"|http1_only|http2_only|pool_idle_timeout|pool_max_idle_per_host|proxy_ca_certificate"
+    r"|proxy_excludes|proxy_url|timeout|user_agent)",
+    re.IGNORECASE,
+)
+
+_REFUSALS = ("ermission denied", "Read-only file system", "AccessDenied")
+
 _UNFINISHED = re.compile(r".+#\d+")
 
 
@@ -97,8 +107,17 @@ def _open_store(uri: str, options: Mapping[str, str]) -> ObjectStore:
         return LocalStore(uri)
     if uri.startswith("memory://"):
         return _memory_store(uri)
-    extra: dict[str, Any] = dict(options)
-    return from_url(uri, **extra)
+    config: dict[str, Any] = {}
+    client: Any = {}
+    for key, value in options.items():
+        match = _CLIENT_OPTION.fullmatch(key)
+        if match:
+            client[match["name"].lower()] = value
+        else:
+            config[key] = value
+    with _panic_named(uri):
+        # None rather than nothing: that leaves what the environment says (AWS_ALLOW_HTTP).
+        return from_url(uri, **config, client_options=client or None)
 
 
 class Storage:
@@ -106,7 +125,8 @@ class Storage:
 
     Args:
         uri: The root: a local folder, ``memory://name``, ``s3://``, ``gs://`` or ``az://``.
-        options: Passed to obstore for remote stores (credentials, region, endpoint).
+        options: For remote stores: credentials, region, endpoint, and what concerns the
+            connection (``allow_http``, ``timeout``, ``proxy_url``), under object_store's keys.
 
     Raises:
         StorageUnsupported: the scheme is not served.
@@ -151,8 +171,10 @@ class Storage:
     def root_exists(self) -> bool:
         """Whether anything is stored at the root."""
         if self.is_local:
-            return Path(self.uri).is_dir()
-        return next(iter(self.files()), None) is not None
+            with self._errors_named(""):
+                return Path(self.uri).is_dir()
+        with self._errors_named(""):
+            return any(obstore.list(self.store))  # its first chunk, not the whole bucket
 
     @contextmanager
     def _errors_named(self, path: str) -> Iterator[None]:
@@ -172,7 +194,8 @@ class Storage:
                 remedy="Use a store with conditional writes (put-if-absent).",
             ) from error
         except BaseError as error:
-            if "ermission denied" in str(error) or "Read-only file system" in str(error):
+            # The local disk's refusals, and those of S3's deletion of several files at once.
+            if any(sign in str(error) for sign in _REFUSALS):
                 raise PermissionDenied(f"{self.uri}/{path}: {_first_line(error)}.") from error
             raise StorageFailed(f"{self.uri}/{path}: {_first_line(error)}.") from error
         except PermissionError as error:
@@ -185,13 +208,20 @@ class Storage:
     def create(self, path: str, data: bytes | Path) -> None:
         """Stores a new file; never replaces one.
 
+        A remote store's client repeats a request whose answer was lost, and then finds what it
+        has written itself: the very same bytes, which are no conflict.
+
         Raises:
             FileExistsError: the path is taken; what is stored there stays as it is.
             PermissionDenied: no write access.
             StorageUnsupported: the store has no put-if-absent.
         """
-        with self._errors_named(path):
-            obstore.put(self.store, path, data, mode="create")
+        try:
+            with self._errors_named(path):
+                obstore.put(self.store, path, data, mode="create")
+        except FileExistsError:
+            if self.is_local or not isinstance(data, bytes) or self.read(path) != data:
+                raise
 
     def upload(self, path: str, source: Path) -> None:
         """Stores a large local file, in parts where the store takes parts, under a name that
@@ -314,13 +344,14 @@ def _removed_if_empty(folder: Path) -> bool:
 
 @contextmanager
 def _panic_named(path: str) -> Iterator[None]:
-    """Turns a panic of obstore's into an error: get_ranges has one where a file is too short."""
+    """Turns a panic of obstore's into an error: get_ranges has one where a file is too short,
+    opening a store has one for some options."""
     try:
         yield
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise StorageFailed(f"{path} cannot be read: {_first_line(error)}.") from error
+        raise StorageFailed(f"{path}: obstore gave up ({_first_line(error)}).") from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -26,7 +26,7 @@ def verify(table: HudiTable, index_types: Iterable[str], settings: Settings) -> 
     found: list[EntryInvalid] = []
     base_files = table.snapshot().base_files()
     for index_type in index_types:
-        listing = EntryListing(table.storage, index_type)
+        listing = EntryListing(table.storage, index_type, fresh=True)
         for base_file in base_files:
             try:
                 _verify_entry(table.storage, listing.find(base_file), settings)

@@ -40,7 +40,7 @@ class TableServiceSensor(BaseSensorOperator):
             IndexServiceError: the table cannot be read; Airflow's retries decide what then.
         """
         with open_table(self.table) as table:
-            due = table.build(strategy=Strategy(self.strategy), dry_run=True).due
+            due = table.build(strategy=Strategy.named(self.strategy), dry_run=True).due
         self.log.info("%d index entries are due for %s.", len(due), self.table)
         latest = max((entry.base_file.instant for entry in due), default=None)
         return PokeReturnValue(is_done=bool(due), xcom_value=latest)

@@ -17,7 +17,7 @@ def build_index(table: str, strategy: str = "incremental") -> int:
         IndexServiceError: nothing, or not everything, could be built.
     """
     with open_table(table) as opened:
-        return len(opened.build(strategy=Strategy(strategy)).raise_for_failures().built)
+        return len(opened.build(strategy=Strategy.named(strategy)).raise_for_failures().built)
 
 
 @task

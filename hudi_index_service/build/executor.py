@@ -11,8 +11,6 @@ from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
 class Executor(Protocol):
     """Runs tasks."""
 
-    name: str
-
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """Runs all tasks and yields each outcome as it is known; yields None now and then while
         nothing is, so that the caller can show that it lives. Closing the generator gives up:
@@ -30,8 +28,6 @@ class LocalExecutor:
         parallelism: Base files indexed at once.
         patience: Seconds without an outcome after which None is yielded.
     """
-
-    name = "local"
 
     def __init__(self, parallelism: int, *, patience: float = 1.0) -> None:
         self._parallelism = parallelism

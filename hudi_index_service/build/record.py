@@ -12,14 +12,15 @@ stands in nobody's way for longer than it takes its heartbeat to go stale.
 import json
 import os
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from hudi_index_service.documents import SERVICE_FOLDER
 from hudi_index_service.errors import BuildInProgress
 from hudi_index_service.storage import Storage, StoredFile
 
-BUILDS_FOLDER = ".hoodie/.index/_service/builds"
+BUILDS_FOLDER = f"{SERVICE_FOLDER}/builds"
 _STARTED, _HEARTBEAT, _FINISHED = "started.json", "heartbeat", "finished.json"
 
 
@@ -136,14 +137,6 @@ class BuildRecords:
         except (FileNotFoundError, ValueError):
             return {}  # cleaned or damaged: records inform, nothing depends on them
         return content if isinstance(content, dict) else {}
-
-
-def report_of(outcome: object) -> dict[str, Any]:
-    """A task outcome as the record holds it."""
-    return {
-        key: getattr(value, "value", value)
-        for key, value in asdict(outcome).items()  # type: ignore[call-overload]
-    }
 
 
 def _now() -> str:

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from time import monotonic, perf_counter
 from typing import Any
 
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.reconcile import DueEntry, due_entries
-from hudi_index_service.build.record import BuildRecords, RunningBuild, report_of
+from hudi_index_service.build.record import BuildRecords, RunningBuild
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import Settings
@@ -178,5 +178,5 @@ def _report(build: Build) -> dict[str, Any]:
         "built": len(build.built),
         "failed": len(build.failed),
         "seconds": round(build.seconds, 3),
-        "outcomes": [report_of(outcome) for outcome in build.outcomes],
+        "outcomes": [{**asdict(each), "status": each.status.value} for each in build.outcomes],
     }

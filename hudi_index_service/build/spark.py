@@ -28,8 +28,6 @@ class SparkExecutor:
         patience: Seconds without news after which None is yielded.
     """
 
-    name = "spark"
-
     def __init__(self, spark: "SparkSession", *, patience: float = 1.0) -> None:
         self._spark = spark
         self._patience = patience

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 from hudi_index_service.definitions import IndexDefinition
+from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.table.protocol import BaseFile, HudiTable, Instant, ServiceKind
 
 
@@ -13,6 +14,16 @@ class Strategy(Enum):
 
     INCREMENTAL = "incremental"
     ALL = "all"
+
+    @classmethod
+    def named(cls, name: "str | Strategy") -> "Strategy":
+        """The strategy of that name. Raises ConfigInvalid: there is none."""
+        try:
+            return cls(name)
+        except ValueError as error:
+            raise ConfigInvalid(
+                f"There is no strategy {name!r}.", remedy="Use incremental or all."
+            ) from error
 
 
 Selector = Callable[[IndexDefinition, BaseFile], bool]

@@ -42,7 +42,13 @@ from hudi_index_service.index.manifest import (
 from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile, pack
 from hudi_index_service.index.requirements import merged
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import footer_sha256, open_parquet, read_columns, row_source
+from hudi_index_service.table.base_file import (
+    footer_sha256,
+    open_parquet,
+    read_columns,
+    refuse_legacy_calendar,
+    row_source,
+)
 
 _ATTEMPTS = 5  # lost races in a row before a task gives up; each loss means another builder's win
 
@@ -219,6 +225,8 @@ class _EntryBuild:
         extremes = {spec.name: Extremes() for spec in columns}
         path = self._base_file.path
         with open_parquet(self._storage, path) as file:
+            # All columns: rows found by the index are read without the footer that would tell.
+            refuse_legacy_calendar(file.metadata, source=path)
             builder = self._kind.builder(columns, folder, memory_mb=self._task.memory_mb)
             try:
                 for batch in read_columns(

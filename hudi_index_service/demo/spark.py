@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.predicate.spark_sql import string_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class DemoSpark:
             else ""
         )
         self.session.sql(
-            f"call {procedure}(path => '{table}', op => 'scheduleAndExecute'{extra})"
+            f"call {procedure}(path => {string_sql(str(table))}, op => 'scheduleAndExecute'{extra})"
         ).collect()
 
     def answer(self, table: Path, where: str, columns: list[str]) -> SparkAnswer:

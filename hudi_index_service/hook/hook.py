@@ -63,7 +63,7 @@ class IndexHook:
         self._tables = AllowedTables(tables)
         self._spark = spark
         self._wait = _checked_wait(wait)
-        self._strategy = _checked_strategy(strategy)
+        self._strategy = Strategy.named(strategy)
         self._clean = clean
         self._storage_options = storage_options
         self._secret = _secret(self._settings)
@@ -170,15 +170,6 @@ def _checked_wait(wait: float) -> float:
     if not 0 <= wait <= 24 * 3600:
         raise ConfigInvalid(f"wait={wait} is no number of seconds from 0 to a day.")
     return wait
-
-
-def _checked_strategy(strategy: Strategy | str) -> Strategy:
-    try:
-        return Strategy(strategy)
-    except ValueError as error:
-        raise ConfigInvalid(
-            f"There is no strategy {strategy!r}.", remedy="Use incremental or all."
-        ) from error
 
 
 def _secret(settings: Settings) -> str:

@@ -79,7 +79,7 @@ class Worker:
             except IndexServiceError as error:
                 log.error("The build that a commit of %s asked for failed: %s", table, error)
                 future.set_exception(error)
-            except Exception as error:
+            except BaseException as error:
                 log.exception("The build that a commit of %s asked for failed.", table)
                 future.set_exception(error)
             else:

@@ -9,7 +9,9 @@ the timeout, is only logged by Hudi: the commit stands.
 from math import ceil
 
 SECRET_HEADER = "HUDI-CALLBACK-KEY"
-"""The header in which Hudi sends ``hoodie.write.commit.callback.http.api.key``."""
+"""The header in which Hudi sends the value of `SECRET_OPTION`."""
+
+SECRET_OPTION = "hoodie.write.commit.callback.http.api.key"
 
 # The listener answers by itself after `wait`; Hudi's own timeout is there for a listener that is
 # gone or stuck, so it has to be somewhat longer.
@@ -26,7 +28,7 @@ def callback_options(url: str, secret: str, *, wait: float) -> dict[str, str]:
     return {
         "hoodie.write.commit.callback.on": "true",
         "hoodie.write.commit.callback.http.url": url,
-        "hoodie.write.commit.callback.http.api.key": secret,
+        SECRET_OPTION: secret,
         "hoodie.write.commit.callback.http.timeout.seconds": str(
             ceil(wait) + TIMEOUT_MARGIN_SECONDS
         ),

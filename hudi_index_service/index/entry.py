@@ -13,18 +13,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 
-from hudi_index_service.documents import NewerFormat, document_name, numbers_of
+from hudi_index_service.documents import (
+    INDEX_ROOT,
+    DocumentCache,
+    NewerFormat,
+    document_name,
+    numbers_of,
+)
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.storage import Storage, StoredFile
 from hudi_index_service.table.protocol import BaseFile
 
-INDEX_ROOT = ".hoodie/.index"
-SERVICE_FOLDER = f"{INDEX_ROOT}/_service"
 MANIFEST_STEM = "manifest"
 DATA_SUFFIX = ".pack"
+
+_manifests = DocumentCache(Manifest, capacity=4096)
 
 
 def index_type_folder(index_type: str) -> str:
@@ -56,16 +62,19 @@ class EntryMissing(EntryInvalid):
 
 
 class EntryListing:
-    """All entries of one index type as one listing showed them; manifests are read on demand.
+    """All entries of one index type as one listing showed them; manifests are read on demand, and
+    kept for later listings of this process.
 
     Args:
         storage: The table's storage.
         index_type: Name of the index type.
+        fresh: Read every manifest from the store, also those kept.
     """
 
-    def __init__(self, storage: Storage, index_type: str) -> None:
+    def __init__(self, storage: Storage, index_type: str, *, fresh: bool = False) -> None:
         self._storage = storage
         self._index_type = index_type
+        self._fresh = fresh
         self._files: Mapping[str, list[StoredFile]] = _by_folder(
             storage.files(index_type_folder(index_type))
         )
@@ -92,9 +101,8 @@ class EntryListing:
         """
         reason: EntryInvalid | None = None
         for number in self.generations(folder):
-            path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
             try:
-                manifest = read_manifest(self._storage, path, number)
+                manifest = self._manifest(folder, number)
                 self._check_data(folder, manifest)
                 return manifest
             except FileNotFoundError:  # cleaned since the listing
@@ -112,9 +120,27 @@ class EntryListing:
             path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
             paths.add(path)
             with suppress(EntryInvalid, FileNotFoundError):
-                manifest = read_manifest(self._storage, path, number)
+                manifest = self._manifest(folder, number)
                 paths.add(f"{folder}/{manifest.data.name}")
         return frozenset(paths)
+
+    def _manifest(self, folder: str, number: int) -> Manifest:
+        """A listed manifest, from the store unless it is known: a valid one stays valid.
+
+        Raises:
+            EntryInvalid: damaged, of a newer format, or under another number than its own.
+            FileNotFoundError: it is gone.
+        """
+        path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+        read = partial(self._storage.read, path)
+        if self._fresh:
+            manifest = Manifest.from_json(read(), source=path)
+        else:
+            listed = next(file for file in self.files(folder) if file.path == path)
+            manifest = _manifests.get((self._storage.uri, listed), read, source=path)
+        if manifest.generation != number:
+            raise EntryInvalid(f"{path} says it is generation {manifest.generation}.")
+        return manifest
 
     def _check_data(self, folder: str, manifest: Manifest) -> None:
         """Raises EntryInvalid if the data file is not there whole; what is listed costs nothing."""
@@ -148,24 +174,6 @@ class EntryListing:
         if manifest.index_type != self._index_type:
             raise EntryInvalid(f"{folder} holds an entry of index type {manifest.index_type}.")
         return Entry(folder, manifest)
-
-
-def read_manifest(storage: Storage, path: str, number: int) -> Manifest:
-    """Reads, checks and caches a manifest: it is immutable, so a valid one stays valid.
-
-    Raises:
-        EntryInvalid: damaged, of a newer format, or under another number than its own.
-        FileNotFoundError: it is gone.
-    """
-    manifest = _parse_manifest(storage.read(path), path)
-    if manifest.generation != number:
-        raise EntryInvalid(f"{path} says it is generation {manifest.generation}.")
-    return manifest
-
-
-@lru_cache(maxsize=4096)
-def _parse_manifest(data: bytes, path: str) -> Manifest:
-    return Manifest.from_json(data, source=path)
 
 
 def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:

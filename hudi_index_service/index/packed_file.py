@@ -76,16 +76,21 @@ def read_member(index: PackedIndex, name: str) -> bytes:
     """The bytes of one member, after the blocks that hold them were checked.
 
     Raises:
-        EntryInvalid: there is no such member, or a block is damaged.
+        EntryInvalid: there is no such member, a block is damaged, or the file cannot be read.
     """
     if name not in index.members:
         raise EntryInvalid(f"{index.path} has no member {name}.")
     offset, length = index.members[name]
     first = offset // index.block_size
     last = -(-(offset + length) // index.block_size)
-    with index.path.open("rb") as file:
-        file.seek(first * index.block_size)
-        blocks = file.read(min(last * index.block_size, index.length) - first * index.block_size)
+    try:
+        with index.path.open("rb") as file:
+            file.seek(first * index.block_size)
+            blocks = file.read(
+                min(last * index.block_size, index.length) - first * index.block_size
+            )
+    except OSError as error:
+        raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error
     for number in range(first, last):
         start = (number - first) * index.block_size
         if zlib.crc32(blocks[start : start + index.block_size]) != index.block_crc32[number]:

@@ -59,7 +59,7 @@ class QueryPlan:
     Attributes:
         predicate: In negation normal form; None for a query without where.
         use_index: What the caller asked for: ``auto``, ``never`` or ``require``.
-        switched_off: Whether a kill switch, the table's or the settings', forbids any index.
+        switched_off: Whether the table's own kill switch forbids any index.
     """
 
     snapshot: Snapshot

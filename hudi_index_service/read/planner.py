@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.entry import Entry, EntryListing, EntryMissing
 from hudi_index_service.index.factory import index_type
@@ -36,7 +36,7 @@ def first_plan(
     groups = by_index_type(requirements)
     # Without a predicate, or with indexes off, no entry is looked for.
     wanted = groups if predicate is not None and use_index != "never" else {}
-    listings = {name: EntryListing(storage, name) for name in wanted}
+    listings = {name: _listing(storage, name) for name in wanted}
     slices = tuple(
         _slice_plan(each, groups, listings, looked=bool(wanted) or not groups)
         for each in snapshot.slices
@@ -47,7 +47,7 @@ def first_plan(
 def _slice_plan(
     file_slice: FileSlice,
     groups: Mapping[str, list[Requirement]],
-    listings: Mapping[str, EntryListing],
+    listings: Mapping[str, EntryListing | str],
     *,
     looked: bool,
 ) -> SlicePlan:
@@ -59,7 +59,11 @@ def _slice_plan(
     serving: list[ServingEntry] = []
     reasons: list[str] = [] if groups else ["the table has no index"]
     for name, listing in listings.items():
-        found = _serving(listing, name, groups[name], file_slice.base_file)
+        found = (
+            listing
+            if isinstance(listing, str)
+            else _serving(listing, name, groups[name], file_slice.base_file)
+        )
         if isinstance(found, ServingEntry):
             serving.append(found)
         else:
@@ -68,6 +72,15 @@ def _slice_plan(
         reason = " and ".join(sorted(entry.index_type.name for entry in serving)) + " entry"
         return SlicePlan(file_slice, Access.INDEX, tuple(serving), reason)
     return SlicePlan(file_slice, Access.SCAN, reason="; ".join(reasons))
+
+
+def _listing(storage: Storage, name: str) -> EntryListing | str:
+    """The entries of an index type, or why they cannot be listed: doubt means scan."""
+    try:
+        return EntryListing(storage, name)
+    except (PermissionDenied, StorageFailed) as error:
+        log.warning("The table is scanned: %s", error)
+        return error.message.rstrip(".")
 
 
 def _serving(
@@ -82,7 +95,7 @@ def _serving(
         columns = _served_columns(entry, requirements)
     except EntryMissing:
         return f"no {name} entry was built for it"
-    except EntryInvalid as error:
+    except (EntryInvalid, PermissionDenied, StorageFailed) as error:
         log.warning("%s is scanned: %s", base_file.path, error)
         return error.message.rstrip(".")
     if not columns:

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 from pyroaring import BitMap
 
-from hudi_index_service.errors import SnapshotChanged, TableFeatureUnsupported
+from hudi_index_service.errors import (
+    RowIdsUnavailable,
+    SnapshotChanged,
+    TableFeatureUnsupported,
+)
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.explanation import Explanation, explanation
@@ -108,23 +112,30 @@ class Scan:
         Raises:
             RowIdsUnavailable: some slice has log files, or only Spark can read the table.
         """
-        return self._run(self._query, lambda run: run.row_ids(), None)
+        try:
+            return self._run(self._query, lambda run: run.row_ids(), None)
+        except TableFeatureUnsupported as error:
+            raise RowIdsUnavailable(
+                f"Only Spark can read the table, and it tells no row ids. {error.message}",
+                remedy="Take the rows: to_arrow() with a Spark session given to open_table.",
+            ) from error
 
     def explain(self, *, analyze: bool = False) -> Explanation:
         """How the query is read, and why; with `analyze`, it is run, and what it really read
-        stands beside. Print it, or take `to_dict()`."""
+        stands beside. Print it, or take `to_dict()`. Raises what `to_arrow` raises."""
         try:
-            plan = self._planner.plan(self._query)
+            if analyze:
+                return self._run(self._query, self._analyzed, None)
+            return explanation(self._planner.plan(self._query), self._where)
         except TableFeatureUnsupported as error:
             if self._planner.spark is None:
                 raise
             return Explanation(self._where, "spark", error.message, None, None)
-        if not analyze:
-            return explanation(plan, self._where)
+
+    def _analyzed(self, run: Execution) -> Explanation:
         started = perf_counter()
-        run = Execution(plan, self._planner.reader(self._query, plan))
         run.table()
-        return explanation(plan, self._where, run.statistics, perf_counter() - started)
+        return explanation(run.plan, self._where, run.statistics, perf_counter() - started)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Starts again once if files were cleaned before anything was handed out; afterwards that

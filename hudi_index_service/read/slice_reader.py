@@ -18,7 +18,9 @@ from pyroaring import BitMap
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     EntryInvalid,
+    IndexServiceError,
     NativeModuleMissing,
+    PermissionDenied,
     StorageFailed,
 )
 from hudi_index_service.index.contract import Answer
@@ -41,6 +43,9 @@ from hudi_index_service.table.base_file import (
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
+
+# Whatever keeps an entry from being asked: its slice is scanned (design, rule 3).
+INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed)
 
 _ROWS_AT_ONCE = 65_536  # row ids per call of the row reader: what a batch holds at most
 
@@ -80,7 +85,7 @@ class SliceReader:
             with ExitStack() as stack:
                 opened = self._opened(plan, stack)
                 return self._row_set(opened, statistics)
-        except (EntryInvalid, NativeModuleMissing) as error:
+        except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
 
@@ -113,7 +118,7 @@ class SliceReader:
                 opened = self._opened(plan, stack)
                 found = self._row_set(opened, statistics)
                 metadata = opened[0][1].parquet_metadata
-        except (EntryInvalid, NativeModuleMissing) as error:
+        except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             yield from self._scanned(base_file, statistics)
             return
@@ -205,7 +210,7 @@ class SliceReader:
     def _fall_back(
         self,
         plan: SlicePlan,
-        error: EntryInvalid | NativeModuleMissing,
+        error: IndexServiceError,
         statistics: SliceStatistics,
     ) -> None:
         log.warning("%s is scanned: %s", plan.file_slice.name, error)

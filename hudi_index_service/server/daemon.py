@@ -13,8 +13,7 @@ from types import FrameType
 from hudi_index_service import config
 from hudi_index_service.config import Settings
 from hudi_index_service.hook import IndexHook
-
-_SECRET_KEY = "hoodie.write.commit.callback.http.api.key"
+from hudi_index_service.hook.write_options import SECRET_OPTION
 
 
 def serve(
@@ -69,7 +68,7 @@ def _instructions(hook: IndexHook, settings: Settings) -> list[str]:
     configured one is not."""
     options = hook.write_options(hook.tables[0])
     if settings.hook.secret and settings.hook.secret.get_secret_value():
-        options[_SECRET_KEY] = "<the setting hook.secret>"
+        options[SECRET_OPTION] = "<the setting hook.secret>"
     return [
         f"Listening for commits of {', '.join(hook.tables)}. Write with these options:",
         *(f"{key}={value}" for key, value in options.items()),

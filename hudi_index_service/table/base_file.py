@@ -6,17 +6,18 @@ read.
 """
 
 import hashlib
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.storage import Storage
+from hudi_index_service.table.legacy_calendar import legacy_calendar_columns
 
 if TYPE_CHECKING:
     # A table opens without the native row reader.
@@ -37,9 +38,41 @@ def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
     if storage.is_local:
         source: pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
     else:
-        source = pa.PythonFile(obstore.open_reader(storage.store, path), mode="r")
+        source = pa.PythonFile(_RemoteFile(storage, path), mode="r")
     with _damage_named(path):
         return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
+
+
+class _RemoteFile(io.RawIOBase):
+    """A stored file as Arrow reads one, by a request a read: Arrow puts near ranges together."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._size = storage.size(path)
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._position + size)
+        if end <= self._position:
+            return b""
+        (data,) = self._storage.read_ranges(self._path, [(self._position, end)])
+        self._position = end
+        return bytes(data)
 
 
 @contextmanager
@@ -81,9 +114,11 @@ def read_columns(
 
     Raises:
         StorageFailed: the file's pages are damaged.
-        TableFeatureUnsupported: a column is stored in a type that cannot be converted here.
+        TableFeatureUnsupported: a column is stored in a type that cannot be converted here, or
+            with dates in the legacy calendar.
     """
     present = present_columns(file, columns)
+    refuse_legacy_calendar(file.metadata, present, source=source)
     stored = (
         file.iter_batches(batch_size=batch_rows, columns=present)
         if present
@@ -95,6 +130,36 @@ def read_columns(
         if batch is None:
             return
         yield align(batch, columns, source=source)
+
+
+def refuse_legacy_calendar(
+    metadata: pq.FileMetaData, columns: Sequence[str] | None = None, *, source: str
+) -> None:
+    """Refuses a file with dates in the Julian calendar, which Spark moves to today's on reading.
+
+    Args:
+        columns: The top-level columns that matter; None for all.
+        source: The file's path, for the error message.
+
+    Raises:
+        TableFeatureUnsupported: a column may hold such days or moments.
+    """
+    for column in sorted(legacy_calendar_columns(metadata)):
+        if columns is None or column in columns:
+            raise TableFeatureUnsupported(
+                f"{source} holds column {column} in the legacy calendar, with days before 1582 or "
+                "moments before 1900."
+            )
+
+
+def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str) -> None:
+    """Refuses an open base file of which Spark would give other values in these columns' types
+    than a reader that just converts them. Raises TableFeatureUnsupported."""
+    stored = file.schema_arrow
+    present = present_columns(file, columns)
+    refuse_legacy_calendar(file.metadata, present, source=source)
+    for name in present:
+        _refuse_inexact(stored.field(name).type, columns.field(name).type, name, source)
 
 
 def present_columns(file: pq.ParquetFile, columns: pa.Schema) -> list[str]:
@@ -144,16 +209,20 @@ def _nullable(columns: pa.Schema) -> pa.Schema:
 def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -> pa.Array:
     if array.type == target:
         return array
-    if not _is_exact(array.type, target):
-        raise TableFeatureUnsupported(
-            f"{source} holds column {column} as {array.type}, the table has it as {target}."
-        )
+    _refuse_inexact(array.type, target, column, source)
     try:
         return array.cast(target, safe=not pa.types.is_floating(target))
     except pa.ArrowException as error:
         raise TableFeatureUnsupported(
             f"{source}: column {column} cannot be read as {target}: {error}."
         ) from error
+
+
+def _refuse_inexact(stored: pa.DataType, target: pa.DataType, column: str, source: str) -> None:
+    if stored != target and not _is_exact(stored, target):
+        raise TableFeatureUnsupported(
+            f"{source} holds column {column} as {stored}, the table has it as {target}."
+        )
 
 
 def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
@@ -172,13 +241,20 @@ def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
             target.scale >= stored.scale
             and target.precision - target.scale >= stored.precision - stored.scale
         )
+    # Not float to double: Spark goes by way of the printed number there, 0.1 becoming 0.1.
     families: Sequence[tuple[object, ...]] = (
-        (t.is_float32, t.is_float64),
         (t.is_string, t.is_large_string),
         (t.is_binary, t.is_large_binary, t.is_fixed_size_binary),
     )
     for family in families:
         if any(check(stored) for check in family) and any(check(target) for check in family):  # type: ignore[operator]
-            return not (t.is_float64(stored) and t.is_float32(target))
+            return True
     # Field names inside nested types vary between writers; Arrow checks the rest.
-    return bool(t.is_nested(stored) and t.is_nested(target))
+    return bool(t.is_nested(stored) and t.is_nested(target)) and all(
+        inner == wanted or _is_exact(inner, wanted)
+        for inner, wanted in zip(_inner_types(stored), _inner_types(target), strict=False)
+    )
+
+
+def _inner_types(kind: pa.DataType) -> list[pa.DataType]:
+    return [kind.field(number).type for number in range(kind.num_fields)]

@@ -97,11 +97,13 @@ class CommitMetadata:
                     yield partition, file_id
 
     def _read(self, instant: Instant) -> Mapping[str, Any]:
-        listed = {
+        completed = {
             "commit": self._timeline.get_completed_commits,
             "deltacommit": self._timeline.get_completed_deltacommits,
             "replacecommit": self._timeline.get_completed_replacecommits,
-        }[instant.action]()
+        }[instant.action]
+        with hudi_rs_errors_named("The timeline"):
+            listed = completed()
         for known in listed:
             if known.timestamp == instant.requested:
                 with hudi_rs_errors_named(f"Instant {instant.requested}"):

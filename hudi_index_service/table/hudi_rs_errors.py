@@ -5,7 +5,14 @@ from contextlib import contextmanager
 
 from hudi_index_service.errors import IndexServiceError, StorageFailed, TableFeatureUnsupported
 
-_UNSUPPORTED = ("support", "cannot reproduce", "no reader here", "not yet implemented")
+_UNSUPPORTED = (
+    "support",
+    "cannot reproduce",
+    "no reader here",
+    "not yet implemented",
+    # Column names beyond ASCII, which Hudi writes and Avro's specification does not know.
+    "failed to parse avro schema",
+)
 
 
 @contextmanager

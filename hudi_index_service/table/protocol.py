@@ -104,10 +104,6 @@ class HudiTable(Protocol):
     def name(self) -> str:
         """The table's name from hoodie.properties."""
 
-    @property
-    def is_merge_on_read(self) -> bool:
-        """Whether the table is MERGE_ON_READ."""
-
     def schema(self) -> pa.Schema:
         """The table's latest schema, Hudi's ``_hoodie_*`` meta columns first where populated."""
 

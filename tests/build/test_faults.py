@@ -261,3 +261,41 @@ def test_without_write_access_a_due_build_is_refused(
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[1:4] == ["PERMISSION_DENIED", "PERMISSION_DENIED", "1"]
     assert len(all_manifests(open_to_all.uri)) == 2
+
+
+READ_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+
+uri, cache = sys.argv[1:]
+def scan():
+    return open_table(uri, settings=Settings(cache_folder=Path(cache))).scan("amount = 3")
+
+assert scan().explain().uses_index
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(scan().to_arrow().num_rows, scan().explain().uses_index)
+"""
+
+
+@pytest.mark.parametrize("hidden", [".", "_service", "lucene"])
+def test_a_reader_who_may_not_read_the_index_gets_the_answer_by_a_scan(
+    hidden: str, open_to_all: IndexedTable, tmp_path: Path
+) -> None:
+    open_to_all.build(strategy="all")
+    for path in Path(open_to_all.uri).rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    (Path(open_to_all.uri) / ".hoodie" / ".index" / hidden).chmod(0o700)
+
+    run = subprocess.run(
+        [sys.executable, "-c", READ_AS_NOBODY, open_to_all.uri, str(tmp_path / "cache")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["1 False"]

@@ -96,7 +96,7 @@ def test_what_is_wrong_is_one_line_with_code_and_remedy(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["query", "/tmp"], ["build", "/tmp", "--strategy", "some"], ["nothing"]]
+    "arguments", [["query", "table"], ["build", "table", "--strategy", "some"], ["nothing"]]
 )
 def test_bad_usage_has_status_2(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])

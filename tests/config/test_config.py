@@ -67,6 +67,7 @@ def test_an_empty_file_is_fine(yaml) -> None:
         ("HUDI_INDEX_READ__SCAN_FRACTION", "1.5", "read.scan_fraction"),
         ("HUDI_INDEX_READ__ENABLE", "false", "read.enable"),
         ("HUDI_INDEX_REED__ENABLED", "false", "HUDI_INDEX_REED__ENABLED"),
+        ("HUDI_INDEX_READ_ENABLED", "false", "HUDI_INDEX_READ_ENABLED"),
         ("hudi_index_reed__enabled", "false", "hudi_index_reed__enabled"),
         ("HUDI_INDEX_LUCENE__HEAP_MB", "0", "lucene.heap_mb"),
         ("HUDI_INDEX_CLEAN__RETENTION", "forever", "clean.retention"),

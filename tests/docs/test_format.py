@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from hudi_index_service import Column, open_table
 from hudi_index_service.build.extremes import Extremes
 from hudi_index_service.definitions import IndexDefinition, SeenTimeline
-from hudi_index_service.documents import FORMAT_MAJOR, FORMAT_MINOR
-from hudi_index_service.index.entry import INDEX_ROOT, entry_folder
+from hudi_index_service.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
+from hudi_index_service.index.entry import entry_folder
 from hudi_index_service.index.manifest import (
     PARQUET_METADATA,
     BuildInfo,

@@ -64,11 +64,11 @@ def test_modules_named_exist(page: Path) -> None:
 def test_the_rooms_are_those_of_the_package() -> None:
     (block,) = (each for each in code_blocks("docs/design.md", "") if "cli.py" in each)
     ours = block.split("hudi_index_service/\n")[1].split("native/")[0]
-    # In each line the rooms come first, then, after two blanks, what they are for.
+    # In each line the rooms come first, then, after three blanks or more, what they are for.
     shown = {
         name
         for line in ours.splitlines()
-        for name in re.findall(r"[a-z_]+(?:\.py|/)", re.match(r" +((?:\S+ {1,2})*)", line)[1])
+        for name in re.findall(r"[a-z_]+(?:\.py|/)", re.split(r"(?<=\S) {3,}", line)[0])
     }
 
     package = ROOT / "hudi_index_service"

@@ -4,7 +4,6 @@ import json
 import logging
 import sys
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -87,20 +86,16 @@ def test_write_without_waiting_is_built_when_the_context_has_ended(message_table
     assert indexed_files(table.path) == 1
 
 
-def test_hung_build_delays_a_write_no_longer_than_asked(message_table, listening):
+def test_write_returns_while_its_build_hangs(message_table, listening):
+    """How long the answer is held is `test_answer_waits_no_longer_than_asked`."""
     table, build, wait = message_table(), BlockedBuild(), 2.0
-    began = monotonic()
     table.write()
-    usual = monotonic() - began
     listener = listening(build, table.path, wait=wait)
 
-    began = monotonic()
     table.write(callback_options(listener.url, SECRET, wait=wait))
-    delayed = monotonic() - began
 
     assert build.begun.is_set()
     assert not build.released.is_set()
-    assert wait <= delayed < 3 * usual + wait + 3
     assert table.rows().count() == spark_count(table)
     build.released.set()
 

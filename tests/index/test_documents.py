@@ -17,6 +17,7 @@ from hudi_index_service.definitions import (
 from hudi_index_service.documents import (
     FORMAT_MAJOR,
     FORMAT_MINOR,
+    DocumentCache,
     NewerFormat,
     _checksum,
     document_name,
@@ -136,6 +137,7 @@ def test_numbers_and_names() -> None:
     assert document_name("manifest", 7) == "manifest-0007.json"
     assert document_name("manifest", 12_345) == "manifest-12345.json"
     names = ["a-0002.json", "a-0010.json", "b-0003.json", "a-b-0004.json", "a-1.json", "a-0005.jso"]
+    names.append("a-00011.json")  # a zero too many
     assert numbers_of("a", names) == [10, 2]
     assert numbers_of("a-b", names) == [4]
 
@@ -187,6 +189,47 @@ def test_the_highest_valid_generation_serves(storage: Storage) -> None:
     assert find(storage) == 2
     publish(storage, 3, lambda body: body["data"].update(name="../x"))
     assert find(storage) == 2
+
+
+def test_a_manifest_is_fetched_once_a_process(storage: Storage) -> None:
+    folder = publish(storage, 1, unchanged)
+    before = storage.io.requests
+    assert [find(storage), find(storage), find(storage)] == [1, 1, 1]
+    assert storage.io.requests - before == 3 + 1, "three listings, one manifest"
+
+    publish(storage, 2, unchanged)
+    assert find(storage) == 2
+    EntryListing(storage, "lucene", fresh=True).newest_valid(folder)
+    before = storage.io.requests
+    EntryListing(storage, "lucene", fresh=True).newest_valid(folder)
+    assert storage.io.requests - before == 2, "to verify, it is read again"
+
+
+def test_a_definition_is_fetched_once_a_process(storage: Storage) -> None:
+    definitions = DefinitionStore(storage)
+    definitions.create("i", "lucene", [Column(name="a")], SEEN)
+    definitions.live()
+    before = storage.io.requests
+    for _ in range(3):
+        assert [each.name for each in DefinitionStore(storage).live()] == ["i"]
+    assert storage.io.requests - before == 3, "listings alone"
+
+    DefinitionStore(storage).drop("i")
+    assert definitions.live() == ()
+
+
+def test_known_documents_make_room(storage: Storage) -> None:
+    document = MANIFEST.read_bytes()
+    cache = DocumentCache(Manifest, capacity=2)
+    fetched: list[str] = []
+
+    def get(key: str) -> None:
+        cache.get(key, lambda: fetched.append(key) or document, source=key)  # type: ignore[func-returns-value]
+
+    for key in "aabacab":
+        get(key)
+
+    assert fetched == ["a", "b", "c", "b"]
 
 
 def test_a_generation_whose_data_is_gone_or_short_does_not_serve(storage: Storage) -> None:
@@ -300,15 +343,19 @@ def stored(definitions: DefinitionStore, storage: Storage) -> bytes:
     ],
     ids=["cut", "empty", "newer", "other name", "bad name", "other number"],
 )
-def test_versions_that_are_not_valid_are_passed_over(
+def test_an_unreadable_version_takes_the_index_out_of_service_until_it_is_made_again(
     definitions: DefinitionStore, storage: Storage, second: Callable[[bytes], bytes]
 ) -> None:
     document = stored(definitions, storage)
+    # It may well have said that the index is dropped.
     storage.create(f"{DEFINITIONS_FOLDER}/i-0002.json", second(document))
 
-    assert definitions.get("i").version == 1
-    definitions.drop("i")  # takes the next free number, 3
     assert definitions.live() == ()
+    with pytest.raises(IndexNotFound):
+        definitions.drop("i")
+    again = definitions.create("i", "lucene", [Column(name="b")], SEEN)
+    assert again.version == 3
+    assert definitions.live() == (again,)
 
 
 def test_a_newer_minor_format_may_add_fields_to_definitions(

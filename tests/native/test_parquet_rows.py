@@ -11,13 +11,7 @@ import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_index_parquet import (
-    ReadStats,
-    plan_rows,
-    read_rows,
-    row_count,
-    stripped_footer,
-)
+from hudi_index_parquet import ReadStats, plan_rows, read_rows, row_count, stripped_footer
 from obstore.store import LocalStore
 
 ROWS = 20_000

@@ -127,13 +127,20 @@ def test_a_base_file_of_another_length_is_not_served(copy: Path) -> None:
     assert plan.count(Access.INDEX) == 2
 
 
-def test_a_base_file_cleaned_during_the_read_is_one_clear_error(copy: Path) -> None:
+@pytest.mark.parametrize(
+    "run",
+    [lambda scan: scan.to_arrow(), lambda scan: scan.explain(analyze=True)],
+    ids=["to_arrow", "explain analyze"],
+)
+def test_a_base_file_cleaned_during_the_read_is_one_clear_error(
+    run: Callable[[Scan], object], copy: Path
+) -> None:
     table = open_table(copy)
     table.scan(WHERE).count()  # plans, and keeps the snapshot
     for path in copy.glob("p*/*.parquet"):
         path.unlink()
     with pytest.raises((SnapshotChanged, TableFeatureUnsupported)) as raised:
-        table.scan(WHERE).to_arrow()
+        run(table.scan(WHERE))
     assert raised.value.code in ("SNAPSHOT_CHANGED", "TABLE_FEATURE_UNSUPPORTED")
     assert raised.value.remedy
 
@@ -146,7 +153,7 @@ def test_the_index_can_be_refused_required_and_switched_off(
     assert never.explain().uses_index is False
     assert sorted(never.to_arrow().column("id").to_pylist()) == expected
     off = open_table(copy, settings=Settings(read=ReadSettings(enabled=False)))
-    assert "hoodie.index.read.enabled=false" in str(off.scan(WHERE).explain())
+    assert "the settings switch indexes off (read.enabled=false)" in str(off.scan(WHERE).explain())
     assert keys(off) == expected
     with pytest.raises(IndexRequired):
         off.scan(WHERE, use_index="require").to_arrow()
@@ -165,6 +172,7 @@ def test_the_kill_switch_of_a_table(copy: Path, expected: list[str]) -> None:
     assert {(each.access, each.rule) for each in plan.slices} == {
         (Access.SCAN, "index_switched_off")
     }
+    assert "hoodie.index.read.enabled=false" in plan.slices[0].reason
     assert keys(table) == expected
 
 
@@ -208,7 +216,9 @@ def test_log_only_file_groups_need_spark_and_are_right_with_it(
     assert sorted(scan.to_arrow().column("id").to_pylist()) == expected
     assert scan.count() == len(expected) > 0
     assert scan.exists()
-    assert scan.explain().reader == "spark"
+    assert scan.explain().reader == scan.explain(analyze=True).reader == "spark"
+    with pytest.raises(RowIdsUnavailable):
+        scan.row_ids()
     limited = open_table(path, spark=spark).scan("name = 'plain'", limit=1)
     assert limited.to_arrow().num_rows == 1
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
+from hudi_index_service.predicate.comparison import is_string
 
 KEYWORD = "keyword"
 NUMBER = "number"
@@ -36,7 +37,7 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
             remedy="The column options are: analyzer.",
         )
     analyzer = options.get("analyzer")
-    if pa.types.is_string(type) or pa.types.is_large_string(type):
+    if is_string(type):
         if analyzer is None:
             return (KEYWORD,)
         if analyzer not in ANALYZERS:

@@ -17,6 +17,7 @@ from hudi_index_service.index.lucene.fields import (
     null_field,
     number_field,
 )
+from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.expression import (
     Compare,
     In,
@@ -30,10 +31,14 @@ from hudi_index_service.predicate.expression import (
 MAX_TERM_BYTES = 32_766
 """Lucene's limit; longer values are indexed by their first bytes (`truncated` in the manifest)."""
 
-
 MAX_RANGE_BYTES = 512
 """Ranges and prefixes are automata in Lucene, which refuses those of more than 1,000 states: a
 longer literal is searched by its first bytes."""
+
+_LONGEST_WILDCARD = 200  # characters; up to four states each
+_LONGEST_BEHIND_ANY = 128
+_MOST_ONES = 6
+_WILDCARDS = {"any": "*", "one": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,7 @@ def _compare(leaf: Compare, columns: Columns) -> Lookup | None:
         if bounds.is_empty:
             return Lookup(stored.name, Points(field, ()))
         return Lookup(stored.name, PointRange(field, bounds.low, bounds.high))
-    if KEYWORD in stored.fields and _is_string(leaf.value):
+    if KEYWORD in stored.fields and is_string(leaf.value.type):
         return _compare_keyword(leaf, stored)
     return None
 
@@ -178,7 +183,7 @@ def _in(leaf: In, columns: Columns) -> Lookup | None:
             return None
         points = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
         return Lookup(stored.name, Points(number_field(stored.name), points))
-    if KEYWORD in stored.fields and all(_is_string(value) for value in leaf.values):
+    if KEYWORD in stored.fields and all(is_string(value.type) for value in leaf.values):
         values = [_utf8(value) for value in leaf.values]
         terms = tuple(sorted({value[:MAX_TERM_BYTES] for value in values}))
         search = Terms(keyword_field(stored.name), terms)
@@ -251,18 +256,8 @@ def _is_cheap_wildcard(leaf: Like) -> bool:
     )
 
 
-_LONGEST_WILDCARD = 200  # characters; up to four states each
-_LONGEST_BEHIND_ANY = 128
-_MOST_ONES = 6
-_WILDCARDS = {"any": "*", "one": "?"}
-
-
 def _escaped(text: str) -> str:
     return "".join("\\" + character if character in "*?\\" else character for character in text)
-
-
-def _is_string(value: pa.Scalar) -> bool:
-    return bool(pa.types.is_string(value.type) or pa.types.is_large_string(value.type))
 
 
 def _utf8(value: pa.Scalar) -> bytes:

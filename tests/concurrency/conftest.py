@@ -1,0 +1,61 @@
+"""A table of several base files, written once; every test works on a copy of its own."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+
+ROWS = 2000
+
+
+@pytest.fixture(scope="session")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four base files in two partitions."""
+    path = tmp_path_factory.mktemp("concurrency") / "table"
+    options = hudi_options("concurrent", partition_column="dt", **NO_METADATA_TABLE)
+    rows = numbered_rows(spark, 0, ROWS).repartition(2)
+    write(rows, path, {**options, "hoodie.bulkinsert.sort.mode": "NONE"}, "bulk_insert")
+    assert len(list(path.glob("*/*.parquet"))) == 4
+    return path
+
+
+@pytest.fixture
+def path(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "table"))
+
+
+@contextmanager
+def meanwhile(work: Callable[[], Any], threads: int) -> Iterator[Callable[[], None]]:
+    """Repeats `work` in so many threads for the length of the block; what it raises is raised at
+    the block's end. Yields a function that waits until every thread has done it once more."""
+    over = Event()
+    done = [Event() for _ in range(threads)]
+
+    def repeat(mine: Event) -> None:
+        while not over.is_set():
+            work()
+            mine.set()
+
+    def all_once_more() -> None:
+        for each in done:
+            each.clear()
+        for each, future in zip(done, futures, strict=True):
+            while not each.wait(0.1) and not future.done():
+                pass
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures: list[Future[None]] = [pool.submit(repeat, each) for each in done]
+        try:
+            yield all_once_more
+        finally:
+            over.set()
+        for future in futures:
+            future.result(timeout=60)

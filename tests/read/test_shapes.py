@@ -1,0 +1,225 @@
+"""Tables of unusual shape: columns that changed, types that no index holds, old calendars.
+
+What cannot be answered as Spark does is refused by name, and served by Spark where there is a
+session.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.errors import BuildFailed, ColumnNotIndexable, TableFeatureUnsupported
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.table.spark import SparkHudiReader
+from tests.hudi_tables import (
+    NO_METADATA_TABLE,
+    assert_same_rows,
+    hudi_options,
+    read_rows,
+    run_compaction,
+    write,
+)
+
+# Each write makes base files of its own.
+NEW_FILES = {**NO_METADATA_TABLE, "hoodie.parquet.small.file.limit": "0"}
+
+
+def rows(spark: SparkSession, start: int, end: int, *columns: str, version: int = 0) -> DataFrame:
+    """Keys [start, end) with `columns`, which are expressions over the number ``id``."""
+    key = ("cast(id AS string) AS id", f"cast({version} AS bigint) AS ts")
+    return spark.range(start, end, 1, 1).selectExpr(*key, *columns)
+
+
+def indexed(path: Path, columns: Sequence[str]) -> IndexedTable:
+    """The table, all its base files indexed by `columns`."""
+    table = open_table(path)
+    table.create_index("shape", list(columns))
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+def assert_sparks_answers(
+    spark: SparkSession, table: IndexedTable, predicates: Sequence[str]
+) -> None:
+    """Rows, counts and existence for each predicate, by index and without."""
+    reader = SparkHudiReader(spark, table.uri)
+    names = reader.read([field.name for field in read_rows(spark, table.uri).schema]).column_names
+    for where in (None, *predicates):
+        expected = reader.read(names, where)
+        for scan in (table.scan(where), table.scan(where, use_index="never")):
+            assert_same_rows(scan.to_arrow(), expected)
+            assert scan.count() == expected.num_rows, where
+            assert scan.exists() == bool(expected.num_rows), where
+
+
+def test_columns_added_widened_and_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
+    options = hudi_options("t", **NEW_FILES)
+    before = rows(spark, 0, 20, "cast(id * 3 AS int) AS i", "cast(id AS int) AS d", "'old' AS s")
+    write(before, tmp_path, options, "bulk_insert")
+    old = open_table(tmp_path)
+    old.create_index("before", ["i", "d", "s"])
+    old.build(strategy="all").raise_for_failures()
+    after = rows(
+        spark,
+        20,
+        40,
+        "if(id < 0, null, concat('new', id)) AS n",
+        "'new' AS s",
+        "cast(id + 0.5 AS double) AS d",
+        "if(id % 2 = 0, 3000000000, id) AS i",
+    )
+    write(after, tmp_path, options, "bulk_insert")
+    predicates = [
+        "i = 3000000000 OR i < 30",
+        "d > 18.5 AND d < 22",
+        "NOT (n = 'new21')",
+        "n <=> NULL AND s IN ('old', 'new') AND d >= 7",
+    ]
+    assert_sparks_answers(spark, old, predicates)  # entries from before the change
+    assert_sparks_answers(spark, indexed(tmp_path, ["i", "d", "s", "n"]), predicates)
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_float_widened_to_double_is_sparks_to_read(
+    spark: SparkSession, tmp_path: Path, table_type: str
+) -> None:
+    options = hudi_options("t", table_type, **NEW_FILES)
+    number = "if(id < 0, null, cast(id * 0.1 AS {})) AS f"
+    write(rows(spark, 0, 10, number.format("float")), tmp_path, options, "bulk_insert")
+    if table_type == "COPY_ON_WRITE":
+        write(rows(spark, 10, 20, number.format("double")), tmp_path, options, "bulk_insert")
+    else:
+        changed = rows(spark, 0, 2, number.format("double"), version=1)
+        write(changed, tmp_path, options, "upsert")
+    table = open_table(tmp_path)
+    with pytest.raises(TableFeatureUnsupported, match="holds column f as float"):
+        table.scan("f = 0.3").to_arrow()
+    assert table.scan("id = '3'", columns=["id"]).count() == 1
+    # Spark widens by way of the printed number: 0.3 and not 0.30000001192092896.
+    by_spark = open_table(tmp_path, spark=spark).scan("f = 0.3D", columns=["id", "f"])
+    assert by_spark.to_arrow().to_pylist() == [{"id": "3", "f": 0.3}]
+
+
+def test_dates_in_the_legacy_calendar_are_sparks_to_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    modes = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
+    before = {mode: spark.conf.get(mode) for mode in modes}
+    for mode in modes:
+        spark.conf.set(mode, "LEGACY")
+    try:
+        old = rows(
+            spark,
+            0,
+            10,
+            "date_add(date'1000-01-01', cast(id AS int)) AS born",
+            "timestamp_seconds(id) AS seen",
+        )
+        write(old, tmp_path, hudi_options("t", **NO_METADATA_TABLE), "bulk_insert")
+    finally:
+        for mode, value in before.items():
+            spark.conf.set(mode, value)
+    table = open_table(tmp_path)
+    with pytest.raises(TableFeatureUnsupported, match="column born in the legacy calendar"):
+        table.scan("born = DATE'1000-01-03'").count()
+    # Both calendars agree on what its statistics say of this column.
+    assert table.scan("seen = TIMESTAMP'1970-01-01 00:00:02'", columns=["id"]).count() == 1
+    table.create_index("by_time", ["seen"])
+    with pytest.raises(BuildFailed, match="column born in the legacy calendar"):
+        table.build(strategy="all").raise_for_failures()
+    by_spark = open_table(tmp_path, spark=spark).scan("born = DATE'1000-01-03'", columns=["id"])
+    assert by_spark.to_arrow().to_pylist() == [{"id": "2"}]
+
+
+@pytest.mark.parametrize("hive_style", ["true", "false"])
+def test_null_in_a_partition_column(spark: SparkSession, tmp_path: Path, hive_style: str) -> None:
+    options = hudi_options(
+        "t",
+        partition_column="day,city",
+        **NO_METADATA_TABLE,
+        **{"hoodie.datasource.write.hive_style_partitioning": hive_style},
+    )
+    some = rows(
+        spark,
+        0,
+        24,
+        "if(id % 3 = 0, null, concat('d', id % 3)) AS day",
+        "if(id % 4 = 0, null, concat('c ', id % 2)) AS city",
+    )
+    write(some, tmp_path, options, "bulk_insert")
+    table = indexed(tmp_path, ["day", "city"])
+    assert_sparks_answers(
+        spark, table, ["day IS NULL", "city = 'c 1'", "day = 'd1' OR city IS NULL"]
+    )
+
+
+def test_column_names_that_hudi_rs_cannot_read(spark: SparkSession, tmp_path: Path) -> None:
+    options = hudi_options("t", **NO_METADATA_TABLE)
+    write(rows(spark, 0, 10, "id AS `größe`"), tmp_path, options, "bulk_insert")
+    with pytest.raises(TableFeatureUnsupported, match="größe"):
+        open_table(tmp_path).scan("id = '3'").count()
+    assert open_table(tmp_path, spark=spark).scan("`größe` > 7").count() == 2
+
+
+def test_types_that_no_index_holds_are_read_all_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = (
+        "cast(id * -123456789012.5 AS decimal(38, 6)) AS huge",
+        "cast(concat('bytes', id) AS binary) AS raw",
+        "array(id, id + 1) AS numbers",
+        "named_struct('x', id, 'deep', named_struct('y', cast(id AS double))) AS nested",
+        "map(concat('k', id), id) AS pairs",
+        "array(named_struct('days', array(date'2020-01-01'))) AS days",
+        "concat('name', id % 10) AS name",
+    )
+    options = hudi_options("t", "MERGE_ON_READ", partition_column="part", **NO_METADATA_TABLE)
+    part = "concat('p', id % 2) AS part"
+    write(rows(spark, 0, 60, *columns, part), tmp_path, options, "bulk_insert")
+    table = open_table(tmp_path)
+    for column in ("huge", "raw", "numbers", "nested", "pairs", "days"):
+        with pytest.raises(ColumnNotIndexable, match=f"Column {column}"):
+            table.create_index("refused", [column])
+    table = indexed(tmp_path, ["name"])
+    predicates = ["name = 'name3'", "name IN ('name2', 'name9')"]
+    assert_sparks_answers(spark, table, predicates)
+    changed = rows(spark, 2, 8, *columns, part, version=1).where("part = 'p0'")
+    write(changed, tmp_path, options, "upsert")
+    assert_sparks_answers(spark, table, predicates)
+
+
+def test_merged_compacted_and_merged_again(spark: SparkSession, tmp_path: Path) -> None:
+    options = hudi_options(
+        "t",
+        "MERGE_ON_READ",
+        partition_column="part",
+        **NO_METADATA_TABLE,
+        **{"hoodie.write.table.version": "6"},
+    )
+
+    def some(start: int, end: int, of: int) -> DataFrame:
+        part = "concat('p', id % 2) AS part"
+        name = f"if(id % 7 = 0, null, concat('x', id % {of})) AS name"
+        return rows(spark, start, end, part, name, version=10 - of)
+
+    write(some(0, 60, 7), tmp_path, options, "upsert")
+    write(some(10, 20, 5), tmp_path, options, "upsert")
+    run_compaction(spark, tmp_path)
+    table = indexed(tmp_path, ["name"])
+    write(some(15, 70, 4), tmp_path, options, "upsert")
+    write(some(0, 5, 3).where("part = 'p0'"), tmp_path, options, "delete")
+    predicates = ["name IS NULL", "name > 'x2'"]
+    assert_sparks_answers(spark, table, predicates)
+    run_compaction(spark, tmp_path)
+    table.build(strategy="all").raise_for_failures()
+    write(some(30, 40, 2).where("part = 'p0'"), tmp_path, options, "upsert")
+    plan = table.scan("name = 'x1'").explain().plan
+    assert plan is not None
+    assert {each.file_slice.partition: each.access for each in plan.slices} == {
+        "p0": Access.MERGE,
+        "p1": Access.INDEX,
+    }
+    assert_sparks_answers(spark, table, predicates)

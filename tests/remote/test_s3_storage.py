@@ -1,0 +1,152 @@
+"""Storage over a real S3 protocol: put-if-absent, ranges, listings, parts, refusals."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service.errors import PermissionDenied, StorageFailed
+from hudi_index_service.storage import Storage
+from tests.remote.conftest import S3Server
+
+
+@pytest.fixture
+def storage(s3: S3Server) -> Storage:
+    return Storage(f"s3a://{s3.make_bucket()}/root", s3.options)
+
+
+def test_create_never_replaces(storage: Storage) -> None:
+    storage.create("a/b.json", b"first")
+    with pytest.raises(FileExistsError, match=r"a/b\.json"):
+        storage.create("a/b.json", b"second")
+    assert storage.read("a/b.json") == b"first"
+
+
+def test_of_many_creators_one_wins(storage: Storage) -> None:
+    def create(number: int) -> bool:
+        try:
+            storage.create("manifest", str(number).encode())
+        except FileExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(create, range(16)))
+
+    assert won.count(True) == 1
+    assert storage.read("manifest") == str(won.index(True)).encode()
+
+
+def test_ranges(storage: Storage) -> None:
+    storage.replace("f", bytes(range(100)))
+    asked = [(90, 100), (0, 1), (50, 60)]
+    assert [bytes(each) for each in storage.read_ranges("f", asked)] == [
+        bytes(range(100))[start:end] for start, end in asked
+    ]
+    for beyond in [(99, 101), (200, 201)]:
+        with pytest.raises(StorageFailed, match="/f"):
+            storage.read_ranges("f", [beyond])
+
+
+def test_a_large_file_goes_up_in_parts_and_comes_back_whole(
+    storage: Storage, s3: S3Server, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(os.urandom(11 * 1024 * 1024))
+    s3.forget()
+
+    storage.upload("data.pack", source)
+    storage.download("data.pack", target)
+
+    assert target.read_bytes() == source.read_bytes()
+    assert storage.size("data.pack") == source.stat().st_size
+    assert len([request for request in s3.requests if request.startswith("PUT")]) == 3
+
+
+def test_listings_and_deletion(storage: Storage) -> None:
+    names = ["x", "a/x", "a/b/x", "ab/x", "dt=2026-01-01 10%3A00%3A00/x", "p=a#b?c/ü"]
+    for name in names:
+        storage.create(name, b"1")
+
+    assert sorted(file.path for file in storage.files()) == sorted(names)
+    assert sorted(file.path for file in storage.files("a")) == ["a/b/x", "a/x"]
+    assert [file.path for file in storage.files_in("a")] == ["a/x"]
+    assert sorted(storage.folders()) == ["a", "ab", "dt=2026-01-01 10%3A00%3A00", "p=a#b?c"]
+    assert storage.files("absent") == []
+
+    storage.delete([*names[1:], "absent"])
+    assert [file.path for file in storage.files()] == ["x"]
+
+
+def test_a_listing_of_more_than_one_page(storage: Storage, s3: S3Server) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: storage.replace(f"many/{number:04}", b""), range(1100)))
+    assert len(storage.files("many")) == len(storage.files_in("many")) == 1100
+
+    s3.forget()
+    assert storage.root_exists()
+    assert len(s3.requests) == 1, "the first page is enough"
+
+
+def test_a_store_that_fails_now_and_then(storage: Storage, s3: S3Server) -> None:
+    s3.failing = 2
+    storage.create("x", b"content")
+    s3.failing = 2
+    assert storage.read("x") == b"content"
+    s3.failing = 1
+    assert [file.path for file in storage.files()] == ["x"]
+    assert s3.failing == 0
+
+
+def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
+    assert not storage.root_exists()
+    for action in (
+        lambda: storage.read("absent"),
+        lambda: storage.size("absent"),
+        lambda: storage.read_ranges("absent", [(0, 1)]),
+        lambda: storage.download("absent", tmp_path / "target"),
+    ):
+        with pytest.raises(FileNotFoundError):
+            action()
+
+
+def test_lack_of_rights_has_its_own_error(s3: S3Server, tmp_path: Path) -> None:
+    bucket = s3.make_bucket()
+    storage = Storage(f"s3://{bucket}/root", s3.options)
+    storage.create("open", b"1")
+    s3.forbid(bucket, "s3:PutObject", "s3:DeleteObject")
+    (tmp_path / "file").write_bytes(b"1")
+
+    assert storage.read("open") == b"1"
+    for action in (
+        lambda: storage.create("x", b""),
+        lambda: storage.replace("open", b""),
+        lambda: storage.upload("x", tmp_path / "file"),
+        lambda: storage.delete(["open"]),
+    ):
+        with pytest.raises(PermissionDenied, match=bucket):
+            action()
+    assert storage.read("open") == b"1"
+
+
+def test_a_bucket_that_is_not_there(s3: S3Server) -> None:
+    storage = Storage("s3://bucket-of-nobody/t", s3.options)
+    with pytest.raises(FileNotFoundError):
+        storage.read("x")
+    with pytest.raises((FileNotFoundError, StorageFailed), match="bucket-of-nobody"):
+        storage.files()
+
+
+def test_options_of_the_connection_are_known_by_all_their_names(s3: S3Server) -> None:
+    bucket = s3.make_bucket()
+    common = {**s3.options, "connect_timeout": "5s", "timeout": "10s"}
+    common.pop("allow_http")
+    for spelling in ("allow_http", "aws_allow_http", "AWS_ALLOW_HTTP"):
+        Storage(f"s3://{bucket}", {**common, spelling: "true"}).replace(spelling, b"1")
+    assert len(Storage(f"s3://{bucket}", s3.options).files()) == 3
+
+
+def test_an_unknown_option_is_named(s3: S3Server) -> None:
+    with pytest.raises(StorageFailed, match=r"fs\.s3a\.endpoint"):
+        Storage("s3://bucket/t", {**s3.options, "fs.s3a.endpoint": s3.url}).files()

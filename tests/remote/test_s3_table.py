@@ -1,0 +1,164 @@
+"""A Hudi table in a bucket, from definition to cleaning: the same answers as on the local disk."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import (
+    EntryInvalid,
+    NotAHudiTable,
+    PermissionDenied,
+    TableNotFound,
+)
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.storage import Storage
+from tests.hudi_tables import assert_same_rows
+from tests.remote.conftest import Copies, S3Server
+
+QUERIES = [
+    "msg = 'Buying car 3' AND amount > 299000",
+    "amount = 900",
+    "msg LIKE 'Buying car %' AND amount BETWEEN 100 AND 200",
+    "amount IS NULL",
+    "NOT (msg = 'Buying car 3' OR amount > 90)",
+]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(cache_folder=tmp_path / "cache", clean={"grace_seconds": 0})
+
+
+@pytest.fixture
+def remote(copies: Copies, s3: S3Server, settings: Settings, indexed: Callable[..., None]):
+    """The indexed table in the bucket."""
+    indexed(copies.uri, storage_options=s3.options, settings=settings)
+    return open_table(copies.uri, storage_options=s3.options, settings=settings)
+
+
+def test_answers_are_those_of_the_local_table(
+    copies: Copies, remote, indexed: Callable[..., None], settings: Settings
+) -> None:
+    indexed(copies.local, settings=settings)
+    local = open_table(copies.local, settings=settings)
+
+    assert [status.covered for status in remote.status()] == [1]
+    for where in QUERIES:
+        here, there = local.scan(where), remote.scan(where)
+        assert_same_rows(there.to_arrow(), here.to_arrow())
+        assert there.count() == here.count() == remote.scan(where, use_index="never").count()
+        assert there.exists() == here.exists()
+    assert remote.scan().count() == local.scan().count()
+    plan = remote.scan("amount = 900").explain(analyze=True)
+    assert plan.uses_index
+    assert plan.actual is not None
+    assert plan.actual.count(Access.INDEX) == plan.actual.count(Access.MERGE) == 1
+
+
+def test_both_spellings_of_the_scheme_name_the_same_table(
+    copies: Copies, remote, s3: S3Server, settings: Settings
+) -> None:
+    other = open_table(
+        copies.uri.replace("s3://", "s3a://") + "/", storage_options=s3.options, settings=settings
+    )
+    assert other.uri == remote.uri
+    assert other.scan("amount = 900").count() == remote.scan("amount = 900").count() == 1
+    assert other.build(strategy="all").due == ()
+
+
+def test_credentials_and_endpoint_from_the_environment(
+    copies: Copies,
+    remote,
+    s3: S3Server,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for key, value in s3.options.items():
+        monkeypatch.setenv(f"AWS_{key.upper()}", value)
+    table = open_table(copies.uri, settings=settings)
+    assert table.scan("amount = 900").to_arrow().num_rows == 1
+
+
+def test_a_warm_query_asks_for_listings_and_pages_alone(
+    remote, copies: Copies, s3: S3Server
+) -> None:
+    remote.create_index("of_another_column", ["id"])
+    where = "amount = 900 AND dt = '2026-01-01'"
+    assert remote.scan(where, columns=["id"]).to_arrow().num_rows == 1
+    s3.forget()
+
+    assert remote.scan(where, columns=["id"]).to_arrow().num_rows == 1
+
+    # Neither a manifest nor a definition nor the index: they are known, and never change.
+    assert [request for request in s3.requests if "/.hoodie/.index/" in request] == []
+    covered = [request for request in s3.requests if "/2026-01-01/" in request]
+    assert len(covered) == 1
+    assert covered[0].startswith("GET ")
+    # The timeline five times, definitions, entries.
+    assert Counter(s3.requests)[f"GET /{copies.bucket}"] <= 7
+
+
+def test_the_copy_of_the_index_in_the_cache_is_checked(
+    remote, copies: Copies, s3: S3Server, settings: Settings
+) -> None:
+    storage = Storage(copies.uri, s3.options)
+    packs = [file for file in storage.files(".hoodie/.index") if file.path.endswith(".pack")]
+    for pack in packs:
+        whole = storage.read(pack.path)
+        storage.replace(pack.path, whole[:-1] + bytes([whole[-1] ^ 1]))
+
+    scan = remote.scan("amount = 900")
+    assert scan.count() == 1
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.INDEX) == 0
+    assert list((settings.cache_folder / "entries").iterdir()) == []
+    found = remote.verify()
+    assert len(found) == len(packs) == 2
+    assert all(isinstance(error, EntryInvalid) for error in found)
+
+
+def test_a_write_whose_answer_is_lost_counts(
+    copies: Copies, s3: S3Server, settings: Settings
+) -> None:
+    table = open_table(copies.uri, storage_options=s3.options, settings=settings)
+    s3.losing = 1
+    assert table.create_index("by_amount", ["amount"]).version == 1
+    assert s3.losing == 0
+    s3.losing = 1
+    assert len(table.build(strategy="all").raise_for_failures().built) == 2
+    assert s3.losing == 0
+    assert [record.state for record in table.builds()] == ["finished"]
+
+
+def test_clean_leaves_no_byte_of_an_index_that_was_dropped(
+    remote, copies: Copies, s3: S3Server, settings: Settings
+) -> None:
+    assert remote.scan("amount = 900").count() == 1
+    cache = settings.cache_folder / "entries"
+    assert remote.verify() == []
+    assert len(list(cache.iterdir())) == 1
+
+    remote.drop_index("by_msg")
+    remote.clean()
+
+    assert list(cache.iterdir()) == []
+    assert Storage(copies.uri, s3.options).files(".hoodie/.index/lucene") == []
+    assert remote.scan("amount = 900").count() == 1
+
+
+def test_reading_needs_no_more_than_the_right_to_read(remote, copies: Copies, s3: S3Server) -> None:
+    s3.forbid(copies.bucket, "s3:PutObject", "s3:DeleteObject")
+    assert remote.scan("amount = 900", use_index="auto").count() == 1
+    with pytest.raises(PermissionDenied):
+        remote.create_index("another", ["id"])
+
+
+def test_locations_without_a_table(copies: Copies, s3: S3Server) -> None:
+    with pytest.raises(TableNotFound):
+        open_table(f"s3://{copies.bucket}/none", storage_options=s3.options)
+    with pytest.raises(NotAHudiTable):
+        open_table(f"s3://{copies.bucket}/tables", storage_options=s3.options)
