@@ -5,7 +5,7 @@ here, with a value known to change nothing, or to be handled. The keys are those
 `HoodieTableConfig` and of tables that Hudi 0.15, 1.0 and 1.1 wrote.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hudi_index_service.table.properties import is_true
 
@@ -163,6 +163,18 @@ def unsupported_feature(properties: Mapping[str, str]) -> str | None:
         if not keys.strip():
             return "The table has virtual keys (hoodie.populate.meta.fields=false) and no key."
     return None
+
+
+def unsupported_partition(properties: Mapping[str, str], partitions: Iterable[str]) -> str | None:
+    """Why a partition's path is Spark's to interpret, in one sentence; None if none is.
+
+    Where a table is not partitioned in hive style, Spark takes ``p=1`` in a path for hive style all
+    the same, and shows the column's value as ``1``, whatever the data files hold.
+    """
+    if is_true(properties, "hoodie.datasource.write.hive_style_partitioning"):
+        return None
+    odd = next((partition for partition in partitions if "=" in partition), None)
+    return odd and f"Spark shows another value for partition {odd} than its files hold."
 
 
 def _never(value: str) -> bool:

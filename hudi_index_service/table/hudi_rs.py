@@ -320,6 +320,9 @@ class HudiRsTable:
             partial(archived_completion_times, self._storage),
         ).check(listing, present)
         metadata.check_not_cleaned(state.timeline, pinned, listing)
+        odd = gate.unsupported_partition(state.properties, (s.partition for s in present))
+        if odd is not None:
+            raise TableFeatureUnsupported(f"{self._storage.uri}: {odd}")
         return Snapshot(pinned, tuple(present))
 
 

@@ -223,3 +223,19 @@ def test_merged_compacted_and_merged_again(spark: SparkSession, tmp_path: Path) 
         "p1": Access.INDEX,
     }
     assert_sparks_answers(spark, table, predicates)
+
+
+def test_a_partition_value_that_looks_like_hive_style_is_sparks(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "table"
+    options = hudi_options("t", partition_column="part", **NEW_FILES)
+    write(rows(spark, 0, 12, "concat('p=', id % 3) AS part"), path, options, "bulk_insert")
+    with pytest.raises(TableFeatureUnsupported, match="p=0"):
+        open_table(path).scan("id = '1'").to_arrow()
+    # Spark shows 1 where the files hold p=1.
+    found = open_table(path, spark=spark).scan(columns=["id", "part"]).to_arrow()
+    by_spark = read_rows(spark, path).select("id", "part").collect()
+    assert sorted(found.column("id").to_pylist()) == sorted(row["id"] for row in by_spark)
+    assert {row["part"] for row in by_spark} == set(found.column("part").to_pylist())
+    assert "p=1" not in found.column("part").to_pylist()
