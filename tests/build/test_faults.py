@@ -216,6 +216,19 @@ def open_to_all(cow: IndexedTable) -> Iterator[IndexedTable]:
         parent.chmod(mode)
 
 
+def output_of(script: str, table: IndexedTable, folder: Path) -> list[str]:
+    """Runs a script, which gives up its rights, on the table; the lines that it prints."""
+    run = subprocess.run(
+        [sys.executable, "-c", script, table.uri, str(folder / "cache")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
 def test_without_write_access_building_is_refused_and_reading_works(
     open_to_all: IndexedTable, tmp_path: Path
 ) -> None:
@@ -223,16 +236,9 @@ def test_without_write_access_building_is_refused_and_reading_works(
     for path in Path(open_to_all.uri).rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
-    run = subprocess.run(
-        [sys.executable, "-c", BUILD_AS_NOBODY, open_to_all.uri, str(tmp_path / "cache")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    lines = output_of(BUILD_AS_NOBODY, open_to_all, tmp_path)
 
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines() == [
+    assert lines == [
         "PERMISSION_DENIED",
         "PERMISSION_DENIED",
         "done",  # nothing is due: nothing has to be written
@@ -250,16 +256,9 @@ def test_without_write_access_a_due_build_is_refused(
         '"more"', '"others"'
     )
 
-    run = subprocess.run(
-        [sys.executable, "-c", script, open_to_all.uri, str(tmp_path / "cache")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    lines = output_of(script, open_to_all, tmp_path)
 
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines()[1:4] == ["PERMISSION_DENIED", "PERMISSION_DENIED", "1"]
+    assert lines[1:4] == ["PERMISSION_DENIED", "PERMISSION_DENIED", "1"]
     assert len(all_manifests(open_to_all.uri)) == 2
 
 
@@ -289,13 +288,6 @@ def test_a_reader_who_may_not_read_the_index_gets_the_answer_by_a_scan(
         path.chmod(0o755 if path.is_dir() else 0o644)
     (Path(open_to_all.uri) / ".hoodie" / ".index" / hidden).chmod(0o700)
 
-    run = subprocess.run(
-        [sys.executable, "-c", READ_AS_NOBODY, open_to_all.uri, str(tmp_path / "cache")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    lines = output_of(READ_AS_NOBODY, open_to_all, tmp_path)
 
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines() == ["1 False"]
+    assert lines == ["1 False"]
