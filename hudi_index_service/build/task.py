@@ -209,11 +209,8 @@ class _EntryBuild:
         try:
             self._storage.create(path, manifest.to_json())
         except FileExistsError:
-            # A store's client repeats a request whose answer was lost: what stands there may well
-            # be ours.
-            if self._storage.read(path) != manifest.to_json():
-                self._storage.delete([data_path])
-                return None
+            self._storage.delete([data_path])
+            return None
         return manifest
 
     def _index(

@@ -74,18 +74,16 @@ class Execution:
         return found
 
     def _count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int:
-        if slice_plan.access is Access.INDEX:
-            found = self.reader.candidates(slice_plan, statistics)
-            if found is not None and found.rows is not None and (found.exact or not found.rows):
-                statistics.rows_returned = len(found.rows)
-                return len(found.rows)
+        settled = self.reader.settled_rows(slice_plan, statistics)
+        if settled is not None:
+            statistics.rows_returned = len(settled)
+            return len(settled)
         return sum(batch.num_rows for batch in self.reader.batches(slice_plan, statistics))
 
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
-        if slice_plan.access is Access.INDEX:
-            found = self.reader.candidates(slice_plan, statistics)
-            if found is not None and found.rows is not None and (found.exact or not found.rows):
-                return bool(found.rows)
+        settled = self.reader.settled_rows(slice_plan, statistics)
+        if settled is not None:
+            return bool(settled)
         return any(batch.num_rows for batch in self.reader.batches(slice_plan, statistics))
 
     def _statistics(self, slice_plan: SlicePlan) -> SliceStatistics:

@@ -24,6 +24,12 @@ class RowSet:
     rows: BitMap | None
     exact: bool
 
+    @property
+    def settled(self) -> BitMap | None:
+        """The rows that make the predicate TRUE, where that is known without reading any row."""
+        known = self.rows is not None and (self.exact or not self.rows)
+        return self.rows if known else None
+
     @classmethod
     def everything(cls) -> "RowSet":
         """All rows, none of them sure."""

@@ -78,36 +78,32 @@ class SliceReader:
         else:
             yield from self._scanned(_base_file(plan), statistics)
 
-    def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> RowSet | None:
-        """What the index says of an indexed slice; None if it could not be asked, the reason then
-        being in the statistics."""
+    def settled_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
+        """The matching row ids where the index alone knows them; None where rows have to be read.
+        If the index could not be asked, the reason is in the statistics."""
+        if plan.access is not Access.INDEX:
+            return None
         try:
             with ExitStack() as stack:
-                opened = self._opened(plan, stack)
-                return self._row_set(opened, statistics)
+                return self._row_set(self._opened(plan, stack), statistics).settled
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
 
     def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
         """The row ids of a slice without log files whose rows match, residual included."""
-        exact = self.candidates(plan, statistics) if plan.access is Access.INDEX else None
-        if exact is not None and exact.exact and exact.rows is not None:
-            return exact.rows
+        settled = self.settled_rows(plan, statistics)
+        if settled is not None:
+            return settled
         predicate, needed = self.query.predicate, self.query.counting().needed
-        base_file, found, start = _base_file(plan), BitMap(), 0
-        statistics.access = Access.SCAN
-        with open_parquet(self.table.storage, base_file.path) as file:
-            statistics.bytes_read += column_bytes(file, present_columns(file, needed))
-            for batch in read_columns(
-                file, needed, batch_rows=self.settings.build.batch_rows, source=base_file.path
-            ):
-                kept = np.ones(batch.num_rows, dtype=bool)
-                if predicate is not None:
-                    truth = evaluate(predicate, batch).fill_null(False)
-                    kept = truth.to_numpy(zero_copy_only=False)
-                found |= BitMap((np.flatnonzero(kept) + start).astype(np.uint32))
-                start += batch.num_rows
+        found, start = BitMap(), 0
+        for batch in self._whole(_base_file(plan), needed, statistics):
+            kept = np.ones(batch.num_rows, dtype=bool)
+            if predicate is not None:
+                truth = evaluate(predicate, batch).fill_null(False)
+                kept = truth.to_numpy(zero_copy_only=False)
+            found |= BitMap((np.flatnonzero(kept) + start).astype(np.uint32))
+            start += batch.num_rows
         statistics.rows_checked, statistics.rows_returned = start, len(found)
         return found
 
@@ -185,14 +181,19 @@ class SliceReader:
     def _scanned(
         self, base_file: BaseFile, statistics: SliceStatistics
     ) -> Iterator[pa.RecordBatch]:
+        for batch in self._whole(base_file, self.query.needed, statistics):
+            yield self._kept(batch, statistics)
+
+    def _whole(
+        self, base_file: BaseFile, columns: pa.Schema, statistics: SliceStatistics
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows of a base file, in row order."""
         statistics.access = Access.SCAN
-        needed = self.query.needed
         with open_parquet(self.table.storage, base_file.path) as file:
-            statistics.bytes_read += column_bytes(file, present_columns(file, needed))
-            for batch in read_columns(
-                file, needed, batch_rows=self.settings.build.batch_rows, source=base_file.path
-            ):
-                yield self._kept(batch, statistics)
+            statistics.bytes_read += column_bytes(file, present_columns(file, columns))
+            yield from read_columns(
+                file, columns, batch_rows=self.settings.build.batch_rows, source=base_file.path
+            )
 
     def _merged(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         names = self.query.needed.names
