@@ -7,7 +7,8 @@ Hudi and Spark write them, library errors turned into the service's own, and cou
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,13 @@ from obstore.exceptions import (
 from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
+from hudi_index_service.local_folder import (
+    linked_folders,
+    remove_empty_folders,
+    unfinished_files,
+    unlink,
+)
+from hudi_index_service.rate_limit import RateLimit, shared_limit
 
 _REMOTE_SCHEMES = {
     "s3": "s3",
@@ -48,7 +56,7 @@ _CLIENT_OPTION = re.compile(
 
 _REFUSALS = ("ermission denied", "Read-only file system", "AccessDenied")
 
-_UNFINISHED = re.compile(r".+#\d+")
+_DELETED_AT_ONCE = 1000  # what S3 takes in one request
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,8 @@ class Storage:
         self.uri = normalise_uri(uri)
         self.options = dict(options or {})
         self.io = IoCount()
+        self.requests_per_second: float | None = None
+        self._limit: RateLimit | None = None
         self._store: ObjectStore | None = None
 
     @property
@@ -152,10 +162,32 @@ class Storage:
 
     def __getstate__(self) -> dict[str, Any]:
         # Crosses to Spark tasks as its address; each process opens its own handle.
-        return {"uri": self.uri, "options": self.options}
+        return {
+            "uri": self.uri,
+            "options": self.options,
+            "requests_per_second": self.requests_per_second,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["uri"], state["options"])  # type: ignore[misc]
+        self._limit_to(state["requests_per_second"])
+
+    def throttled(self, requests_per_second: float | None) -> "Storage":
+        """The same files, asked for at that rate at most; None for no limit.
+
+        All storages of one process with the same root and rate share it, copies that came from
+        another process among them. A request here is a call to obstore: what that sends as several
+        (a large upload's parts) counts as one, and files of a local disk that are read past it, as
+        Arrow and the row reader do, do not count.
+        """
+        other = copy(self)
+        other._limit_to(requests_per_second)
+        return other
+
+    def _limit_to(self, requests_per_second: float | None) -> None:
+        self.requests_per_second = requests_per_second
+        if requests_per_second is not None:
+            self._limit = shared_limit(self.uri, requests_per_second)
 
     @property
     def is_local(self) -> bool:
@@ -180,6 +212,8 @@ class Storage:
     def _errors_named(self, path: str) -> Iterator[None]:
         """Turns obstore's errors into the service's; FileNotFoundError and FileExistsError pass
         as Python's own, since callers handle them as ordinary outcomes."""
+        if self._limit is not None:
+            self._limit.take()
         self.io.requests += 1
         try:
             yield
@@ -270,6 +304,11 @@ class Storage:
         with self._errors_named(path):
             return int(obstore.head(self.store, path)["size"])
 
+    def modified(self, path: str) -> float:
+        """When the file was last changed, in seconds since the epoch. Raises FileNotFoundError."""
+        with self._errors_named(path):
+            return float(obstore.head(self.store, path)["last_modified"].timestamp())
+
     def download(self, path: str, target: Path) -> None:
         """Copies the file to the local path `target`. Raises FileNotFoundError."""
         with self._errors_named(path), target.open("wb") as out:
@@ -299,47 +338,63 @@ class Storage:
             return list(obstore.list_with_delimiter(self.store, prefix or None)["common_prefixes"])
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Deletes files; those already gone are no error."""
-        for path in paths:
-            try:
-                with self._errors_named(path):
-                    obstore.delete(self.store, path)
-            except FileNotFoundError:
-                continue
+        """Deletes files; those already gone are no error. A remote store is asked to delete many
+        at once; on the local disk no symbolic link below the root is followed.
 
-    def delete_unfinished(self, prefix: str, *, before: float) -> int:
-        """Removes what killed writers left below `prefix` of a local root, if it was last changed
-        before that time (epoch seconds): obstore writes ``<name>#<number>`` and renames it, and
-        hides such files from every listing. Returns how many went."""
+        Raises:
+            PermissionDenied: no write access.
+            StorageFailed: a path leads out of the root, or (local) by way of a link.
+        """
+        if self.is_local:
+            for path in paths:
+                self._unlink(path)
+            return
+        for start in range(0, len(paths), _DELETED_AT_ONCE):
+            chunk = list(paths[start : start + _DELETED_AT_ONCE])
+            try:
+                with self._errors_named(chunk[0]):
+                    obstore.delete(self.store, chunk)
+            except FileNotFoundError:  # of a store that minds, which may have given up there
+                self._delete_each(chunk)
+
+    def _delete_each(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            with suppress(FileNotFoundError), self._errors_named(path):
+                obstore.delete(self.store, path)
+
+    def _unlink(self, path: str) -> None:
+        try:
+            with self._errors_named(path):
+                unlink(Path(self.uri), path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StorageFailed(
+                f"{self.uri}/{path} cannot be deleted: {error.strerror}.",
+                remedy="No symbolic link is followed for deletion; look at the folders on its way.",
+            ) from error
+
+    def unfinished(self, prefix: str) -> list[StoredFile]:
+        """What killed writers left below `prefix` of a local root, which no other listing shows.
+        Of a remote store, which has no such files, nothing: parts of an upload that was never
+        completed are seen by no listing, and go by the bucket's own rule for them."""
         if not self.is_local:
-            return 0
-        gone = 0
-        for file in self.local_path(prefix).rglob("*#*"):
-            if _UNFINISHED.fullmatch(file.name) and file.lstat().st_mtime < before:
-                with self._errors_named(str(file)):
-                    file.unlink(missing_ok=True)
-                gone += 1
-        return gone
+            return []
+        with self._errors_named(prefix):
+            return [
+                StoredFile(path, status.st_size, status.st_mtime)
+                for path, status in unfinished_files(Path(self.uri), prefix)
+            ]
+
+    def linked_folders(self, prefix: str) -> list[str]:
+        """The symbolic links on the way to or below `prefix` that lead to folders, as paths
+        relative to the root; only a local root has any."""
+        return linked_folders(Path(self.uri), prefix) if self.is_local else []
 
     def delete_empty_folders(self, prefix: str) -> int:
         """Removes empty folders below and including `prefix` on a local root; object stores have
         none. Returns how many went."""
-        if not self.is_local:
-            return 0
-        root, gone = self.local_path(prefix), 0
-        if not root.is_dir():
-            return 0
-        for folder in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
-            gone += _removed_if_empty(folder)
-        return gone + _removed_if_empty(root)
-
-
-def _removed_if_empty(folder: Path) -> bool:
-    try:
-        folder.rmdir()
-    except OSError:  # not empty, or a builder has just put a file there: it stays
-        return False
-    return True
+        return remove_empty_folders(Path(self.uri), prefix) if self.is_local else 0
 
 
 @contextmanager

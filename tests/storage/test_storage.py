@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
-from hudi_index_service.storage import Storage, normalise_uri
+from hudi_index_service.storage import Storage, StoredFile, normalise_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -265,7 +265,7 @@ def test_empty_folders_go_and_full_ones_stay(tmp_path: Path) -> None:
     assert Storage(f"memory://{uuid.uuid4().hex}").delete_empty_folders("index") == 0
 
 
-def test_what_a_killed_writer_left_goes_after_a_while(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_is_seen_and_can_be_deleted(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.create("a/data.pack", b"")
     left = tmp_path / "a" / "data-2.pack#1"
@@ -273,10 +273,37 @@ def test_what_a_killed_writer_left_goes_after_a_while(tmp_path: Path) -> None:
     os.utime(left, (1000, 1000))
     assert paths(storage) == ["a/data.pack"], "obstore hides it"
 
-    assert storage.delete_unfinished("a", before=1000) == 0
-    assert storage.delete_unfinished("a", before=1001) == 1
+    assert storage.unfinished("a") == [StoredFile("a/data-2.pack#1", 4, 1000)]
+    assert storage.unfinished("absent") == []
+    assert Storage(f"memory://{uuid.uuid4().hex}").unfinished("a") == []
+    storage.delete(["a/data-2.pack#1"])
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["data.pack"]
-    assert storage.delete_unfinished("absent", before=1001) == 0
+
+
+def test_deletion_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    storage, elsewhere = Storage(tmp_path / "root"), tmp_path / "elsewhere"
+    storage.create("a/b/x", b"mine")
+    (elsewhere / "empty").mkdir(parents=True)
+    (elsewhere / "x").write_bytes(b"another's")
+    (elsewhere / "y#1").write_bytes(b"another's")
+    (tmp_path / "root/a/link").symlink_to(elsewhere)
+    (tmp_path / "root/a/file").symlink_to(elsewhere / "x")
+    (tmp_path / "root/link").symlink_to(elsewhere)
+    assert "a/link/x" in paths(storage), "reading follows"
+
+    assert storage.linked_folders("a") == ["a/link"]
+    assert storage.linked_folders("link/below") == ["link"]
+    assert storage.linked_folders("absent") == []
+    assert storage.unfinished("a") == []
+    for path in ("a/link/x", "link/x", "a/../a/b/x", "/a/b/x"):
+        with pytest.raises(StorageFailed):
+            storage.delete([path])
+    storage.delete(["a/file", "a/b/x"])
+    assert storage.delete_empty_folders("a") == 1
+    assert storage.delete_empty_folders("link") == 0
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["empty", "x", "y#1"]
+    assert (elsewhere / "x").read_bytes() == b"another's"
 
 
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
