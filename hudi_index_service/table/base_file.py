@@ -7,7 +7,7 @@ read.
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_index_service.columns import column_path, column_values
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.legacy_calendar import legacy_calendar_columns
+from hudi_index_service.table.row_batches import row_batches
 
 if TYPE_CHECKING:
     # A table opens without the native row reader.
     from hudi_index_parquet import Fetch
 
+_LOCAL_BUFFER = 2**20  # bytes read at once of each column
 _FOOTER_TAIL = 8  # four bytes of length, then the magic
 
 
@@ -30,6 +33,8 @@ def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
     """Opens a base file for column reading. The caller closes it.
 
     INT96 timestamps come back in microseconds: nanoseconds overflow for dates that Spark writes.
+    A local file is read bit by bit; of a remote one, what a row group has of the columns asked for
+    is fetched together, to save requests, and held in memory.
 
     Raises:
         FileNotFoundError: Hudi has cleaned it.
@@ -40,7 +45,12 @@ def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
     else:
         source = pa.PythonFile(_RemoteFile(storage, path), mode="r")
     with _damage_named(path):
-        return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
+        return pq.ParquetFile(
+            source,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=not storage.is_local,
+            buffer_size=_LOCAL_BUFFER if storage.is_local else 0,
+        )
 
 
 class _RemoteFile(io.RawIOBase):
@@ -105,24 +115,33 @@ def footer_sha256(storage: Storage, path: str, size: int) -> str:
 
 
 def read_columns(
-    file: pq.ParquetFile, columns: pa.Schema, *, batch_rows: int, source: str
-) -> Iterator[pa.RecordBatch]:
-    """All rows of an open base file in row order, with the columns and types of `columns`.
+    file: pq.ParquetFile,
+    columns: pa.Schema,
+    *,
+    batch_rows: int,
+    source: str,
+    rows: range | None = None,
+) -> Generator[pa.RecordBatch, None, None]:
+    """Rows of an open base file in row order, with the columns and types of `columns`.
 
     Args:
+        columns: Columns by name, fields of structs too: of these only their own pages are read.
+        batch_rows: Rows of a batch at most; fewer where rows are large (`BATCH_BYTES`).
         source: The file's path, for error messages.
+        rows: The positions of the rows, consecutive; None for all.
 
     Raises:
         StorageFailed: the file's pages are damaged.
         TableFeatureUnsupported: a column is stored in a type that cannot be converted here, or
             with dates in the legacy calendar.
     """
-    present = present_columns(file, columns)
+    present = present_columns(file.schema_arrow, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
+    wanted = range(file.metadata.num_rows) if rows is None else rows
     stored = (
-        file.iter_batches(batch_size=batch_rows, columns=present)
+        row_batches(file, present, rows=wanted, batch_rows=batch_rows)
         if present
-        else _rows_without_columns(file.metadata.num_rows, batch_rows)
+        else _rows_without_columns(len(wanted), batch_rows)
     )
     while True:
         with _damage_named(source):
@@ -138,14 +157,15 @@ def refuse_legacy_calendar(
     """Refuses a file with dates in the Julian calendar, which Spark moves to today's on reading.
 
     Args:
-        columns: The top-level columns that matter; None for all.
+        columns: The columns that matter, by their paths in the file; None for all.
         source: The file's path, for the error message.
 
     Raises:
         TableFeatureUnsupported: a column may hold such days or moments.
     """
+    roots = None if columns is None else {column.split(".", 1)[0] for column in columns}
     for column in sorted(legacy_calendar_columns(metadata)):
-        if columns is None or column in columns:
+        if roots is None or column in roots:
             raise TableFeatureUnsupported(
                 f"{source} holds column {column} in the legacy calendar, with days before 1582 or "
                 "moments before 1900."
@@ -156,27 +176,50 @@ def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str
     """Refuses an open base file of which Spark would give other values in these columns' types
     than a reader that just converts them. Raises TableFeatureUnsupported."""
     stored = file.schema_arrow
-    present = present_columns(file, columns)
+    present = present_columns(stored, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
-    for name in present:
-        _refuse_inexact(stored.field(name).type, columns.field(name).type, name, source)
+    for field in columns:
+        found = _stored_field(list(stored), field.name, source)
+        if found is not None:
+            _refuse_inexact(found.type, field.type, field.name, source)
 
 
-def present_columns(file: pq.ParquetFile, columns: pa.Schema) -> list[str]:
-    """Those of the columns that the file has."""
-    stored = set(file.schema_arrow.names)
-    return [name for name in columns.names if name in stored]
+def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> list[str]:
+    """The paths in a file of those of the columns that it has; `stored` is the file's schema.
+
+    Raises:
+        TableFeatureUnsupported: the file has a column that differs in case only.
+    """
+    return [
+        ".".join(column_path(name))
+        for name in columns.names
+        if _stored_field(list(stored), name, source) is not None
+    ]
+
+
+def _stored_field(fields: list[pa.Field], name: str, source: str) -> pa.Field | None:
+    """The field that the name means in a file; None if the file is older than the column."""
+    found: pa.Field | None = None
+    for part in column_path(name):
+        same = [field for field in fields if field.name.lower() == part.lower()]
+        found = next((field for field in same if field.name == part), None)
+        if same and found is None:
+            raise TableFeatureUnsupported(
+                f"{source} holds column {name} under the name {same[0].name}."
+            )
+        fields = list(found.type) if found is not None and pa.types.is_struct(found.type) else []
+    return found
 
 
 def column_bytes(file: pq.ParquetFile, columns: Sequence[str]) -> int:
-    """Bytes (compressed) of the column chunks that hold the given top-level columns."""
-    wanted = set(columns)
+    """Bytes (compressed) of the column chunks that hold the given columns, by their paths."""
+    wanted = tuple(f"{column}." for column in columns)
     total = 0
     for number in range(file.metadata.num_row_groups):
         row_group = file.metadata.row_group(number)
         for leaf in range(row_group.num_columns):
             chunk = row_group.column(leaf)
-            if chunk.path_in_schema.split(".", 1)[0] in wanted:
+            if f"{chunk.path_in_schema}.".startswith(wanted):
                 total += chunk.total_compressed_size
     return total
 
@@ -192,13 +235,14 @@ def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.Recor
     batch lacks is NULL."""
     if batch.schema.equals(columns) or not columns.names:
         return batch.select(columns.names)
-    names = batch.schema.names
-    arrays = [
-        _converted(batch.column(names.index(field.name)), field.type, field.name, source)
-        if field.name in names
-        else pa.nulls(batch.num_rows, field.type)
-        for field in columns
-    ]
+    arrays = []
+    for field in columns:
+        found = _stored_field(list(batch.schema), field.name, source)
+        arrays.append(
+            pa.nulls(batch.num_rows, field.type)
+            if found is None
+            else _converted(column_values(batch, field.name), field.type, field.name, source)
+        )
     return pa.RecordBatch.from_arrays(arrays, schema=_nullable(columns))
 
 
@@ -249,12 +293,28 @@ def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
     for family in families:
         if any(check(stored) for check in family) and any(check(target) for check in family):  # type: ignore[operator]
             return True
-    # Field names inside nested types vary between writers; Arrow checks the rest.
-    return bool(t.is_nested(stored) and t.is_nested(target)) and all(
-        inner == wanted or _is_exact(inner, wanted)
-        for inner, wanted in zip(_inner_types(stored), _inner_types(target), strict=False)
+    if t.is_struct(stored) and t.is_struct(target):
+        return _is_exact_struct(stored, target)
+    if t.is_nested(stored) and t.is_nested(target):
+        # Names inside arrays and maps vary between writers; Arrow checks the rest.
+        inner = [(stored.field(n).type, target.field(n).type) for n in range(target.num_fields)]
+        return stored.num_fields == target.num_fields and all(
+            a == b or _is_exact(a, b) for a, b in inner
+        )
+    return False
+
+
+def _is_exact_struct(stored: pa.StructType, target: pa.StructType) -> bool:
+    """Both Arrow and Spark find fields by name; but Spark in any case, and where the file has none
+    of the fields, the whole struct is NULL to it."""
+    by_name = {field.name: field.type for field in stored}
+    other_case = {name.lower() for name in by_name.keys() - {field.name for field in target}}
+    common = [field for field in target if field.name in by_name]
+    return (
+        bool(common)
+        and not any(field.name.lower() in other_case for field in target)
+        and all(
+            by_name[field.name] == field.type or _is_exact(by_name[field.name], field.type)
+            for field in common
+        )
     )
-
-
-def _inner_types(kind: pa.DataType) -> list[pa.DataType]:
-    return [kind.field(number).type for number in range(kind.num_fields)]

@@ -41,6 +41,21 @@ class CommitMetadata:
         operation = str(self.of(instant).get("operationType")).upper()
         return _SERVICES.get(operation, ServiceKind.NONE)
 
+    def extra(self, instant: Instant) -> Mapping[str, str]:
+        """What the instant's writer stored with it (``extraMetadata``)."""
+        stored = self.of(instant).get("extraMetadata") or {}
+        return {str(key): str(value) for key, value in stored.items()}
+
+    def rows_written(self, instant: Instant) -> dict[str, int]:
+        """Path of each base file that the instant wrote → its rows, by the write statistics, which
+        count every row of a file that was rewritten."""
+        return {
+            stat["path"]: int(stat["numWrites"])
+            for stats in (self.of(instant).get("partitionToWriteStats") or {}).values()
+            for stat in stats
+            if str(stat.get("path")).endswith(".parquet") and isinstance(stat.get("numWrites"), int)
+        }
+
     def replaced(self, timeline: Timeline, pinned: str) -> dict[FileGroup, str]:
         """File groups that replace commits up to `pinned` took away → the last such instant."""
         replaced: dict[FileGroup, str] = {}

@@ -53,6 +53,10 @@ class DataFile:
         """The file group it belongs to."""
         return self.partition, self.name.file_id
 
+    def as_base_file(self) -> BaseFile:
+        """Itself, being a base file."""
+        return BaseFile(self.path, self.partition, self.name.file_id, self.name.instant, self.size)
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -71,7 +75,7 @@ class Listing:
     def base_files(self) -> tuple[BaseFile, ...]:
         """All base files that are there, whether a snapshot shows them or not."""
         return tuple(
-            BaseFile(file.path, file.partition, file.name.file_id, file.name.instant, file.size)
+            file.as_base_file()
             for file in self.files.values()
             if isinstance(file.name, BaseFileName)
         )
@@ -162,21 +166,25 @@ class Proof:
             raise TableFeatureUnsupported(f"{file_slice.name} was replaced.")
         for path in file_slice.log_files:
             name = listing.files[path].name
-            if name.instant < base_instant and self._is_older(name, base_instant):
+            if name.instant < base_instant and self.is_older(name, base_instant):
                 raise TableFeatureUnsupported(f"{path} is older than {file_slice.name}.")
 
     def _accounted(self, file: DataFile, file_slice: FileSlice | None) -> bool:
-        name = file.name
-        if isinstance(name, LogFileName) and name.change_data:
-            return True
-        if name.instant > self.pinned or self._is_uncommitted(name):
-            return True
-        replaced = self.replaced.get(file.group)
-        if replaced is not None and name.instant < replaced:
+        if not self.shows(file):
             return True
         if file_slice is None or file_slice.base_file is None:
             return False
-        return self._is_older(name, file_slice.base_file.instant)
+        return self.is_older(file.name, file_slice.base_file.instant)
+
+    def shows(self, file: DataFile) -> bool:
+        """Whether the file holds rows, or changes of rows, of the pinned instant, be they
+        superseded by its file group's later files: committed by then, and not replaced."""
+        name = file.name
+        if isinstance(name, LogFileName) and name.change_data:
+            return False
+        if name.instant > self.pinned or self._is_uncommitted(name):
+            return False
+        return name.instant >= self.replaced.get(file.group, "")
 
     def _is_uncommitted(self, name: BaseFileName | LogFileName) -> bool:
         if self.timeline.is_committed(name.instant):
@@ -190,7 +198,8 @@ class Proof:
         )
         return not on_pending_compaction
 
-    def _is_older(self, name: BaseFileName | LogFileName, base_instant: str) -> bool:
+    def is_older(self, name: BaseFileName | LogFileName, base_instant: str) -> bool:
+        """Whether a file of the group is superseded by the base file of that instant."""
         if isinstance(name, BaseFileName) or self.table_version < 8:
             return name.instant < base_instant
         if name.instant in self.timeline.by_requested:

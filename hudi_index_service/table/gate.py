@@ -5,7 +5,7 @@ here, with a value known to change nothing, or to be handled. The keys are those
 `HoodieTableConfig` and of tables that Hudi 0.15, 1.0 and 1.1 wrote.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hudi_index_service.table.properties import is_true
 
@@ -175,6 +175,17 @@ def unsupported_partition(properties: Mapping[str, str], partitions: Iterable[st
         return None
     odd = next((partition for partition in partitions if "=" in partition), None)
     return odd and f"Spark shows another value for partition {odd} than its files hold."
+
+
+def unsupported_partition_column(
+    partition_columns: Iterable[str], columns: Collection[str]
+) -> str | None:
+    """Which partition column is none of the table's columns but a field of one, in a sentence; None
+    if none is. hudi-rs makes no slices of such a table."""
+    inner = next((name for name in partition_columns if name not in columns), None)
+    if inner is None or not columns:  # before the first commit there may be no schema
+        return None
+    return f"The table is partitioned by {inner}, which is no column of its own."
 
 
 def _never(value: str) -> bool:

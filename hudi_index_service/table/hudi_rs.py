@@ -5,6 +5,7 @@ What a query depends on is not taken on trust: the capability gate decides which
 this way at all, and every snapshot has to pass the proof of completeness.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from hudi_index_service.table.commit_metadata import CommitMetadata
 from hudi_index_service.table.completeness import Listing, Proof, list_data_files
 from hudi_index_service.table.file_names import LogFileName
 from hudi_index_service.table.hudi_rs_errors import hudi_rs_errors_named
+from hudi_index_service.table.own_slices import slices_by_names
 from hudi_index_service.table.properties import (
     HOODIE_FOLDER,
     is_true,
@@ -46,7 +48,14 @@ from hudi_index_service.table.protocol import (
     ServiceKind,
     Snapshot,
 )
-from hudi_index_service.table.timeline import Timeline, archived_completion_times, list_timeline
+from hudi_index_service.table.timeline import (
+    Timeline,
+    archived_completion_times,
+    is_archived,
+    list_timeline,
+)
+
+log = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
 _READ_BATCH_ROWS = 16_384
@@ -137,6 +146,27 @@ class HudiRsTable:
         """Which table service wrote the instant, by the operation in its commit metadata."""
         return self._metadata(self._open()).service_kind(instant)
 
+    def extra_metadata(self, instant: Instant) -> Mapping[str, str]:
+        """What the instant's writer stored with it."""
+        return self._metadata(self._open()).extra(instant)
+
+    def has_had(self, requested: str) -> bool:
+        """Whether an instant completed here once, be it archived since."""
+        state = self._look()
+        return requested in state.timeline.by_requested or is_archived(
+            self._storage, state.version, state.properties, requested
+        )
+
+    def rows_written(self, instant: Instant) -> Mapping[str, int]:
+        """Path of each base file that the instant wrote → its rows, by its commit metadata; empty
+        if that cannot be read, or no more: nothing depends on it."""
+        metadata = self._metadata(self._open())
+        try:
+            return metadata.rows_written(instant)
+        except (SnapshotChanged, StorageFailed) as error:
+            log.debug("The rows that instant %s wrote are not known: %s", instant.requested, error)
+            return {}
+
     def snapshot(self, as_of: str | None = None) -> Snapshot:
         """The slices at the latest completed instant, or at `as_of`, proved complete.
 
@@ -153,7 +183,10 @@ class HudiRsTable:
             if pinned is None:
                 return Snapshot("")
             if pinned not in state.snapshots:
-                made = self._make_snapshot(state, pinned)
+                try:
+                    made = self._make_snapshot(state, pinned)
+                except FileNotFoundError:  # Hudi has just merged a file of the archived timeline
+                    made = None
                 if made is None:
                     self._state = None
                     continue
@@ -217,7 +250,11 @@ class HudiRsTable:
         if before is not None and before.timeline.version == timeline.version:
             return before
         # The properties change only together with the timeline: an upgrade commits.
+        version = gate.table_version(self._properties)
         self._properties = read_properties(self._storage)
+        if gate.table_version(self._properties) != version:
+            # Upgraded, or overwritten by another release: its timeline lies in another folder.
+            return self._look()
         declined = gate.unsupported_feature(self._properties)
         if declined is None and self._storage.files_in(_SCHEMA_HISTORY):
             # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
@@ -240,6 +277,10 @@ class HudiRsTable:
                 state.schema, unreadable = self._read_schema(table, state.properties)
                 if state.declined is None and unreadable is not None:
                     state.declined = f"hudi-rs cannot read it: {unreadable}."
+                if state.declined is None:
+                    state.declined = gate.unsupported_partition_column(
+                        self.partition_columns(), state.schema.names
+                    )
                 state.table = table
                 return state
         raise SnapshotChanged(f"{self._storage.uri}: the timeline changes faster than it is read.")
@@ -300,30 +341,62 @@ class HudiRsTable:
             )
         return pinned
 
-    def _make_snapshot(self, state: _State, pinned: str) -> Snapshot | None:
-        """The snapshot, or None when files of it were gone by the time they were listed."""
-        with hudi_rs_errors_named(f"The file slices of {self._storage.uri}"):
-            found = state.table.get_file_slices(hudi.HudiReadOptions().with_as_of_timestamp(pinned))
-        listing = list_data_files(self._storage)
-        log_files_until = pinned if state.version >= 8 else None
-        slices = [_file_slice(each, listing, log_files_until) for each in found]
-        present = [each for each in slices if each is not None]
-        if len(present) < len(slices):
+    def _hudi_rs_slices(self, state: _State, pinned: str) -> list[Any] | None:
+        """hudi-rs' slices; None when it fails on the metadata table that it lists files by."""
+        options = hudi.HudiReadOptions().with_as_of_timestamp(pinned)
+        try:
+            with hudi_rs_errors_named(f"The file slices of {self._storage.uri}"):
+                return list(state.table.get_file_slices(options))
+        except (StorageFailed, TableFeatureUnsupported) as error:
+            if not _has_metadata_table(state):
+                raise
+            log.info("Slices are made without the metadata table: %s", error.message)
             return None
-        present.sort(key=lambda each: (each.partition, each.file_id))
+
+    def _make_snapshot(self, state: _State, pinned: str) -> Snapshot | None:
+        """The snapshot, or None when Hudi took files of it, or archived instants, meanwhile."""
+        try:
+            return self._listed_snapshot(state, pinned)
+        except (StorageFailed, SnapshotChanged):
+            if list_timeline(self._storage, state.version).version == state.timeline.version:
+                raise
+            return None
+
+    def _listed_snapshot(self, state: _State, pinned: str) -> Snapshot | None:
+        found = self._hudi_rs_slices(state, pinned)
+        listing = list_data_files(self._storage)
+        if list_timeline(self._storage, state.version).removals - state.timeline.removals:
+            # A file group that both listings came too late for would be missed by nobody.
+            return None
         metadata = self._metadata(state)
-        Proof(
+        proof = Proof(
             state.timeline,
             state.version,
             pinned,
             metadata.replaced(state.timeline, pinned),
             partial(archived_completion_times, self._storage),
-        ).check(listing, present)
+        )
+        if found is None:
+            present = slices_by_names(listing, proof)
+        else:
+            log_files_until = pinned if state.version >= 8 else None
+            slices = [_file_slice(each, listing, log_files_until) for each in found]
+            present = [each for each in slices if each is not None]
+            if len(present) < len(slices):
+                return None
+        present.sort(key=lambda each: (each.partition, each.file_id))
+        proof.check(listing, present)
         metadata.check_not_cleaned(state.timeline, pinned, listing)
         odd = gate.unsupported_partition(state.properties, (s.partition for s in present))
         if odd is not None:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {odd}")
         return Snapshot(pinned, tuple(present))
+
+
+def _has_metadata_table(state: _State) -> bool:
+    """Whether hudi-rs lists files by Hudi's metadata table."""
+    partitions = state.properties.get("hoodie.table.metadata.partitions", "")
+    return state.version >= 8 and "files" in split_columns(partitions)
 
 
 def _file_slice(found: Any, listing: Listing, log_files_until: str | None) -> FileSlice | None:

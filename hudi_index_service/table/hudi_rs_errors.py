@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 
 from hudi_index_service.errors import IndexServiceError, StorageFailed, TableFeatureUnsupported
 
@@ -39,4 +40,5 @@ def hudi_rs_errors_named(what: str) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).split("\n", 1)[0].rstrip(". ")
+    # Some spell out whole schemas.
+    return shorten(str(error).split("\n", 1)[0], 400, placeholder=" …").rstrip(". ")

@@ -3,7 +3,7 @@
 A `HudiTable` hides which library reads Hudi's metadata (hudi-rs today) from everything above it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -126,6 +126,22 @@ class HudiTable(Protocol):
 
     def service_kind(self, instant: Instant) -> ServiceKind:
         """Which table service wrote the instant, by its commit metadata."""
+
+    def extra_metadata(self, instant: Instant) -> Mapping[str, str]:
+        """What the writer of the instant stored with it: the schema, checkpoints, and its options
+        under ``hoodie.datasource.write.commitmeta.key.prefix``.
+
+        Raises:
+            SnapshotChanged: the instant is not in the active timeline (any more).
+        """
+
+    def has_had(self, requested: str) -> bool:
+        """Whether an instant completed here once: it is on the active timeline or in the archive.
+        """
+
+    def rows_written(self, instant: Instant) -> Mapping[str, int]:
+        """Path of each base file that the instant wrote → its rows, by its commit metadata; empty
+        if that cannot be read, or no more. For people: nothing checks it."""
 
     def timeline_version(self) -> str:
         """A digest of the timeline's listing: equal while nothing has been committed."""

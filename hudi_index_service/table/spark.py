@@ -50,7 +50,7 @@ class SparkHudiReader:
             if where is not None:
                 frame = frame.where(where)
             frame = frame.select(*(_quoted(column) for column in columns))
-            schema = _in_utc(to_arrow_schema(frame.schema))
+            schema = _nullable_in_utc(to_arrow_schema(frame.schema))
             batches = frame._collect_as_arrow()
         except (PySparkException, Py4JJavaError, pa.ArrowException) as error:
             raise _failed(self.uri, error) from error
@@ -80,19 +80,24 @@ def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
-def _in_utc(schema: pa.Schema) -> pa.Schema:
+def _nullable_in_utc(schema: pa.Schema) -> pa.Schema:
     """The schema with every zoned timestamp in UTC: Spark labels them with the session's time
-    zone, which changes no value."""
-    return pa.schema([field.with_type(_type_in_utc(field.type)) for field in schema])
+    zone, which changes no value. And with every field nullable: one that is not, inside a struct
+    that is NULL, is to Spark, and to Arrow must not be."""
+    return pa.schema([_field(field) for field in schema])
+
+
+def _field(field: pa.Field) -> pa.Field:
+    return field.with_type(_type_in_utc(field.type)).with_nullable(True)
 
 
 def _type_in_utc(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp("us", tz="UTC")
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_type_in_utc(kind.value_type)))
+        return pa.list_(_field(kind.value_field))
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_type_in_utc(field.type)) for field in kind])
+        return pa.struct([_field(field) for field in kind])
     if pa.types.is_map(kind):
         return pa.map_(_type_in_utc(kind.key_type), _type_in_utc(kind.item_type))
     return kind

@@ -8,7 +8,7 @@ On table versions 8 and newer it is ``.hoodie/timeline/``: a completed instant i
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from hudi_index_service.table.protocol import Instant
 
 TIMELINE_FOLDER = f"{HOODIE_FOLDER}/timeline"
 WRITE_ACTIONS = ("commit", "deltacommit", "replacecommit")
+_REMOVALS = ("clean", "rollback", "restore")
 
 # <requested>[_<completed>].<action>[.requested|.inflight]; a plain commit in flight is
 # <requested>.inflight.
@@ -39,12 +40,15 @@ class Timeline:
         pending: Requested time → action of instants with no completed file (``compaction``,
             ``clustering``, ``commit``, …).
         savepoints: Requested times of the savepointed instants.
+        removals: Requested times of what removes files of completed instants, completed or not:
+            cleans, rollbacks, restores.
         version: Digest of the listing's names: two timelines with the same version are the same.
     """
 
     instants: tuple[Instant, ...]
     pending: dict[str, str]
     savepoints: frozenset[str]
+    removals: frozenset[str]
     version: str
 
     @cached_property
@@ -103,6 +107,18 @@ def archived_completion_times(storage: Storage) -> dict[str, str]:
     return times
 
 
+def is_archived(
+    storage: Storage, table_version: int, properties: Mapping[str, str], requested: str
+) -> bool:
+    """Whether the archived timeline knows an instant. Reads the archive: for rare questions."""
+    if table_version >= 8:
+        return requested in archived_completion_times(storage)
+    # Blocks of uncompressed Avro in Hudi's log format, in which instants stand as plain text.
+    folder = f"{HOODIE_FOLDER}/{properties.get('hoodie.archivelog.folder', 'archived')}"
+    needle = requested.encode()
+    return any(needle in storage.read(file.path) for file in storage.files_in(folder))
+
+
 def parse_timeline(names: Iterable[str]) -> Timeline:
     """The timeline that the file names of its folder make; names of other files are ignored."""
     matches = {name: match for name in names if (match := _INSTANT_FILE.fullmatch(name))}
@@ -127,5 +143,8 @@ def parse_timeline(names: Iterable[str]) -> Timeline:
         instants=tuple(completed[requested] for requested in sorted(completed)),
         pending=pending,
         savepoints=frozenset(savepoints),
+        removals=frozenset(
+            match["requested"] for match in matches.values() if match["action"] in _REMOVALS
+        ),
         version=hashlib.sha256("\n".join(sorted(matches)).encode()).hexdigest(),
     )

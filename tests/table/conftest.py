@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from hudi_index_service.storage import Storage
 from hudi_index_service.table import HudiTable, Snapshot, open_hudi_table
+from hudi_index_service.table.hudi_rs import HudiRsTable
 from hudi_index_service.table.spark import SparkHudiReader
 from tests.hudi_tables import assert_same_rows
 
@@ -27,7 +29,8 @@ def read_all(table: HudiTable, snapshot: Snapshot, columns: list[str]) -> pa.Tab
 
 @pytest.fixture
 def check_against_spark(spark: "SparkSession"):
-    """Opens a table, reads its slices whole and compares every cell with what Spark reads."""
+    """Opens a table, reads its slices whole and compares every cell with what Spark reads; and
+    makes the slices once more without hudi-rs, as on a metadata table that it cannot read."""
 
     def check(path: Path | str, as_of: str | None = None) -> Snapshot:
         table = open_hudi_table(str(path))
@@ -35,6 +38,7 @@ def check_against_spark(spark: "SparkSession"):
         columns = table.schema().names
         expected = SparkHudiReader(spark, path).read(columns, instant=as_of)
         assert_same_rows(read_all(table, snapshot, columns), expected)
+        assert _snapshot_by_names(path, as_of) in (snapshot, None)
         assert sorted(s.name for s in snapshot.slices) == sorted(
             f"{partition}/{name}".lstrip("/")
             for partition, name in _spark_base_files(spark, path, as_of)
@@ -42,6 +46,15 @@ def check_against_spark(spark: "SparkSession"):
         return snapshot
 
     return check
+
+
+def _snapshot_by_names(path: Path | str, as_of: str | None) -> Snapshot | None:
+    """The snapshot without hudi-rs' slices; None on table version 6, where they stay."""
+    if "hoodie.table.version=6" in Path(path, ".hoodie", "hoodie.properties").read_text():
+        return None
+    table = HudiRsTable(Storage(str(path)))
+    table._hudi_rs_slices = lambda state, pinned: None  # type: ignore[method-assign]
+    return table.snapshot(as_of)
 
 
 def _spark_base_files(
