@@ -1,11 +1,13 @@
-"""Hudi's bundle jar: fetched once into the user's cache, known by the hash pinned for it.
+"""Hudi's bundle jars: fetched once into the user's cache, known by the hashes pinned for them.
 
-`python -m dev.jars` prints its path. Fetching needs the package jgo, which reads Maven
-repositories without Maven; finding a jar that was fetched before needs nothing.
+`python -m dev.jars` prints the path of the one that is used, `python -m dev.jars 0.15.0` that of
+another release. Fetching needs the package jgo, which reads Maven repositories without Maven;
+finding a jar that was fetched before needs nothing.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +36,20 @@ class PinnedJar:
         return cache_folder() / "jars" / f"{self.artifact}-{self.version}.jar"
 
 
-def hudi_bundle() -> PinnedJar:
-    """The bundle of Hudi for Spark that constraints/jars.txt pins."""
+def hudi_bundle(release: str | None = None) -> PinnedJar:
+    """The bundle of a Hudi release for Spark; without `release`, the first that
+    constraints/jars.txt pins, which is the one used. The others write tables for the tests.
+
+    Raises:
+        LookupError: none is pinned, or not that release.
+    """
     for line in PINS.read_text().splitlines():
         coordinates, _, sha256 = line.partition(" ")
         if coordinates.startswith("org.apache.hudi:hudi-spark"):
             group, artifact, version = coordinates.split(":")
-            return PinnedJar(group, artifact, version, sha256.strip())
-    raise LookupError(f"{PINS} pins no bundle of Hudi")
+            if release in (None, version):
+                return PinnedJar(group, artifact, version, sha256.strip())
+    raise LookupError(f"{PINS} pins no bundle of Hudi {release or ''}")
 
 
 def fetched(jar: PinnedJar) -> bool:
@@ -75,4 +83,4 @@ def fetch(jar: PinnedJar) -> Path:
 
 
 if __name__ == "__main__":
-    print(fetch(hudi_bundle()))
+    print(fetch(hudi_bundle(*sys.argv[1:2])))

@@ -1,0 +1,212 @@
+"""A Python environment for Spark executors: ``hudi-index pack environment.tar.gz``.
+
+Workers need no Python of their own, nor this package: Spark ships the archive (``spark.archives``)
+and starts the interpreter inside it. It holds this interpreter with its standard library, this
+package, every distribution it needs and every installed index type. PySpark is left out: Spark
+gives its workers the one that belongs to it.
+
+    environment/
+      bin/python          what spark.pyspark.python names: finds the rest from where it lies
+      bin/python3.11      the interpreter
+      lib/                its library, where it has one, and the standard library
+      packages/           the distributions
+
+What the workers do need: Linux of the same kind (processor, C library, and what Python's own
+modules link to, such as OpenSSL), and a JDK 17, which JAVA_HOME names there.
+"""
+
+import json
+import os
+import re
+import sys
+import sysconfig
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from io import BytesIO
+from pathlib import Path
+
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.index.factory import ENTRY_POINT_GROUP
+
+SUFFIXES = (".tar.gz", ".tgz")
+_OWN = "hudi-index-service"
+_OWN_FOLDER = Path(__file__).resolve().parent.parent
+# Come with Spark, in the version that it speaks with.
+_SPARKS_OWN = frozenset({"pyspark", "py4j"})
+_COMPRESSION = 3
+
+# Of the standard library: tests, the build's own files, what draws windows, other packages.
+_UNNEEDED = re.compile(
+    r"(?:.*/)?(?:__pycache__|test|tests|idlelib|turtledemo|tkinter|lib2to3|ensurepip|"
+    r"config-[^/]*|site-packages|dist-packages)(?:/.*)?"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+_LAUNCHER = """\
+#!/bin/sh
+# Starts the interpreter beside it, with the packages that were packed with it and no others of the
+# machine; those that Spark adds come after them.
+here=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd -P) || exit 1
+LD_LIBRARY_PATH="$here/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+PYTHONPATH="$here/packages${{PYTHONPATH:+:$PYTHONPATH}}"
+PYTHONNOUSERSITE=1
+export LD_LIBRARY_PATH PYTHONPATH PYTHONNOUSERSITE
+unset PYTHONHOME
+exec "$here/bin/{interpreter}" "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedEnvironment:
+    """An archive that was written.
+
+    Attributes:
+        path: Where it lies.
+        size: Bytes.
+        python: The interpreter's version, such as ``3.11.7``.
+        distributions: ``name==version`` of what is in it, by name.
+    """
+
+    path: Path
+    size: int
+    python: str
+    distributions: tuple[str, ...]
+
+
+def pack_environment(output: Path) -> PackedEnvironment:
+    """Packs the running environment; a file of that name is replaced once the new one is whole.
+
+    Raises:
+        ConfigInvalid: the name ends with nothing that Spark unpacks, its folder does not exist or
+            cannot be written, or a distribution is missing, or installed in a way that leaves its
+            files elsewhere.
+    """
+    if not output.name.endswith(SUFFIXES):
+        raise ConfigInvalid(
+            f"{output}: Spark would not know how to unpack it.",
+            remedy=f"Let the name end with {' or '.join(SUFFIXES)}.",
+        )
+    needed = needed_distributions()
+    draft = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        with tarfile.open(draft, mode="w:gz", compresslevel=_COMPRESSION) as archive:
+            for name, source in _files(needed):
+                _add(archive, name, source)
+        size = draft.stat().st_size
+        draft.replace(output)
+    except OSError as error:
+        raise ConfigInvalid(
+            f"{output} cannot be written: {error}.",
+            remedy="Name a file in a folder that exists, has room and can be written to.",
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+    versions = tuple(f"{each.name}=={each.version}" for each in needed)
+    return PackedEnvironment(output, size, sys.version.split()[0], versions)
+
+
+def needed_distributions() -> list[Distribution]:
+    """This distribution, those of the installed index types, and all that they need, by name.
+
+    Raises:
+        ConfigInvalid: one that is needed is not installed.
+    """
+    providers = {
+        point.dist.name for point in entry_points(group=ENTRY_POINT_GROUP) if point.dist is not None
+    }
+    found: dict[str, Distribution] = {}
+    wanted = [(name, "") for name in sorted({_OWN, *providers})]
+    while wanted:
+        name, needed_by = wanted.pop()
+        if _normal(name) in found.keys() | _SPARKS_OWN:
+            continue
+        try:
+            found[_normal(name)] = distribution(name)
+        except PackageNotFoundError as error:
+            raise ConfigInvalid(
+                f"{needed_by or 'The index service'} needs the package {name}, which is not "
+                "installed here.",
+                remedy="Install it, then pack again.",
+            ) from error
+        wanted += [(each, name) for each in _requirements(found[_normal(name)])]
+    return [found[name] for name in sorted(found)]
+
+
+def _requirements(needing: Distribution) -> Iterator[str]:
+    """What a distribution needs here: requirements of its extras do not count, nor do those for
+    other platforms, which are recognised by not being installed."""
+    for requirement in needing.requires or ():
+        specification, _, condition = requirement.partition(";")
+        name = _NAME.match(specification)
+        assert name is not None, f"{needing.name} requires {requirement}"
+        if "extra" in condition or (condition and not _is_installed(name[0])):
+            continue
+        yield name[0]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _files(needed: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:
+    """Every file of the archive: its path there, and its content or where that lies."""
+    # Of a virtual environment, the interpreter that it was made from.
+    interpreter = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    name = "python{}.{}".format(*sys.version_info[:2])
+    yield "bin/python", _LAUNCHER.format(interpreter=name).encode()
+    yield f"bin/{name}", interpreter
+    if library := sysconfig.get_config_var("INSTSONAME"):
+        folders = (Path(sys.base_prefix, sys.platlibdir), Path(sysconfig.get_config_var("LIBDIR")))
+        # A static interpreter names an archive that it does not need.
+        if ".so" in library:
+            yield f"lib/{library}", next(f / library for f in folders if (f / library).is_file())
+    standard = Path(os.__file__).parent
+    for path in _below(standard):
+        yield f"{sys.platlibdir}/{name}/{path}", standard / path
+    for each in needed:
+        yield from _distribution_files(each)
+
+
+def _distribution_files(packed: Distribution) -> Iterator[tuple[str, Path]]:
+    origin = json.loads(packed.read_text("direct_url.json") or "{}")
+    editable = origin.get("dir_info", {}).get("editable", False)
+    own = _normal(packed.name) == _OWN
+    if packed.files is None or (editable and not own):
+        raise ConfigInvalid(
+            f"Nothing tells which files {packed.name} consists of.",
+            remedy="Install it from a wheel, not in editable mode, then pack again.",
+        )
+    for file in packed.files:
+        # Scripts lie outside, and have this machine's paths in them.
+        if ".." not in file.parts and "__pycache__" not in file.parts and file.suffix != ".pth":
+            yield f"packages/{file}", Path(str(packed.locate_file(file)))
+    if own and editable:
+        for path in _below(_OWN_FOLDER):
+            yield f"packages/{_OWN_FOLDER.name}/{path}", _OWN_FOLDER / path
+
+
+def _below(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder).as_posix()
+        if path.is_file() and not _UNNEEDED.fullmatch(relative):
+            yield relative
+
+
+def _add(archive: tarfile.TarFile, name: str, source: Path | bytes) -> None:
+    content = source if isinstance(source, bytes) else source.read_bytes()
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    entry.mode = 0o755 if name.startswith("bin/") or ".so" in name else 0o644
+    # A zip file inside, such as a wheel that Python imports from, knows no time before 1980.
+    entry.mtime = 315_532_800
+    archive.addfile(entry, BytesIO(content))

@@ -1,0 +1,159 @@
+"""A build on a started standalone cluster: the workers' Python comes from a packed archive, the
+environment it was packed from is gone by then, and their JDK is not where it was built with."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudi_index_service
+from dev.prerequisites import find_jdk
+from hudi_index_service import open_table
+from hudi_index_service.build.memory import RESERVED_MB
+from hudi_index_service.config import Settings
+from hudi_index_service.submit.pack import needed_distributions
+from tests.cluster.standalone import SPARK_HOME, standalone_cluster
+from tests.versions.journey import COLUMNS, State, check_answers
+from tests.versions.written import NEWEST, written_by
+
+pytestmark = pytest.mark.timeout(1200)
+
+HEAP_MB = 256
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `hudi-index pack` makes of an environment that has been renamed away since."""
+    folder = tmp_path_factory.mktemp("packed")
+    build = folder / "build environment"
+    venv.create(build, symlinks=True)
+    version = "python{}.{}".format(*sys.version_info[:2])
+    packages = build / "lib" / version / "site-packages"
+    for each in needed_distributions():
+        for file in each.files or ():
+            if ".." not in file.parts and file.suffix != ".pth":
+                target = packages / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(Path(str(each.locate_file(file))), target)
+    shutil.copytree(
+        Path(hudi_index_service.__file__).parent,
+        packages / "hudi_index_service",
+        dirs_exist_ok=True,
+    )
+    archive = folder / "environment.tar.gz"
+    done = subprocess.run(
+        [build / "bin" / "python", "-m", "hudi_index_service.cli", "pack", archive],
+        env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "spark.pyspark.python=./environment/bin/python" in done.stdout
+    build.rename(folder / "gone")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The JDK's runtime in a folder that no build has ever seen."""
+    home = tmp_path_factory.mktemp("worker") / "jdk"
+    unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
+    shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
+    return home
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    """A table of six base files in six partitions, none indexed."""
+    return State(written_by(NEWEST) / "two_partition_columns" / "clustered")
+
+
+def submit(master: str, archive: Path, jdk: Path, *arguments: str, **conf: str) -> Any:
+    settings = {
+        "spark.archives": f"{archive}#environment",
+        "spark.pyspark.python": "./environment/bin/python",
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.executorEnv.JAVA_HOME": str(jdk),
+        "spark.executorEnv.HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB),
+        "spark.executor.cores": "1",
+        "spark.executor.memory": "512m",
+        "spark.executor.pyspark.memory": f"{HEAP_MB + RESERVED_MB}m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        **conf,
+    }
+    return subprocess.run(
+        [
+            SPARK_HOME / "bin" / "spark-submit",
+            *("--master", master),
+            *(part for each in settings.items() for part in ("--conf", "=".join(each))),
+            Path(__file__).with_name("driver.py"),
+            *arguments,
+        ],
+        env={
+            key: value
+            for key, value in os.environ.items()
+            if key not in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME")
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_workers_that_have_neither_python_nor_package_build(
+    archive: Path, moved_jdk: Path, state: State, tmp_path: Path
+) -> None:
+    path, report = tmp_path / "table", tmp_path / "report.json"
+    shutil.copytree(state.folder / "table", path)
+    settings = Settings(cache_folder=tmp_path / "cache")
+    open_table(path, settings=settings).create_index("all_columns", COLUMNS)
+
+    with standalone_cluster(tmp_path, moved_jdk, workers=2) as cluster:
+        done = submit(cluster.master, archive, moved_jdk, str(path), str(report))
+
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{path}: built 6 entries in " in done.stdout
+        workers = json.loads(report.read_text())
+
+    table = open_table(path, settings=settings)
+    assert table.status()[0].indexed == 6
+    check_answers(table, state, use_index="require")
+    assert table.verify().problems == ()
+    assert len(workers) == 2
+    for worker, place in zip(sorted(workers, key=str), cluster.work, strict=True):
+        unpacked = Path(worker["folder"], "environment").as_posix()
+        assert Path(worker["folder"]).is_relative_to(place)
+        assert worker["address_space_mb"] == HEAP_MB + RESERVED_MB
+        # Nothing but the archive, the JDK, Spark's own Python files and the system's libraries.
+        foreign = [
+            file
+            for file in worker["files"]
+            if not file.startswith((worker["folder"], str(moved_jdk), "/usr/lib", "/lib", "/dev"))
+            and not file.startswith(str(SPARK_HOME / "python" / "lib"))
+        ]
+        assert foreign == []
+        assert worker["executable"].startswith(worker["folder"]), unpacked
+        assert worker["lucene"].startswith(worker["folder"])
+        assert str(moved_jdk / "lib" / "server" / "libjvm.so") in worker["files"]
+
+
+def test_what_is_packed_is_what_workers_need(archive: Path) -> None:
+    with tarfile.open(archive) as opened:
+        names = {member.name for member in opened}
+    assert {"bin/python", "bin/python3.11", "packages/lucene/__init__.py"} <= names
+    assert "packages/hudi_index_service/build/task.py" in names
+    packages = {name.split("/")[1] for name in names if name.startswith("packages/")}
+    assert not packages & {"pyspark", "py4j", "pytest", "airflow", "pip"}
+    assert not [name for name in names if name.startswith("/") or ".." in name]

@@ -1,0 +1,123 @@
+"""A table's way through its states, with an index that goes along."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import Settings
+from tests.hudi_tables import assert_same_rows
+
+COLUMNS = ["id", "msg", "city", "amount", "price", "rate", "day", "at", "ok", "ts", "region", "dt"]
+INDEX_FOLDER = Path(".hoodie", ".index")
+
+
+@dataclass(frozen=True)
+class State:
+    """What a Hudi release's run kept of a table, and what Spark said of it then.
+
+    Attributes:
+        folder: ``<table>/<state>`` of that run.
+    """
+
+    folder: Path
+
+    @cached_property
+    def _recorded(self) -> dict[str, Any]:
+        recorded: dict[str, Any] = json.loads((self.folder / "answers.json").read_text())
+        return recorded
+
+    @property
+    def instants(self) -> dict[str, str]:
+        """Every instant completed so far, archived ones too → NONE, CLUSTER or COMPACT."""
+        instants: dict[str, str] = self._recorded["instants"]
+        return instants
+
+    @property
+    def active(self) -> set[str]:
+        """The completed instants of the active timeline."""
+        return set(self._recorded["active"])
+
+    @property
+    def base_files(self) -> set[str]:
+        """Paths of the snapshot's base files."""
+        return set(self._recorded["base_files"])
+
+    @property
+    def answers(self) -> dict[str, list[str]]:
+        """Predicate → ids of the rows that fulfil it."""
+        answers: dict[str, list[str]] = self._recorded["answers"]
+        return answers
+
+    def rows(self, schema: pa.Schema) -> pa.Table:
+        """All rows, in the types of `schema`."""
+        return pq.read_table(self.folder / "rows").select(schema.names).cast(schema)
+
+    def written_by(self, kind: str) -> set[str]:
+        """The base files that instants of this kind wrote."""
+        return {path for path in self.base_files if self.instants[instant_of(path)] == kind}
+
+
+def instant_of(base_file: str) -> str:
+    """The instant in a base file's name."""
+    return base_file.rsplit("_", 1)[1].removesuffix(".parquet")
+
+
+class Journey:
+    """One table at one path, moved from state to state as Hudi moved it, its index left in place.
+
+    Args:
+        tables: The folder of a release's tables.
+        name: The table.
+        scratch: A folder of the test's own.
+    """
+
+    def __init__(self, tables: Path, name: str, scratch: Path) -> None:
+        self._tables = tables / name
+        self._path = scratch / "table"
+        self._settings = Settings(cache_folder=scratch / "cache")
+
+    def to(self, state: str, tables: Path | None = None) -> tuple[IndexedTable, State]:
+        """Puts the table into a state (of another run, given `tables`) and opens it."""
+        reached = State((tables / self._tables.name if tables else self._tables) / state)
+        index = self._path.with_name("index")
+        if (self._path / INDEX_FOLDER).exists():
+            (self._path / INDEX_FOLDER).rename(index)
+        shutil.rmtree(self._path, ignore_errors=True)
+        shutil.copytree(reached.folder / "table", self._path)
+        if index.exists():
+            index.rename(self._path / INDEX_FOLDER)
+        return open_table(self._path, settings=self._settings), reached
+
+
+def check_rows(table: IndexedTable, state: State) -> None:
+    """The table reads as Spark read it, cell by cell, through base files that Spark named."""
+    rows = table.scan(columns=COLUMNS, use_index="never").to_arrow()
+    assert_same_rows(rows, state.rows(rows.schema))
+    assert {file.path for file in table._table.snapshot().base_files()} == state.base_files
+
+
+def check_answers(table: IndexedTable, state: State, **how: Any) -> None:
+    """Every predicate finds the rows that Spark found, read and counted."""
+    for predicate, expected in state.answers.items():
+        scan = table.scan(predicate, columns=["id"], **how)
+        assert sorted(scan.to_arrow()["id"].to_pylist()) == expected, predicate
+        assert table.scan(predicate, **how).count() == len(expected), predicate
+
+
+def due(table: IndexedTable, strategy: str = "incremental") -> set[str]:
+    """The base files whose entries a build would make."""
+    build = table.build(strategy=strategy, dry_run=True)  # type: ignore[arg-type]
+    return {entry.base_file.path for entry in build.due}
+
+
+def build(table: IndexedTable, strategy: str = "incremental") -> set[str]:
+    """Builds; returns the base files whose entries were made."""
+    done = table.build(strategy=strategy).raise_for_failures()  # type: ignore[arg-type]
+    return {outcome.path for outcome in done.built}

@@ -1,0 +1,179 @@
+"""Tables of every Hudi release: what is due, what is built, and every answer, state by state."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable
+from hudi_index_service.errors import TableFeatureUnsupported
+from tests.versions.journey import (
+    COLUMNS,
+    Journey,
+    State,
+    build,
+    check_answers,
+    check_rows,
+    due,
+    instant_of,
+)
+from tests.versions.written import TABLE_VERSIONS
+
+# Writing the tables of a release takes minutes where `make test-versions` has not done it.
+pytestmark = pytest.mark.timeout(1200)
+
+STATES = {
+    "copy_on_write": [
+        "written",
+        "clustering_pending",
+        "clustered",
+        "upserted",
+        "clustered_again",
+    ],
+    "clustered_inline": ["written", "clustered", "upserted"],
+    "one_partition_column": [
+        "written",
+        "clustered",
+        "overwritten",
+        "partition_deleted",
+        "upserted",
+    ],
+    "two_partition_columns": ["written", "clustered", "upserted"],
+    "archived": ["written", "clustered", "archived"],
+    "merge_on_read": [
+        "written",
+        "logged",
+        "compacted",
+        "logged_again",
+        "base_file_added",
+        "compacted_again",
+    ],
+    "compaction_pending": ["logged", "scheduled", "pending", "compacted"],
+    "compacted_inline": ["written", "compacted", "archived"],
+    "merge_on_read_clustered": ["logged", "clustered", "logged_again"],
+    "log_files_alone": ["written", "compacted", "logged"],
+}
+
+
+def is_refused(release: str, name: str, state: str) -> bool:
+    """Whether the slices of this state cannot be proved complete, so that Spark has to serve."""
+    if (name, state) == ("compaction_pending", "pending"):
+        # The log files bear the pending compaction's instant.
+        return TABLE_VERSIONS[release] == 6
+    return (name, state) == ("log_files_alone", "written")
+
+
+def check_refused(table: IndexedTable) -> None:
+    """Neither build nor query takes slices that may not be all of the table."""
+    with pytest.raises(TableFeatureUnsupported, match=r"\.log\.|log files"):
+        table.build()
+    with pytest.raises(TableFeatureUnsupported, match=r"\.log\.|log files"):
+        table.scan("ts = 0").to_arrow()
+
+
+def expected_due(state: State, defined: State) -> set[str]:
+    """What INCREMENTAL has to want at a state, given all that Hudi did since the index was defined:
+    what table services wrote, and what instants wrote that nobody can ask any more."""
+    since = {path for path in state.base_files if instant_of(path) not in defined.instants}
+    archived = {path for path in since if instant_of(path) not in state.active}
+    services = state.written_by("CLUSTER") | state.written_by("COMPACT")
+    return archived | (since & services)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_what_table_services_wrote_is_built_and_serves(
+    name: str, release: str, tables: Path, tmp_path: Path
+) -> None:
+    journey = Journey(tables, name, tmp_path)
+    first = State(tables / name / STATES[name][0])
+    entries: set[str] = set()
+    for stop in STATES[name]:
+        table, state = journey.to(stop)
+        if not table.indexes():
+            table.create_index("all_columns", COLUMNS)
+        if is_refused(release, name, stop):
+            check_refused(table)
+            continue
+        check_rows(table, state)
+        assert due(table) == expected_due(state, first) - entries
+        entries |= build(table)
+        assert due(table) == set()
+        check_answers(table, state)
+        # An entry, manifest and data, goes when Hudi has cleaned its base file; no other does.
+        gone = {path for path in entries if not Path(table.uri, path).exists()}
+        assert len(table.clean().removals) == 2 * len(gone)
+        entries -= gone
+        assert due(table) == set()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_service_that_was_down_catches_up(
+    name: str, release: str, tables: Path, tmp_path: Path
+) -> None:
+    """Whenever the index was defined, a table service pending then or not: the next build, at the
+    table's last state, finds all that was done in between."""
+    *earlier, last = STATES[name]
+    for defined_at in earlier:
+        journey = Journey(tables, name, tmp_path / defined_at)
+        table, then = journey.to(defined_at)
+        table.create_index("all_columns", COLUMNS)
+        table, state = journey.to(last)
+        wanted = expected_due(state, then)
+        assert build(table) == wanted
+        check_answers(table, state)
+
+
+@pytest.mark.parametrize(("name", "stop"), [(n, s) for n, states in STATES.items() for s in states])
+def test_whatever_the_state_all_of_it_can_be_built(
+    name: str, stop: str, release: str, tables: Path, tmp_path: Path
+) -> None:
+    table, state = Journey(tables, name, tmp_path).to(stop)
+    table.create_index("all_columns", COLUMNS)
+    if is_refused(release, name, stop):
+        check_refused(table)
+        return
+    assert build(table, "all") == state.base_files
+    assert due(table, "all") == set()
+    logged = any(each.log_files for each in table._table.snapshot().slices)
+    check_answers(table, state, use_index="auto" if logged else "require")
+    assert table.clean().removals == ()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_each_instant_is_known_for_what_it_is(
+    name: str, release: str, tables: Path, tmp_path: Path
+) -> None:
+    for stop in STATES[name]:
+        table, state = Journey(tables, name, tmp_path).to(stop)
+        known = {
+            each.requested: table._table.service_kind(each).value
+            for each in table._table.completed_instants()
+        }
+        assert known == {requested: state.instants[requested] for requested in state.active}
+
+
+def test_every_release_writes_its_table_version(release: str, tables: Path) -> None:
+    for name in STATES:
+        properties = next((tables / name).glob("*/table/.hoodie/hoodie.properties")).read_text()
+        (version,) = re.findall(r"hoodie\.table\.version=(\d+)", properties)
+        assert int(version) == TABLE_VERSIONS[release]
+
+
+def test_the_tables_show_what_they_are_for(release: str, tables: Path) -> None:
+    """Guards the tests above: a release that would not cluster, archive, … has not tested it."""
+    assert State(tables / "copy_on_write" / "clustered").written_by("CLUSTER")
+    assert State(tables / "clustered_inline" / "clustered").written_by("CLUSTER")
+    assert State(tables / "merge_on_read" / "compacted").written_by("COMPACT")
+    assert State(tables / "compacted_inline" / "compacted").written_by("COMPACT")
+    for name, service in (("archived", "CLUSTER"), ("compacted_inline", "COMPACT")):
+        state = State(tables / name / "archived")
+        old = {path for path in state.base_files if instant_of(path) not in state.active}
+        assert old & state.written_by(service), "a service's base file outlives its instant"
+        cleaned = State(tables / name / STATES[name][1]).base_files - state.base_files
+        assert cleaned, "the cleaner has been at work"
+    added = State(tables / "merge_on_read" / "base_file_added")
+    assert added.base_files - State(tables / "merge_on_read" / "logged_again").base_files
+    paths = State(tables / "two_partition_columns" / "clustered").base_files
+    assert any("/2026%2F01 02/" in path for path in paths)
+    paths = State(tables / "one_partition_column" / "clustered").base_files
+    assert any(path.startswith("dt=2026%2F01 02/") for path in paths)

@@ -1,0 +1,89 @@
+"""A table that one Hudi release wrote and a later one upgraded in place keeps its index."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.versions.journey import COLUMNS, Journey, build, check_answers, check_rows, due
+from tests.versions.written import NEWEST, OLDEST, TABLE_VERSIONS, upgraded, written_by
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+@pytest.fixture(scope="module")
+def before() -> Path:
+    return written_by(OLDEST)
+
+
+@pytest.fixture(scope="module")
+def after() -> Path:
+    return upgraded()
+
+
+def test_a_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
+    journey = Journey(before, "upgraded_copy_on_write", tmp_path)
+    table, _ = journey.to("written")
+    table.create_index("all_columns", COLUMNS)
+    table, state = journey.to("clustered")
+    assert build(table) == state.base_files
+    definitions = table.indexes()
+
+    table, state = journey.to("upgraded", after)
+    versions = [TABLE_VERSIONS[OLDEST], TABLE_VERSIONS[NEWEST]]
+    assert versions == [6, 9]
+    assert "hoodie.table.version=9" in (
+        (Path(table.uri) / ".hoodie" / "hoodie.properties").read_text()
+    )
+    assert table.indexes() == definitions
+    check_rows(table, state)
+    # One partition was upserted by the newer release; the other's clustered file is covered.
+    (covered,) = state.written_by("CLUSTER")
+    assert covered.startswith("south east/")
+    assert due(table) == set()
+    assert table.status()[0].covered == 1
+    check_answers(table, state)
+
+    table, state = journey.to("clustered_again", after)
+    check_rows(table, state)
+    assert build(table) == state.base_files - {covered}
+    check_answers(table, state, use_index="require")
+    assert table.verify().problems == ()
+
+
+def test_a_merge_on_read_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
+    journey = Journey(before, "upgraded_merge_on_read", tmp_path)
+    table, _ = journey.to("written")
+    table.create_index("all_columns", COLUMNS)
+    table, state = journey.to("compacted")
+    assert build(table) == state.base_files
+    check_answers(table, state, use_index="require")
+
+    table, state = journey.to("upgraded", after)
+    check_rows(table, state)
+    table.build()
+    check_answers(table, state)
+
+    table, state = journey.to("compacted_again", after)
+    check_rows(table, state)
+    assert build(table) == state.base_files
+    check_answers(table, state, use_index="require")
+    table.clean()
+    check_answers(table, state, use_index="require")
+
+
+def test_an_index_defined_before_the_upgrade_is_built_after_it(
+    before: Path, after: Path, tmp_path: Path
+) -> None:
+    """The service was down from before the clustering till after the upgrade."""
+    for name, defined_at, last in (
+        ("upgraded_copy_on_write", "written", "upgraded"),
+        ("upgraded_merge_on_read", "written", "upgraded"),
+    ):
+        journey = Journey(before, name, tmp_path / name)
+        table, _ = journey.to(defined_at)
+        table.create_index("all_columns", COLUMNS)
+        table, state = journey.to(last, after)
+        services = state.written_by("CLUSTER") | state.written_by("COMPACT")
+        assert services
+        assert services <= build(table)
+        check_answers(table, state)

@@ -1,0 +1,101 @@
+"""The tables that the Hudi releases wrote, kept in the user's cache.
+
+`python -m tests.versions.written` writes what is not there yet. A run is known by what went into
+it: the scripts in `writing/`, the release's bundle, PySpark's version, and for an upgrade the run
+that it goes on from.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+from dev import jars
+from dev.paths import ROOT, cache_folder
+
+WRITING = Path(__file__).with_name("writing")
+
+TABLE_VERSIONS = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
+"""Release → version of the tables it writes."""
+
+# An upgrade in place: who wrote the table, and who upgraded it.
+OLDEST, NEWEST = "0.15.0", "1.2.0"
+
+
+def written_by(release: str) -> Path:
+    """The folder of a release's tables: ``<table>/<state>/{table,rows,answers.json}``."""
+    return _cached(release, None)
+
+
+def upgraded() -> Path:
+    """The folder of the tables that the newest release upgraded."""
+    return _cached(NEWEST, written_by(OLDEST))
+
+
+def _cached(release: str, earlier: Path | None) -> Path:
+    folder = cache_folder() / "tables" / f"{release}-{_key(release, earlier)}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as scratch:
+        _write(release, Path(scratch, "tables"), earlier)
+        try:
+            Path(scratch, "tables").rename(folder)
+        except OSError:
+            # Another run was faster: its tables are as good.
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def _key(release: str, earlier: Path | None) -> str:
+    digest = hashlib.sha256()
+    for script in sorted(WRITING.glob("*.py")):
+        digest.update(script.name.encode() + b"\0" + script.read_bytes())
+    facts = [jars.hudi_bundle(release).sha256, version("pyspark"), earlier.name if earlier else ""]
+    digest.update("\0".join(facts).encode())
+    return digest.hexdigest()[:16]
+
+
+def _write(release: str, folder: Path, earlier: Path | None) -> None:
+    """Runs the scripts under the release's bundle.
+
+    Raises:
+        RuntimeError: they failed; with the end of what they said.
+    """
+    bundle = jars.fetch(jars.hudi_bundle(release))
+    command = [sys.executable, "-m", "tests.versions.writing", bundle, folder]
+    done = subprocess.run(
+        [*command, earlier] if earlier else command,
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "TZ": "UTC"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"Hudi {release} could not write its tables:\n{done.stdout[-6000:]}")
+
+
+def main() -> None:
+    """Writes whatever is missing, two releases at a time, and says how long each took."""
+    began = time.monotonic()
+
+    def write(release: str | None) -> None:
+        folder = upgraded() if release is None else written_by(release)
+        print(f"{time.monotonic() - began:7.1f} s  {folder}", flush=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, TABLE_VERSIONS))
+    write(None)
+
+
+if __name__ == "__main__":
+    main()
