@@ -1,19 +1,22 @@
 """Index definitions: what shall be indexed, decided before anything is built.
 
 They lie under ``.hoodie/.index/_service/definitions/`` as immutable, numbered documents
-``<name>-000N.json``; the highest number is current; dropping an index adds a version that says so.
+``<name>-000N.json``; the highest number is current; changing an index adds a version, dropping it
+adds one that says so.
 """
 
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hudi_index_service.documents import (
     SERVICE_FOLDER,
@@ -24,9 +27,11 @@ from hudi_index_service.documents import (
 )
 from hudi_index_service.errors import (
     EntryInvalid,
+    IndexChanged,
     IndexDefinitionInvalid,
     IndexExists,
     IndexNotFound,
+    SnapshotChanged,
 )
 from hudi_index_service.storage import Storage, StoredFile
 
@@ -75,17 +80,36 @@ class SeenTimeline(BaseModel):
 
 
 class IndexDefinition(Document):
-    """One version of an index definition."""
+    """One version of an index definition.
+
+    `latest` is the latest instant that had completed when this version was stored; "" if there was
+    none, or in format 1.0. What a commit up to then asked for (``hoodie.index.*``) is outdated.
+    """
 
     kind: ClassVar[str] = "definition"
 
     name: Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
     version: Annotated[int, Field(ge=1)]
-    index_type: str
+    index_types: Annotated[tuple[str, ...], Field(min_length=1)]
     columns: tuple[Column, ...]
     seen: SeenTimeline
     created: str
     dropped: bool = False
+    latest: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_format_1_0(cls, fields: Any) -> Any:
+        """Format 1.0 knew one type an index, `index_type`."""
+        if not isinstance(fields, dict) or "index_type" not in fields:
+            return fields
+        only = fields["index_type"]
+        others = {key: value for key, value in fields.items() if key != "index_type"}
+        return {"index_types": [only], **others}
+
+    def _fields(self) -> dict[str, Any]:
+        # A reader of format 1.0 ignores `index_types`, and builds and serves the first of them.
+        return {**super()._fields(), "index_type": self.index_types[0]}
 
     @field_validator("columns", mode="before")
     @classmethod
@@ -101,13 +125,42 @@ class IndexDefinition(Document):
             for column in columns
         ]
 
-    def fingerprint(self) -> str:
-        """A short digest of index type, columns and options: equal while they are."""
+    def fingerprint(self, index_type: str) -> str:
+        """A short digest of one index type, columns and options: equal while they are."""
         content = json.dumps(
-            [self.index_type, [[column.name, column.options] for column in self.columns]],
+            [index_type, [[column.name, column.options] for column in self.columns]],
             sort_keys=True,
         )
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersions:
+    """All stored versions of one definition.
+
+    Attributes:
+        current: The highest; None if it is damaged or of a newer format, so that nobody here can
+            tell whether the index lives.
+        newest: The file of the highest.
+        older: The files of the others: nothing ever reads them.
+    """
+
+    current: IndexDefinition | None
+    newest: StoredFile
+    older: tuple[StoredFile, ...]
+
+
+class Definitions(NamedTuple):
+    """The definitions of a table at one moment.
+
+    Attributes:
+        live: The current ones, without the dropped ones, sorted by name.
+        complete: Whether these are all: False if the highest version of one is damaged or of a
+            newer format, so that nobody here knows which columns it asks for.
+    """
+
+    live: tuple[IndexDefinition, ...]
+    complete: bool
 
 
 _definitions = DocumentCache(IndexDefinition, capacity=1024)
@@ -118,37 +171,90 @@ class DefinitionStore:
 
     Args:
         storage: The table's storage.
+        latest: Tells the latest completed instant, to be stored with each version.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, latest: Callable[[], str] = lambda: "") -> None:
         self._storage = storage
+        self._latest = latest
 
     def live(self) -> tuple[IndexDefinition, ...]:
         """The current definitions, without the dropped ones, sorted by name.
 
         One whose highest version is damaged or newer is left out, and the log says so.
         """
+        return self.read().live
+
+    def read(self) -> Definitions:
+        """The live definitions, and whether some cannot be read."""
+        current = [stored.current for stored in self.versions()]
+        return Definitions(
+            tuple(each for each in current if each is not None and not each.dropped),
+            complete=None not in current,
+        )
+
+    def versions(self) -> list[StoredVersions]:
+        """Every definition that is stored, the dropped ones too, by name."""
         listed = self._listed()
-        stems = {match["name"] for match in map(_STEM.fullmatch, listed) if match}
-        current = (self._current(name, listed) for name in sorted(stems))
-        return tuple(d for d in current if d is not None and not d.dropped)
+        found = []
+        for name in sorted(_names(listed)):
+            numbers = numbers_of(name, listed)
+            files = [listed[document_name(name, number)] for number in numbers]
+            if files:
+                current = self._current(name, listed)
+                found.append(StoredVersions(current, files[0], tuple(files[1:])))
+        return found
+
+    def names(self) -> frozenset[str]:
+        """The names of all definitions stored, those of dropped indexes too."""
+        return _names(self._listed())
+
+    def dropped(self, name: str) -> IndexDefinition | None:
+        """The version that says an index was dropped; None if it lives, or never did."""
+        current = self._current(name, self._listed())
+        return current if current is not None and current.dropped else None
 
     def get(self, name: str) -> IndexDefinition:
         """The current definition of that name. Raises IndexNotFound."""
-        current = self._current(name, self._listed())
+        listed = self._listed()
+        current = self._current(name, listed)
+        numbers = numbers_of(name, listed)
+        if current is None and numbers:
+            raise IndexNotFound(
+                f"{listed[document_name(name, numbers[0])].path}, which defines index {name}, "
+                "cannot be read: the log says why.",
+                remedy="If it is damaged, make the index again, which mends it; if a newer release "
+                "wrote it, use that.",
+            )
         if current is None or current.dropped:
             raise IndexNotFound(f"The table has no index named {name}.")
         return current
 
     def create(
-        self, name: str, index_type: str, columns: Iterable[Column], seen: SeenTimeline
+        self,
+        name: str,
+        index_types: tuple[str, ...],
+        columns: Iterable[Column],
+        seen: SeenTimeline,
     ) -> IndexDefinition:
         """Stores a new definition.
 
         Raises:
             IndexExists: a live one has the name, also one that was made at the same moment.
+            IndexDefinitionInvalid: the name cannot name an index.
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return self._create(name, index_types, tuple(columns), seen, created)
+
+    def _create(
+        self,
+        name: str,
+        index_types: tuple[str, ...],
+        columns: tuple[Column, ...],
+        seen: SeenTimeline,
+        created: str,
+    ) -> IndexDefinition:
         check_index_name(name)
         listed = self._listed()
         current = self._current(name, listed)
@@ -157,30 +263,79 @@ class DefinitionStore:
         definition = IndexDefinition(
             name=name,
             version=max(numbers_of(name, listed), default=0) + 1,
-            index_type=index_type,
-            columns=tuple(columns),
+            index_types=index_types,
+            columns=columns,
             seen=seen,
-            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            created=created,
         )
-        self._store(definition)
-        return definition
+        try:
+            return self._store(definition)
+        except IndexChanged as error:
+            raise IndexExists(f"An index named {name} was made at the same moment.") from error
+
+    def change(self, current: IndexDefinition, columns: Iterable[Column]) -> IndexDefinition:
+        """Stores the next version of a live definition, with other columns; without any, it says
+        that the index is no more.
+
+        Args:
+            current: What the change was worked out from.
+
+        Raises:
+            IndexChanged: it is not the current version any more.
+        """
+        columns = tuple(columns)
+        update = {"version": current.version + 1, "columns": columns}
+        changed = current.model_copy(update=update) if columns else _dropped(current)
+        return self._store(changed)
+
+    def rename(
+        self, current: IndexDefinition, name: str, columns: Iterable[Column]
+    ) -> IndexDefinition:
+        """Gives a live definition another name, and perhaps other columns.
+
+        The new name is stored first, then the old one marked as dropped. Whoever is killed between
+        the two leaves both, each right, sharing their entries: calling this again, or dropping the
+        old name, finishes it.
+
+        Raises:
+            IndexExists: another index has the new name.
+            IndexDefinitionInvalid: the new name cannot name an index.
+            IndexChanged: `current` is not the current version any more; the new name is free again.
+        """
+        columns = tuple(columns)
+        made = (current.index_types, columns, current.seen, current.created)
+        try:
+            renamed = self._create(name, *made)
+        except IndexExists:
+            renamed = self.get(name)
+            if (renamed.index_types, renamed.columns, renamed.seen, renamed.created) != made:
+                raise
+        try:
+            self._store(_dropped(current))
+        except IndexChanged:
+            self._store(_dropped(renamed))
+            raise
+        return renamed
 
     def drop(self, name: str) -> IndexDefinition:
-        """Marks the index as dropped; its entries go with the next clean. Raises IndexNotFound."""
-        current = self.get(name)
-        version = max(numbers_of(name, self._listed())) + 1
-        self._store(current.model_copy(update={"version": version, "dropped": True}))
-        return current
+        """Marks the index as dropped, whatever somebody else may be changing about it; its entries
+        go with the next clean. Returns what it was. Raises IndexNotFound."""
+        while True:
+            current = self.get(name)
+            with suppress(IndexChanged):
+                self._store(_dropped(current))
+                return current
 
-    def _store(self, definition: IndexDefinition) -> None:
+    def _store(self, version: IndexDefinition) -> IndexDefinition:
+        definition = version.model_copy(update={"latest": self._latest()})
         path = f"{DEFINITIONS_FOLDER}/{document_name(definition.name, definition.version)}"
         try:
             self._storage.create(path, definition.to_json())
         except FileExistsError as error:
-            raise IndexExists(
-                f"Index {definition.name} was changed by somebody else at the same moment.",
-                remedy="Look at the table's indexes and try again.",
+            raise IndexChanged(
+                f"Index {definition.name} was changed by somebody else at the same moment."
             ) from error
+        return definition
 
     def _listed(self) -> Mapping[str, StoredFile]:
         """The files of all definitions by name."""
@@ -201,7 +356,23 @@ class DefinitionStore:
         except EntryInvalid as error:
             log.warning("Index %s serves nothing: %s", name, error.message)
             return None
+        except FileNotFoundError as error:
+            # Not the same as "there is none": a cleaner would take the entries for unused.
+            raise SnapshotChanged(
+                f"{file.path} went while the definitions were read.",
+                remedy="Try again; if the table was overwritten, define its indexes anew.",
+            ) from error
         if (definition.name, definition.version) != (name, numbers[0]):
             log.warning("Index %s serves nothing: %s names another one.", name, file.path)
             return None
         return definition
+
+
+def _names(listed: Iterable[str]) -> frozenset[str]:
+    """The index names among the file names."""
+    return frozenset(match["name"] for match in map(_STEM.fullmatch, listed) if match)
+
+
+def _dropped(current: IndexDefinition) -> IndexDefinition:
+    """The version after `current` that says the index is no more."""
+    return current.model_copy(update={"version": current.version + 1, "dropped": True})

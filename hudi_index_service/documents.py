@@ -27,7 +27,7 @@ FORMAT_MAJOR = 1
 """Major version of everything below ``.hoodie/.index``. A reader scans past a newer one, a builder
 never rewrites one."""
 
-FORMAT_MINOR = 0
+FORMAT_MINOR = 1
 
 _NUMBERED = re.compile(r"(?P<stem>.+)-(?P<number>\d{4,9})\.json")
 
@@ -51,9 +51,13 @@ class Document(BaseModel):
         body = {
             "kind": self.kind,
             "format": [FORMAT_MAJOR, FORMAT_MINOR],
-            **self.model_dump(mode="json"),
+            **self._fields(),
         }
         return _canonical({**body, "checksum": _checksum(body)}, indent=1) + b"\n"
+
+    def _fields(self) -> dict[str, Any]:
+        """What is stored beside kind, format and checksum."""
+        return self.model_dump(mode="json")
 
     @classmethod
     def from_json(cls, data: bytes, *, source: str) -> Self:

@@ -79,6 +79,11 @@ class EntryListing:
             storage.files(index_type_folder(index_type))
         )
 
+    @property
+    def index_type(self) -> str:
+        """Name of the index type."""
+        return self._index_type
+
     def folders(self) -> list[str]:
         """The folders that hold files of entries, sorted."""
         return sorted(self._files)

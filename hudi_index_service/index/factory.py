@@ -4,10 +4,11 @@ A package adds one by an entry point in the group ``hudi_index_service.index_typ
 a class without arguments that fulfils `hudi_index_service.index.contract.IndexType`.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from hudi_index_service.errors import IndexTypeUnknown
+from hudi_index_service.errors import IndexDefinitionInvalid, IndexTypeUnknown
 from hudi_index_service.index.contract import IndexType
 
 ENTRY_POINT_GROUP = "hudi_index_service.index_types"
@@ -44,6 +45,26 @@ def index_type(name: str) -> IndexType:
             f"{entry_point.value} is no index type named {name!r}.",
             remedy="Repair or uninstall the package that provides it.",
         )
+    return found
+
+
+def index_types(names: Iterable[str]) -> tuple[IndexType, ...]:
+    """The index types of these names, in their order, for a definition that uses them all.
+
+    Raises:
+        IndexTypeUnknown: see `index_type`.
+        IndexDefinitionInvalid: no name, or one twice.
+    """
+    found = tuple(index_type(name) for name in names)
+    if not found:
+        raise IndexDefinitionInvalid(
+            "No index type is named.", remedy=f"Installed are: {', '.join(index_type_names())}."
+        )
+    for kind in found:
+        if [each.name for each in found].count(kind.name) > 1:
+            raise IndexDefinitionInvalid(
+                f"Index type {kind.name} is named twice.", remedy="Name each index type once."
+            )
     return found
 
 

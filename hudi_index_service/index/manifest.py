@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import pyarrow as pa
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from hudi_index_service.documents import Document
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
+from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile
 
 PARQUET_METADATA = "parquet-metadata"
 """Name of the packed member that holds the base file's stripped footer and offset index."""
@@ -78,6 +79,21 @@ class DataFile(_Part):
         """The block checksums as unsigned integers."""
         raw = base64.b64decode(self.block_crc32, validate=True)
         return struct.unpack(f"<{len(raw) // 4}I", raw)
+
+    @classmethod
+    def of(cls, name: str, packed: PackedFile) -> Self:
+        """The description of a packed file that is stored as `name`."""
+        return cls(
+            name=name,
+            length=packed.length,
+            block_size=BLOCK_SIZE,
+            block_crc32=cls.encode_crc32s(packed.block_crc32),
+            sha256=packed.sha256,
+            members=tuple(
+                Member(name=member, offset=offset, length=length)
+                for member, (offset, length) in packed.members.items()
+            ),
+        )
 
     @staticmethod
     def encode_crc32s(crc32s: tuple[int, ...]) -> str:

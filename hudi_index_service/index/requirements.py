@@ -4,47 +4,77 @@ All definitions of one index type share one entry per base file, as RFC-51 wants
 index data in one file").
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudi_index_service.columns import column_type
 from hudi_index_service.definitions import IndexDefinition
+from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one definition asks of an entry."""
+    """What one definition asks of the entries of one of its index types."""
 
     definition: IndexDefinition
+    index_type: str
     columns: tuple[ColumnSpec, ...]
 
 
-def requirement(definition: IndexDefinition, schema: pa.Schema) -> Requirement:
-    """The definition's columns in the table's present schema; columns since dropped are left out.
+def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Requirement:
+    """The definition's columns in the table's present schema. Left out are columns since dropped,
+    and those whose type changed to one that cannot be held as the definition has it.
+
+    Args:
+        name: Which of the definition's index types.
 
     Raises:
-        IndexTypeUnknown: the definition's index type is not installed here.
-        ColumnNotIndexable: a column's type changed to one that the index type cannot hold.
+        IndexTypeUnknown: the index type is not installed here.
     """
-    kind = index_type(definition.index_type)
+    kind = index_type(name)
     specs = []
     for column in definition.columns:
-        if column.name in schema.names:
-            type = schema.field(column.name).type
+        type = column_type(schema, column.name)
+        if type is None:
+            continue
+        try:
             fields = kind.fields(column.name, type, column.options)
-            specs.append(ColumnSpec(column.name, type, fields))
-    return Requirement(definition, tuple(specs))
+        except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
+            log.warning("Index %s passes over a column: %s", definition.name, error)
+            continue
+        specs.append(ColumnSpec(column.name, type, fields))
+    return Requirement(definition, name, tuple(specs))
+
+
+def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> list[Requirement]:
+    """What the definitions ask for, one requirement for each and each of its index types. An index
+    type that is not installed here builds and serves nothing here, and the log says so."""
+    found = []
+    for definition in definitions:
+        for name in definition.index_types:
+            try:
+                found.append(requirement(definition, name, schema))
+            except IndexTypeUnknown as error:
+                log.warning("Index %s is passed over: %s", definition.name, error)
+    return found
 
 
 def merged(specs: Iterable[ColumnSpec]) -> tuple[ColumnSpec, ...]:
-    """One spec a column, with the fields of all specs for it; columns sorted by name."""
+    """One spec a column, with the fields of all specs for it; columns sorted by name. Of specs that
+    differ in type, the last counts: another type may need other fields."""
     by_name: dict[str, ColumnSpec] = {}
     for spec in specs:
         known = by_name.get(spec.name)
-        fields = spec.fields if known is None else tuple(sorted({*known.fields, *spec.fields}))
+        fields = spec.fields
+        if known is not None and known.type == spec.type:
+            fields = tuple(sorted({*known.fields, *spec.fields}))
         by_name[spec.name] = ColumnSpec(spec.name, spec.type, fields)
     return tuple(by_name[name] for name in sorted(by_name))
 
@@ -53,5 +83,5 @@ def by_index_type(requirements: Iterable[Requirement]) -> Mapping[str, list[Requ
     """The requirements grouped by index type."""
     groups: dict[str, list[Requirement]] = {}
     for each in requirements:
-        groups.setdefault(each.definition.index_type, []).append(each)
+        groups.setdefault(each.index_type, []).append(each)
     return groups

@@ -1,0 +1,150 @@
+"""What users ask of definitions, checked against the table and the index types before anything is
+stored: the columns of a new index, of an altered one, of those that lose a column."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from hudi_index_service.columns import column_path, find_column
+from hudi_index_service.definitions import Column, IndexDefinition
+from hudi_index_service.errors import ColumnNotFound, IndexDefinitionInvalid
+from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.factory import index_types
+
+
+def new_columns(
+    index: str, asked: Iterable[str | Column], kinds: Sequence[IndexType], schema: pa.Schema
+) -> tuple[Column, ...]:
+    """The columns as the schema spells them, each with options that fit every index type.
+
+    Args:
+        index: The index's name, for messages.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: the schema has no such column.
+        ColumnNotIndexable: an index type cannot hold it.
+        IndexDefinitionInvalid: no column, one named twice, or options that do not fit.
+    """
+    columns = tuple(_spelled(column, schema) for column in asked)
+    if not columns:
+        raise IndexDefinitionInvalid(
+            f"Index {index} names no column.", remedy="Name at least one column."
+        )
+    _refuse_repeated(index, [column.name for column in columns])
+    for column in columns:
+        _refuse_unfit(column, kinds, schema)
+    return columns
+
+
+def altered_columns(
+    definition: IndexDefinition,
+    schema: pa.Schema,
+    *,
+    add: Iterable[str | Column],
+    drop: Iterable[str],
+    options: Mapping[str, Mapping[str, str]],
+) -> tuple[Column, ...]:
+    """The columns that the definition has after the change; the present ones keep their places.
+
+    Args:
+        add: New columns, or present ones with other options.
+        drop: Names of present columns.
+        options: Column → its options from now on.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
+            index (drop, options).
+        ColumnNotIndexable: the index type cannot hold it.
+        IndexDefinitionInvalid: a column named twice, added as it is there already, or no column
+            would be left, or the options do not fit.
+        IndexTypeUnknown: an index type of the definition is not installed here.
+    """
+    columns = {column.name: column for column in definition.columns}
+    dropped = [_held(definition, name) for name in drop]
+    _refuse_repeated(definition.name, dropped)
+    for name in dropped:
+        del columns[name]
+    changed: dict[str, Column] = {}
+    for column in [_spelled(each, schema) for each in add]:
+        if column.name in [*dropped, *changed]:
+            _refuse_repeated(definition.name, [column.name] * 2)
+        if columns.get(column.name) == column:
+            raise IndexDefinitionInvalid(
+                f"Index {definition.name} has column {column.name} already, with these options.",
+                remedy="Leave it out.",
+            )
+        changed[column.name] = column
+    columns |= changed
+    for asked, values in options.items():
+        held = _among(columns, asked)
+        if held is None:
+            raise _not_held(definition, asked)
+        columns[held] = changed[held] = Column(name=held, options=dict(values))
+    if not columns:
+        raise IndexDefinitionInvalid(
+            f"Index {definition.name} would be left without a column.",
+            remedy="Drop the index instead.",
+        )
+    if changed:
+        kinds = index_types(definition.index_types)
+        for column in changed.values():
+            _refuse_unfit(column, kinds, schema)
+    return tuple(columns.values())
+
+
+def without_columns(
+    definitions: Iterable[IndexDefinition], names: Iterable[str]
+) -> list[tuple[IndexDefinition, tuple[Column, ...]]]:
+    """The definitions that have any of the columns, each with the columns it is left with."""
+    left = []
+    for definition in definitions:
+        columns = {column.name: column for column in definition.columns}
+        for asked in names:
+            name = _among(columns, asked)
+            if name is not None:
+                del columns[name]
+        if len(columns) < len(definition.columns):
+            left.append((definition, tuple(columns.values())))
+    return left
+
+
+def _spelled(column: str | Column, schema: pa.Schema) -> Column:
+    asked = Column(name=column) if isinstance(column, str) else column
+    name, _ = find_column(schema, column_path(asked.name))
+    return asked.model_copy(update={"name": name})
+
+
+def _refuse_unfit(column: Column, kinds: Iterable[IndexType], schema: pa.Schema) -> None:
+    _, type = find_column(schema, column_path(column.name))
+    for kind in kinds:
+        kind.fields(column.name, type, column.options)
+
+
+def _refuse_repeated(index: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise IndexDefinitionInvalid(
+                f"Index {index} names column {name} twice.", remedy="Name each column once."
+            )
+
+
+def _held(definition: IndexDefinition, asked: str) -> str:
+    name = _among({column.name: column for column in definition.columns}, asked)
+    if name is None:
+        raise _not_held(definition, asked)
+    return name
+
+
+def _among(columns: Mapping[str, Column], asked: str) -> str | None:
+    """The name among those of the columns, which the table may no longer have."""
+    if asked in columns:
+        return asked
+    same = [name for name in columns if name.lower() == asked.lower()]
+    return same[0] if len(same) == 1 else None
+
+
+def _not_held(definition: IndexDefinition, asked: str) -> ColumnNotFound:
+    names = ", ".join(column.name for column in definition.columns)
+    return ColumnNotFound(
+        f"Index {definition.name} has no column {asked}.", remedy=f"Its columns are: {names}."
+    )

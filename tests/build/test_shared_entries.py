@@ -1,0 +1,284 @@
+"""Definitions share an entry: builders that race, and definitions that change while they build."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
+from hudi_index_service.config import Settings
+from hudi_index_service.definitions import Column
+from hudi_index_service.storage import Storage
+from tests.build.entries import (
+    all_manifests,
+    assert_no_stray_data,
+    columns,
+    data_files,
+    manifests,
+)
+
+FIRST = "2026-01-01"
+
+
+class Interrupted(Storage):
+    """Lets something happen just before a file is created whose path holds `at`, once."""
+
+    at = ""
+    then: Callable[[], object] = staticmethod(lambda: None)
+
+    def create(self, path: str, data: bytes | Path) -> None:
+        if self.at and self.at in path:
+            self.at = ""
+            self.then()
+        super().create(path, data)
+
+
+def task(table: IndexedTable, storage: Storage | None = None) -> BuildTask:
+    """The task that a build of everything gives for the base file of the first partition."""
+    (due,) = table.build(strategy="all", partitions=[FIRST], dry_run=True).due
+    return BuildTask(
+        storage or Storage(table.uri),
+        due,
+        "000001",
+        memory_mb=16,
+        batch_rows=1000,
+        schema=table.schema(),
+    )
+
+
+def before_publishing(table: IndexedTable, then: Callable[[], object]) -> TaskOutcome:
+    """Runs the first partition's task; `then` happens between its index and its manifest."""
+    storage = Interrupted(table.uri)
+    own = task(table, storage)
+    storage.at, storage.then = "/manifest-", then
+    return run_task(own)
+
+
+def test_two_builders_for_two_definitions_lose_no_column(cow: IndexedTable) -> None:
+    """Each has reconciled while it was the only index; both publish the same base file's entry."""
+    cow.drop_index("early")
+    cow.create_index("amounts", ["amount"])
+    first = task(cow)
+    cow.create_index("texts", ["msg", "id"])
+    cow.drop_index("amounts")
+    second = task(cow)
+    cow.create_index("amounts", ["amount"])
+    assert (list(first.due.definitions), list(second.due.definitions)) == (["amounts"], ["texts"])
+    together = threading.Barrier(2)
+    outcomes: list[TaskOutcome] = []
+
+    def build(own: BuildTask) -> None:
+        together.wait()
+        outcomes.append(run_task(own))
+
+    threads = [threading.Thread(target=build, args=(each,)) for each in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [outcome.status for outcome in outcomes] == [TaskStatus.BUILT] * 2
+    (manifest,) = manifests(cow.uri)
+    assert columns(manifest) == ["amount", "id", "msg"]
+    assert sorted(manifest.definitions) == ["amounts", "texts"]
+    assert manifest.generation == 2
+    assert_no_stray_data(cow.uri)
+
+
+def test_who_loses_the_race_keeps_what_the_winner_published(cow: IndexedTable) -> None:
+    cow.drop_index("early")
+    cow.create_index("amounts", ["amount"])
+
+    def other_builder() -> None:
+        cow.create_index("texts", ["msg"])
+        assert run_task(task(cow)).status is TaskStatus.BUILT
+
+    assert before_publishing(cow, other_builder).status is TaskStatus.PRESENT
+    (manifest,) = manifests(cow.uri)
+    assert (manifest.generation, columns(manifest)) == (1, ["amount", "msg"])
+    assert_no_stray_data(cow.uri)
+
+
+def test_a_column_that_the_winner_lacks_makes_the_next_generation(cow: IndexedTable) -> None:
+    cow.create_index("texts", ["id"])
+    narrow = task(cow)
+    narrow = replace(narrow, due=replace(narrow.due, definitions={"texts": ""}))
+
+    assert before_publishing(cow, lambda: run_task(narrow)).status is TaskStatus.BUILT
+
+    (manifest,) = manifests(cow.uri)
+    assert (manifest.generation, columns(manifest)) == (2, ["amount", "id", "msg"])
+
+
+def test_an_index_dropped_before_the_task_begins_is_not_built(cow: IndexedTable) -> None:
+    late = task(cow)
+    cow.drop_index("early")
+
+    assert run_task(late).status is TaskStatus.UNWANTED
+    assert all_manifests(cow.uri) == data_files(cow.uri) == []
+
+
+def test_an_index_dropped_before_publishing_leaves_nothing(cow: IndexedTable) -> None:
+    outcome = before_publishing(cow, lambda: cow.drop_index("early", purge=True))
+
+    assert outcome.status is TaskStatus.UNWANTED
+    assert all_manifests(cow.uri) == data_files(cow.uri) == []
+
+
+def test_a_column_dropped_before_publishing_leaves_nothing(cow: IndexedTable) -> None:
+    """The cleaner of the drop has looked before the task publishes, so the task looks after."""
+    cow.create_index("keys", ["id"])
+
+    outcome = before_publishing(cow, lambda: cow.drop_index(columns=["msg"], purge=True))
+
+    assert outcome.status is TaskStatus.BUILT
+    (manifest,) = manifests(cow.uri)
+    assert columns(manifest) == ["amount", "id"]
+    assert len(all_manifests(cow.uri)) == len(data_files(cow.uri)) == 1
+    assert b"Buying car" not in data_files(cow.uri)[0].read_bytes()
+
+
+def test_an_index_dropped_and_made_again_before_publishing(cow: IndexedTable) -> None:
+    def again() -> None:
+        cow.drop_index("early")
+        cow.create_index("early", ["amount", "msg"])
+
+    assert before_publishing(cow, again).status is TaskStatus.BUILT
+    (manifest,) = manifests(cow.uri)
+    assert (manifest.generation, columns(manifest)) == (1, ["amount", "msg"])
+    assert cow.build(strategy="all", partitions=[FIRST]).due == ()
+
+
+def test_a_definition_altered_since_reconcile_is_built_as_it_is_now(cow: IndexedTable) -> None:
+    late = task(cow)
+    cow.alter_index("early", add=["id"], drop=["amount"], options={"msg": {"analyzer": "standard"}})
+
+    assert run_task(late).status is TaskStatus.BUILT
+    (manifest,) = manifests(cow.uri)
+    assert {c.name: c.fields for c in manifest.columns} == {
+        "id": ("keyword",),
+        "msg": ("keyword", "text:standard"),
+    }
+    assert cow.build(strategy="all", partitions=[FIRST]).due == ()
+
+
+def test_altered_before_publishing_the_next_build_adds_what_is_new(cow: IndexedTable) -> None:
+    outcome = before_publishing(cow, lambda: cow.alter_index("early", add=["id"]))
+
+    assert outcome.status is TaskStatus.BUILT
+    assert [columns(each) for each in manifests(cow.uri)] == [["amount", "msg"]]
+    cow.refresh("early").raise_for_failures()
+    assert [columns(each) for each in manifests(cow.uri)][:1] == [["amount", "id", "msg"]]
+
+
+def test_what_a_dropped_index_left_in_the_entry_is_left_out(cow: IndexedTable) -> None:
+    cow.create_index("words", [Column(name="msg", options={"analyzer": "standard"}), "ts"])
+    run_task(task(cow))
+    cow.drop_index("words")
+    cow.create_index("keys", ["id"])
+
+    assert run_task(task(cow)).status is TaskStatus.BUILT
+
+    (manifest,) = manifests(cow.uri)
+    assert {c.name: c.fields for c in manifest.columns} == {
+        "amount": ("number",),
+        "id": ("keyword",),
+        "msg": ("keyword",),
+    }
+    assert sorted(manifest.definitions) == ["early", "keys"]
+
+
+RUN_TASK_WHEN_TOLD = """
+import json, sys
+from dataclasses import replace
+from hudi_index_service import open_table
+from hudi_index_service.build.task import BuildTask, run_task
+from hudi_index_service.storage import Storage
+uri, name = sys.argv[1:]
+table = open_table(uri)
+(due,) = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
+own = replace(due, definitions={name: ""})
+task = BuildTask(Storage(uri), own, "000001", memory_mb=16, batch_rows=10, schema=table.schema())
+print("ready", flush=True)
+sys.stdin.readline()
+print(json.dumps(run_task(task).status.value), flush=True)
+"""
+
+
+def test_processes_that_build_for_an_index_each_lose_no_column(
+    cow: IndexedTable, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a third index is dropped while they work."""
+    wanted = {"amounts": ["amount"], "texts": ["msg"], "keys": ["id"]}
+    cow.drop_index("early")
+    for name, of in wanted.items():
+        cow.create_index(name, of)
+    monkeypatch.setenv("HUDI_INDEX_CACHE_FOLDER", str(settings.cache_folder))
+    builders = [
+        subprocess.Popen(
+            [sys.executable, "-c", RUN_TASK_WHEN_TOLD, cow.uri, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in wanted
+    ]
+    for each in builders:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in builders:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    cow.drop_index("keys")
+    ends = [json.loads(each.communicate(timeout=120)[0]) for each in builders]
+
+    assert ends[:2] == ["built", "built"]
+    assert ends[2] in ("built", "present", "unwanted")
+    (manifest,) = manifests(cow.uri)
+    assert {"amount", "msg"} <= set(columns(manifest))
+    table = open_table(cow.uri, settings=settings)
+    table.build(strategy="refresh").raise_for_failures()
+    assert columns(manifests(cow.uri)[0]) == ["amount", "msg"]
+    assert_no_stray_data(cow.uri)
+
+
+def test_purging_and_building_in_turns_converge(cow: IndexedTable) -> None:
+    """A builder that never rests, while the other index is dropped for good and made again."""
+    cow.create_index("texts", ["id"])
+    over = threading.Event()
+    failed: list[str | None] = []
+
+    def build() -> None:
+        other = Storage(cow.uri)
+        while not over.is_set():
+            due = cow.build(strategy="all", partitions=[FIRST], dry_run=True).due
+            for each in due:
+                own = BuildTask(other, each, "000099", 16, 1000, schema=cow.schema())
+                failed.extend([o.error] if (o := run_task(own)).error else [])
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    try:
+        for _ in range(3):
+            cow.drop_index("texts", purge=True)
+            assert cow.scan("id = '7' AND amount = 21").count() == 1
+            cow.create_index("texts", ["id"])
+        cow.drop_index("texts", purge=True)
+    finally:
+        over.set()
+        thread.join()
+
+    assert failed == []
+    cow.build(strategy="refresh").raise_for_failures()
+    assert {tuple(columns(each)) for each in manifests(cow.uri)} <= {("amount", "msg")}
+    cow.build(strategy="all").raise_for_failures()
+    cow.clean(grace_seconds=0)
+    assert [columns(each) for each in manifests(cow.uri)] == [["amount", "msg"]] * 2
+    assert_no_stray_data(cow.uri)

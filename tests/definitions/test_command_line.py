@@ -1,0 +1,60 @@
+"""Definitions on the command line."""
+
+import json
+
+from typer.testing import CliRunner
+
+from hudi_index_service import IndexedTable
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.cli import app
+from hudi_index_service.storage import Storage
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """What a command prints, on both streams."""
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_an_index_is_made_altered_refreshed_and_dropped(table: IndexedTable) -> None:
+    uri = table.uri
+    run("create", uri, "i", "amount", "msg")
+    run("build", uri, "--strategy", "all")
+
+    altered = run(
+        *("alter", uri, "i", "--add", "id", "--drop", "amount"),
+        *("--set", "msg:analyzer=standard", "--rename-to", "j"),
+    )
+    assert altered == "Index j (lucene) on msg, id.\n"
+    assert "2 due" in run("refresh", uri, "j", "--dry-run")
+    refreshed = json.loads(run("refresh", uri, "j", "-o", "json"))
+    assert (refreshed["strategy"], refreshed["built"]) == ("refresh", 2)
+    assert "0 due" in run("refresh", uri, "j")
+    assert table.scan("msg LIKE '%car 3'", use_index="require").count() == 9
+
+    assert run("drop", uri, "--column", "MSG") == "Index j (lucene) on id.\n"
+    assert run("drop", uri, "j") == "Index j is dropped.\n"
+    assert json.loads(run("show", uri, "-o", "json")) == []
+
+
+def test_types_can_be_several(table: IndexedTable, sorted_values: str) -> None:
+    made = run("create", table.uri, "i", "amount", "--using", "lucene", "--using", sorted_values)
+    assert made == "Index i (lucene, sorted) on amount.\n"
+    assert json.loads(run("show", table.uri, "-o", "json"))[0]["type"] == "lucene, sorted"
+
+
+def test_what_could_not_be_purged_is_said(table: IndexedTable) -> None:
+    table.create_index("i", ["amount"])
+    table.create_index("j", ["msg"])
+    table.build(strategy="all").raise_for_failures()
+    running = BuildRecords(Storage(table.uri), stale_seconds=60).start({})
+    running.beat()
+
+    said = run("drop", table.uri, "j", "--purge", code=1)
+
+    assert "Index j is dropped." in said
+    assert said.count("still holds msg: Build 000002, started") == 2
+    running.finish({})
+    assert "files removed" in run("drop", table.uri, "j", "--purge")
+    assert "files removed" in run("drop", table.uri, "i", "--purge")

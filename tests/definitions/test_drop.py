@@ -1,0 +1,208 @@
+"""drop_index: by name, by columns, and with purge, after which no byte is left."""
+
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import Column, IndexedTable
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.errors import ConfigInvalid, IndexNotFound
+from hudi_index_service.index.entry import entry_folder
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.file_names import BaseFileName, parse_file_name
+from hudi_index_service.table.protocol import BaseFile
+from tests.definitions.conftest import OpenCopy
+from tests.definitions.entries import columns, generations, index_files, serving
+
+
+@pytest.fixture
+def three(table: IndexedTable) -> IndexedTable:
+    """Three indexes that share columns, built for all base files."""
+    table.create_index("i", ["amount"])
+    table.create_index("j", ["amount", "msg"])
+    table.create_index("k", ["ts", "id"])
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+def test_by_name(three: IndexedTable) -> None:
+    dropped = three.drop_index("j")
+
+    assert [each.name for each in dropped.indexes] == ["j"]
+    assert (dropped.narrowed, dropped.purge) == ((), None)
+    assert [each.name for each in three.indexes()] == ["i", "k"]
+    assert three.scan("amount = 30", use_index="require").count() == 1
+    assert not three.scan("msg = 'Buying car 3'").explain().uses_index
+    assert columns(three) == [["amount", "id", "msg", "ts"]] * 2
+
+
+def test_by_columns_from_every_index(three: IndexedTable) -> None:
+    """`i` has no other column, so it goes as a whole."""
+    dropped = three.drop_index(columns=["AMOUNT", "id"])
+
+    assert [each.name for each in dropped.indexes] == ["i"]
+    assert [(each.name, [c.name for c in each.columns]) for each in dropped.narrowed] == [
+        ("j", ["msg"]),
+        ("k", ["ts"]),
+    ]
+    assert three.indexes() == dropped.narrowed
+    assert not three.scan("amount = 30").explain().uses_index
+    assert three.scan("msg = 'Buying car 3'", use_index="require").count() == 9
+
+
+def test_a_column_that_no_index_has(three: IndexedTable) -> None:
+    before = three.indexes()
+    with pytest.raises(IndexNotFound, match="No index of the table has column dt"):
+        three.drop_index(columns=["amount", "dt"])
+    with pytest.raises(IndexNotFound, match="No index of the table has column dt"):
+        three.drop_index(columns=["dt"])
+    with pytest.raises(IndexNotFound, match="No index of the table has column nothing"):
+        three.drop_index(columns=["nothing"], purge=True)
+    assert three.indexes() == before
+
+
+@pytest.mark.parametrize("asked", [{}, {"name": "i", "columns": ["amount"]}, {"purge": True}])
+def test_name_or_columns(three: IndexedTable, asked: dict[str, object]) -> None:
+    with pytest.raises(ConfigInvalid, match="by its name, or by columns"):
+        three.drop_index(**asked)  # type: ignore[arg-type]
+
+
+def bytes_below(table: IndexedTable) -> bytes:
+    return b"".join(
+        path.read_bytes() for path in Path(table.uri, ".hoodie/.index").rglob("*") if path.is_file()
+    )
+
+
+def test_purge_leaves_no_byte_of_a_column_that_others_do_not_use(three: IndexedTable) -> None:
+    assert b"Buying car 3" in bytes_below(three)
+
+    dropped = three.drop_index("j", purge=True)
+
+    assert dropped.purge is not None
+    assert dropped.purge.remaining == ()
+    assert dropped.purge.build is not None
+    assert len(dropped.purge.build.built) == 2
+    assert columns(three) == [["amount", "id", "ts"]] * 2
+    assert generations(three) == [2, 2]
+    assert len(index_files(three)) == 4, "what was superseded is gone at once"
+    assert b"Buying car" not in bytes_below(three)
+    assert three.scan("amount = 30 AND ts = 0", use_index="require").count() == 1
+
+
+def test_purge_by_columns(three: IndexedTable) -> None:
+    dropped = three.drop_index(columns=["msg", "amount", "ts"], purge=True)
+
+    assert [each.name for each in dropped.indexes] == ["i", "j"]
+    assert columns(three) == [["id"]] * 2
+    assert b"Buying car" not in bytes_below(three)
+
+
+def test_purge_takes_a_field_that_only_the_dropped_index_used(table: IndexedTable) -> None:
+    table.create_index("i", ["msg"])
+    table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
+    table.build(strategy="all").raise_for_failures()
+
+    table.drop_index("words", purge=True)
+
+    assert [each.columns[0].fields for each in serving(table)] == [("keyword",)] * 2
+
+
+def test_purge_of_the_last_index_leaves_no_entry(three: IndexedTable) -> None:
+    for name in ("i", "j", "k"):
+        dropped = three.drop_index(name, purge=True)
+    assert index_files(three) == {}
+    assert dropped.purge is not None
+    assert dropped.purge.build is not None
+    assert dropped.purge.build.due == ()
+
+
+def test_what_a_dropped_index_left_can_be_purged_later(three: IndexedTable) -> None:
+    three.drop_index("j")
+    assert b"Buying car" in bytes_below(three)
+
+    dropped = three.drop_index("j", purge=True)
+
+    assert dropped.indexes == ()
+    assert b"Buying car" not in bytes_below(three)
+    three.drop_index(columns=["amount"])
+    three.drop_index(columns=["amount"], purge=True)
+    assert columns(three) == [["id", "ts"]] * 2
+    with pytest.raises(IndexNotFound, match="no index named never"):
+        three.drop_index("never", purge=True)
+
+
+def test_purge_beside_a_living_build_says_what_is_left(three: IndexedTable) -> None:
+    running = BuildRecords(Storage(three.uri), stale_seconds=60).start({"strategy": "all"})
+    running.beat()
+
+    dropped = three.drop_index("j", purge=True)
+
+    assert dropped.purge is not None
+    assert dropped.purge.build is None
+    assert [each.columns for each in dropped.purge.remaining] == [("msg",), ("msg",)]
+    assert all("works on" in each.reason for each in dropped.purge.remaining)
+    assert [each.name for each in three.indexes()] == ["i", "k"]
+
+    running.finish({})
+    dropped = three.drop_index("j", purge=True)
+    assert dropped.purge is not None
+    assert dropped.purge.remaining == ()
+    assert b"Buying car" not in bytes_below(three)
+
+
+def test_an_entry_that_cannot_be_built_anew_is_named(three: IndexedTable) -> None:
+    (manifest, other) = serving(three)
+    base_file = Path(three.uri, manifest.base_file.path)
+    content = base_file.read_bytes()
+    base_file.write_bytes(b"PAR1" + bytes(len(content) - 8) + b"PAR1")
+
+    dropped = three.drop_index("j", purge=True)
+
+    assert dropped.purge is not None
+    (remainder,) = dropped.purge.remaining
+    assert (remainder.base_file, remainder.columns) == (manifest.base_file.path, ("msg",))
+    assert remainder.reason
+    base_file.write_bytes(content)
+    assert other.base_file.path != manifest.base_file.path
+    dropped = three.drop_index("j", purge=True)
+    assert dropped.purge is not None
+    assert dropped.purge.remaining == ()
+    assert columns(three) == [["amount", "id", "ts"]] * 2
+
+
+def test_purge_takes_entries_of_base_files_outside_the_snapshot(open_copy: OpenCopy) -> None:
+    """Hudi has not cleaned the base files that clustering replaced; no query reads them."""
+    table = open_copy("clustered")
+    table.create_index("j", ["msg"])
+    table.build(strategy="all").raise_for_failures()
+    entries = Path(table.uri, ".hoodie/.index/lucene")
+    (newest,) = entries.glob(f"{max(path.name for path in entries.iterdir())}/*/*")
+    old = sorted(Path(table.uri).glob("*/*.parquet"))[0]
+    assert old.relative_to(table.uri).as_posix() not in {m.base_file.path for m in serving(table)}
+    _entry_of(table, old, newest)
+    assert len(serving(table)) == 3
+
+    dropped = table.drop_index("j", purge=True)
+
+    assert dropped.purge is not None
+    assert dropped.purge.remaining == ()
+    assert columns(table) == [["amount"]] * 2
+    assert b"Buying car" not in bytes_below(table)
+
+
+def _entry_of(table: IndexedTable, base_file: Path, like: Path) -> None:
+    """Gives an old base file an entry, as it had one while it was in the snapshot."""
+    name = parse_file_name(base_file.name)
+    assert isinstance(name, BaseFileName)
+    path = base_file.relative_to(table.uri).as_posix()
+    size = base_file.stat().st_size
+    described = BaseFile(path, base_file.parent.name, name.file_id, name.instant, size)
+    folder = Path(table.uri, entry_folder("lucene", described))
+    folder.mkdir(parents=True)
+    for file in like.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    manifest_path = folder / "manifest-0001.json"
+    manifest = Manifest.from_json(manifest_path.read_bytes(), source="")
+    named = manifest.base_file.model_copy(update={"path": path, "length": size})
+    manifest_path.write_bytes(manifest.model_copy(update={"base_file": named}).to_json())

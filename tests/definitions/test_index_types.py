@@ -1,0 +1,201 @@
+"""Indexes of several types: entries of each are built, asked, dropped and cleaned on their own."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.build.executor import LocalExecutor
+from hudi_index_service.build.task import BuildTask, TaskStatus
+from hudi_index_service.errors import (
+    ColumnNotIndexable,
+    IndexDefinitionInvalid,
+    IndexTypeUnknown,
+)
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.storage import Storage
+from tests.definitions.conftest import OpenCopy
+from tests.definitions.entries import columns, index_files
+
+
+def used(table: IndexedTable, where: str) -> set[str]:
+    """The index types of which entries may be asked."""
+    slices = table.scan(where).explain().to_dict()["slices"]
+    return {name for each in slices for name in each["index_types"]}
+
+
+def test_an_index_of_two_types_has_entries_of_both(table: IndexedTable, sorted_values: str) -> None:
+    definition = table.create_index("numbers", ["amount", "ts"], using=["lucene", sorted_values])
+
+    build = table.build(strategy="all").raise_for_failures()
+
+    assert definition.index_types == ("lucene", "sorted")
+    assert sorted(each.index_type for each in build.due) == ["lucene"] * 2 + ["sorted"] * 2
+    assert columns(table, "lucene") == columns(table, "sorted") == [["amount", "ts"]] * 2
+    assert {(s.definition.name, s.index_type, s.covered) for s in table.status()} == {
+        ("numbers", "lucene", 2),
+        ("numbers", "sorted", 2),
+    }
+    assert table.build(strategy="all").due == ()
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("amount = 30", 1),
+        ("amount <> 30", 59),
+        ("amount < 30", 10),
+        ("amount BETWEEN 30 AND 60", 11),
+        ("amount <=> 30", 1),
+        ("amount IS NULL", 0),
+        ("ts IS NOT NULL AND amount > 150", 9),
+        ("amount IN (3, 6)", 2),
+        ("NOT (amount <= 30 OR amount >= 60)", 9),
+    ],
+)
+def test_the_type_of_another_package_answers_right(
+    table: IndexedTable, sorted_values: str, where: str, rows: int
+) -> None:
+    table.create_index("numbers", ["amount", "ts"], using=sorted_values)
+    table.build(strategy="all").raise_for_failures()
+
+    assert table.scan(where).count() == rows
+    assert table.scan(where).to_arrow().num_rows == rows
+    assert used(table, where) == ({"sorted"} if "IN" not in where else set())
+
+
+def test_where_several_types_hold_a_column_one_that_can_answers(
+    table: IndexedTable, sorted_values: str
+) -> None:
+    table.create_index("numbers", ["amount"], using=[sorted_values, "lucene"])
+    table.create_index("texts", ["msg"])
+    table.build(strategy="all").raise_for_failures()
+    wheres = ["amount = 30", "amount IN (30, 33)", "msg = 'Buying car 3' AND amount = 30"]
+
+    assert [table.scan(where).count() for where in wheres] == [1, 2, 1]
+    assert "sorted" in used(table, "amount = 30")
+    assert "lucene" in used(table, "amount IN (30, 33)")
+
+
+def test_one_type_serves_while_the_other_is_damaged(
+    table: IndexedTable, sorted_values: str
+) -> None:
+    table.create_index("numbers", ["amount"], using=["lucene", sorted_values])
+    table.build(strategy="all").raise_for_failures()
+    for data in Path(table.uri, ".hoodie/.index/lucene").rglob("*.pack"):
+        data.write_bytes(bytes(data.stat().st_size))
+
+    scan = table.scan("amount = 30")
+
+    assert scan.count() == 1
+    assert sum(each.rows_checked for each in scan.statistics.slices) == 0, "nothing was scanned"
+
+
+def test_types_are_dropped_and_cleaned_on_their_own(
+    table: IndexedTable, sorted_values: str
+) -> None:
+    table.create_index("both", ["amount"], using=["lucene", sorted_values])
+    table.create_index("texts", ["msg"])
+    table.create_index("numbers", ["ts"], using=sorted_values)
+    table.build(strategy="all").raise_for_failures()
+
+    table.drop_index("numbers", purge=True)
+    assert columns(table, "lucene") == [["amount", "msg"]] * 2
+    assert columns(table, "sorted") == [["amount"]] * 2
+
+    table.drop_index("both")
+    table.clean()
+    assert {path.parts[0] for path in index_files(table)} == {"lucene"}
+    assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 9
+
+
+def test_options_have_to_fit_each_type(table: IndexedTable, sorted_values: str) -> None:
+    both = ["lucene", sorted_values]
+    analysed = Column(name="amount", options={"analyzer": "standard"})
+    distinct = Column(name="amount", options={"distinct": "yes"})
+    with pytest.raises(ColumnNotIndexable, match="msg has type string"):
+        table.create_index("i", ["amount", "msg"], using=both)
+    with pytest.raises(IndexDefinitionInvalid, match="distinct"):
+        table.create_index("i", [distinct], using=both)
+    with pytest.raises(IndexDefinitionInvalid, match="sorted knows the option distinct only"):
+        table.create_index("i", [analysed], using=sorted_values)
+    assert table.indexes() == ()
+    assert table.create_index("i", [distinct], using=sorted_values).columns == (distinct,)
+
+
+@pytest.mark.parametrize(
+    ("using", "error", "message"),
+    [
+        ([], IndexDefinitionInvalid, "No index type is named"),
+        (["lucene", "Lucene"], IndexDefinitionInvalid, "lucene is named twice"),
+        (["lucene", "rtree"], IndexTypeUnknown, "no index type 'rtree'"),
+    ],
+)
+def test_lists_of_types_that_mean_nothing(
+    table: IndexedTable, using: list[str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        table.create_index("i", ["amount"], using=using)
+
+
+def test_a_type_that_is_not_installed_here_is_passed_over(
+    table: IndexedTable, sorted_values: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.create_index("both", ["amount"], using=[sorted_values, "lucene"])
+    table.build(strategy="all").raise_for_failures()
+    built = index_files(table)
+    monkeypatch.undo()
+    index_type.cache_clear()
+
+    assert [status.index_type for status in table.status()] == ["lucene"]
+    assert table.scan("amount = 30", use_index="require").count() == 1
+    assert table.refresh("both").due == ()
+    table.clean()
+    assert index_files(table) == built
+
+
+def test_a_large_base_file_is_built_in_parts_by_any_type(
+    open_copy: OpenCopy, sorted_values: str
+) -> None:
+    """The parts of a base file, each by a task of its own, and joined without indexing anew."""
+    table = open_copy("plain")
+    table.create_index("numbers", ["amount", "ts"], using=["lucene", sorted_values])
+    due = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
+    tasks = [
+        BuildTask(Storage(table.uri), each, "000001", 16, 7, schema=table.schema(), part_bytes=1)
+        for each in due
+    ]
+
+    outcomes = [outcome for outcome in LocalExecutor(8).run(tasks) if outcome is not None]
+
+    assert [outcome.status for outcome in outcomes] == [TaskStatus.BUILT] * 2
+    assert [outcome.rows for outcome in outcomes] == [30, 30]
+    for where, rows in (("amount = 30", 1), ("amount < 60", 10), ("ts IS NOT NULL", 30)):
+        scan = table.scan(f"{where} AND dt = '2026-01-01'", columns=["id"])
+        assert scan.to_arrow().num_rows == rows
+    table.drop_index("numbers")
+    table.create_index("numbers", ["amount", "ts"], using=sorted_values)
+    assert table.scan("amount = 30", columns=["amount"]).to_arrow()["amount"].to_pylist() == [30]
+
+
+def test_definitions_of_format_1_0_and_1_1_are_read(open_copy: OpenCopy) -> None:
+    """1.0 knew one type an index, `index_type`; 1.1 stores the first of its types there, too."""
+    table = open_copy("plain")
+    created = table.create_index("new", ["amount"])
+    folder = Path(table.uri, ".hoodie/.index/_service/definitions")
+    written = json.loads((folder / "new-0001.json").read_bytes())
+    assert written["format"] == [1, 1]
+    assert (written["index_types"], written["index_type"]) == (["lucene"], "lucene")
+
+    old = {key: written[key] for key in ("kind", "index_type", "columns", "seen", "created")}
+    old |= {"format": [1, 0], "name": "old", "version": 1, "dropped": False}
+    canonical = json.dumps(old, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    old["checksum"] = "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+    (folder / "old-0001.json").write_text(json.dumps(old))
+
+    new, read = open_table(table.uri).indexes()
+    assert new == created
+    assert (read.name, read.index_types, read.columns) == ("old", ("lucene",), created.columns)
+    assert table.alter_index("old", add=["msg"]).index_types == ("lucene",)
