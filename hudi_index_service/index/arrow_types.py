@@ -25,6 +25,7 @@ _SIMPLE = {
     )
 }
 _TIMESTAMP = re.compile(r"timestamp\[(?P<unit>s|ms|us|ns), tz=(?P<zone>[^\]]+)\]")
+_LIST = re.compile(r"list<(?P<name>\w+): (?P<element>.+?)(?P<required> not null)?>")
 _DECIMAL = re.compile(r"decimal128\((?P<precision>\d+), (?P<scale>-?\d+)\)")
 
 
@@ -36,4 +37,7 @@ def parse_arrow_type(text: str) -> pa.DataType:
         return pa.timestamp(match["unit"], match["zone"])
     if match := _DECIMAL.fullmatch(text):
         return pa.decimal128(int(match["precision"]), int(match["scale"]))
+    if match := _LIST.fullmatch(text):
+        element = parse_arrow_type(match["element"])
+        return pa.list_(pa.field(match["name"], element, nullable=match["required"] is None))
     raise EntryInvalid(f"The manifest names a type this reader does not know: {text}.")

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 
 import pyarrow as pa
 
-from hudi_index_service.errors import PredicateUnsupported
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import format_date, format_timestamp
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
 from hudi_index_service.predicate.comparison import (
@@ -22,12 +22,14 @@ from hudi_index_service.predicate.comparison import (
     Literal,
     comparison_type,
     ends,
+    is_binary,
     is_string,
     sort_key,
     value_type,
 )
 from hudi_index_service.predicate.expression import (
     And,
+    ArrayContains,
     Column,
     Compare,
     Constant,
@@ -87,6 +89,40 @@ def in_list(column: Column, literals: Sequence[Literal], zone: tzinfo) -> Predic
     if values:
         return In(column, tuple(values.values()), has_null)
     return Constant(None) if has_null else _never(column)
+
+
+def array_contains(column: Column, literal: Literal, zone: tzinfo) -> Predicate:
+    """``array_contains(column, literal)``: Spark brings both to the wider type, but nothing to a
+    string.
+
+    Raises: as `compare`.
+    """
+    if not pa.types.is_list(column.type):
+        raise PredicateInvalid(
+            f"array_contains takes an array, and {column} is of type {column.type}.",
+            remedy="Name an array column.",
+        )
+    element = Column(column.name, column.type.value_type)
+    given = literal.value.type
+    if pa.types.is_null(given):
+        raise PredicateInvalid(
+            f"Spark refuses array_contains({column}, NULL).",
+            remedy="An array is looked through for values; `IS NULL` finds arrays that are NULL.",
+        )
+    if is_string(element.type) != is_string(given) or is_binary(element.type) != is_binary(given):
+        raise PredicateInvalid(
+            f"Spark cannot look for {literal.text} in {column} ({column.type}).",
+            remedy=f"Write a literal of the elements' own type, {element.type}.",
+        )
+    if literal.is_null:
+        return Constant(None)
+    low, high = ends(element, literal, comparison_type(element, (literal,), None), zone)
+    if low is None or high is None or sort_key(low) != sort_key(high):
+        raise PredicateUnsupported(
+            f"No value or several values of type {element.type} equal {literal.text}.",
+            remedy=f"Write a literal of the elements' own type, {element.type}.",
+        )
+    return ArrayContains(column, low)
 
 
 # --- what a comparison is when the literal's ends are known -----------------------------------

@@ -252,7 +252,8 @@ def _refused(column: Column, literal: Literal) -> PredicateInvalid | PredicateUn
     if pa.types.is_nested(kind):
         return PredicateUnsupported(
             f"Comparing {comparison} is not supported.",
-            remedy="A column of a nested type takes IS NULL and IS NOT NULL only.",
+            remedy="An array takes array_contains, a struct's field its own name, and both take "
+            "IS NULL and IS NOT NULL.",
         )
     moments = pa.types.is_temporal(kind) and pa.types.is_temporal(given)
     if moments or is_string(given) or not (is_number(kind) or pa.types.is_temporal(kind)):

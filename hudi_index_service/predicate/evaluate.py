@@ -4,11 +4,15 @@ import math
 from functools import reduce
 from typing import TypeAlias, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.columns import column_values
+from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.predicate.expression import (
     And,
+    ArrayContains,
     Column,
     Compare,
     Constant,
@@ -25,6 +29,7 @@ from hudi_index_service.predicate.like import like_regex
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 _Values: TypeAlias = pa.Array | pa.ChunkedArray
 
+_BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8
 _COMPARISONS = {
     Operator.EQ: pc.equal,
     Operator.NE: pc.not_equal,
@@ -38,10 +43,11 @@ _COMPARISONS = {
 def evaluate(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
     """Whether each row of `data` fulfils the predicate; null where that is NULL.
 
-    `data` has the predicate's columns by their names, in the table's types.
+    `data` has the predicate's columns, or those that they lie in, in the table's types.
 
     Raises:
         KeyError: a column is missing.
+        TableFeatureUnsupported: a pattern meets text that is no UTF-8.
     """
     truth = _truth(predicate, data)
     if isinstance(truth, pa.ChunkedArray):
@@ -68,6 +74,8 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
             return pc.is_null(_values(column, data))
         case Compare(column, operator, value):
             return _compare(_values(column, data), operator, value)
+        case ArrayContains():
+            return _array_contains(_values(predicate.column, data), predicate)
         case In():
             return _is_in(_values(predicate.column, data), predicate)
         case Like():
@@ -76,7 +84,7 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
 
 
 def _values(column: Column, data: pa.RecordBatch | pa.Table) -> _Values:
-    values = data.column(column.name)
+    values = column_values(data, column.name)
     if pa.types.is_dictionary(values.type):
         return values.cast(values.type.value_type)
     return values
@@ -117,8 +125,23 @@ def _is_in(values: _Values, predicate: In) -> _Values:
     return pc.if_else(pc.is_valid(values), found, null)
 
 
+def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array(
+            [_array_contains(chunk, predicate) for chunk in values.chunks], pa.bool_()
+        )
+    elements, rows = pc.list_flatten(values), np.asarray(pc.list_parent_indices(values))
+    equal = _compare(elements, Operator.EQ, predicate.value)
+    contains, unknown = np.zeros((2, len(values)), dtype=bool)
+    contains[rows[np.asarray(pc.fill_null(equal, False))]] = True
+    unknown[rows[np.asarray(pc.is_null(equal))]] = True
+    return pa.array(contains, mask=~contains & (unknown | np.asarray(values.is_null())))
+
+
 def _like(values: _Values, predicate: Like) -> _Values:
     kinds = [part.kind for part in predicate.parts]
+    if _BROKEN in predicate.pattern:
+        _require_utf8(values, predicate)
     text = next((part.text for part in predicate.parts if part.kind == "text"), "")
     match kinds:
         case []:
@@ -131,4 +154,16 @@ def _like(values: _Values, predicate: Like) -> _Values:
             return pc.ends_with(values, pattern=text)
         case ["any", "text", "any"]:
             return pc.match_substring(values, pattern=text)
+    _require_utf8(values, predicate)
     return pc.match_substring_regex(values, pattern=like_regex(predicate.parts))
+
+
+def _require_utf8(values: _Values, predicate: Like) -> None:
+    """Refuses bytes that are no UTF-8: in Spark, `_` and U+FFFD match what Java makes of them."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise TableFeatureUnsupported(
+            f"Column {predicate.column} holds text that is no UTF-8, which the pattern "
+            f"{predicate.pattern!r} may match in Spark only."
+        ) from error

@@ -15,6 +15,7 @@ from enum import Enum
 
 import pyarrow as pa
 
+from hudi_index_service.columns import column_path
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
 
 
@@ -50,13 +51,14 @@ _NEGATED = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table: its name as the schema spells it and its Arrow type."""
+    """A column of the table, or a field of one: its name (see `hudi_index_service.columns`) as the
+    schema spells it, and its Arrow type."""
 
     name: str
     type: pa.DataType
 
     def __str__(self) -> str:
-        return identifier_sql(self.name)
+        return ".".join(identifier_sql(part) for part in column_path(self.name))
 
 
 class Predicate:
@@ -81,7 +83,7 @@ class Predicate:
         return frozenset(
             leaf.column.name
             for leaf in self.leaves()
-            if isinstance(leaf, Compare | In | IsNull | Like)
+            if isinstance(leaf, ArrayContains | Compare | In | IsNull | Like)
         )
 
 
@@ -171,6 +173,21 @@ class Like(Predicate):
 
     def __str__(self) -> str:
         return f"{self.column} LIKE {string_sql(self.pattern)} ESCAPE {string_sql(self.escape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayContains(Predicate):
+    """``array_contains(column, value)`` on an array column: TRUE where an element equals the value,
+    else NULL if the array or an element is NULL, else FALSE.
+
+    The value is never NULL, of the elements' type, and equal to an element as in `Compare`.
+    """
+
+    column: Column
+    value: pa.Scalar
+
+    def __str__(self) -> str:
+        return f"array_contains({self.column}, {literal_sql(self.value)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Columns and literals in a where text: the operands of its conditions."""
 
-import difflib
 import logging
 from datetime import tzinfo
 from typing import NoReturn
@@ -10,7 +9,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from hudi_index_service.errors import ColumnNotFound, PredicateInvalid, PredicateUnsupported
+from hudi_index_service.columns import find_column
+from hudi_index_service.errors import (
+    ColumnAmbiguous,
+    ColumnNotFound,
+    PredicateInvalid,
+    PredicateUnsupported,
+)
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
 from hudi_index_service.predicate.comparison import MAX_PRECISION, Literal
 from hudi_index_service.predicate.expression import Column, Predicate
@@ -177,7 +182,8 @@ class OperandParser:
         stop = self.tokens[self.index - 1].stop
         return Literal(pa.scalar(text), self.where[start.start : stop])
 
-    def named(self) -> Operand:
+    def named(self) -> Operand | Predicate:
+        """What a word begins; more of it is known to the subclass."""
         token = self.token
         follower = self.next_token
         if token.keyword in _TYPED_LITERALS and follower.kind in ("string", "raw"):
@@ -192,38 +198,30 @@ class OperandParser:
                 token,
                 "Compare columns with literals; where this is a column, back-quote its name.",
             )
-        if follower.keyword == ".":
-            raise self.unsupported(
-                "Qualified names and nested fields are not supported",
-                token,
-                "Write the column's bare name, back-quoted if it holds a dot.",
-            )
-        self.advance()
-        return self.column(token)
+        return self.column()
 
-    def column(self, token: Token) -> Column:
-        name = name_value(token)
-        found = [field for field in self.schema if field.name.lower() == name.lower()]
-        if len(found) > 1:
-            found = [field for field in found if field.name == name]
-            if len(found) != 1:
-                raise PredicateInvalid(
-                    f"The column {name!r} at {position(self.where, token.start)} of the predicate "
-                    "is ambiguous: several columns differ from it in case only.",
-                    remedy="Spell it exactly as the schema does.",
-                )
-        if found:
-            return Column(found[0].name, found[0].type)
-        if token.keyword in _NOT_COLUMNS:
-            raise self.unsupported("Not supported", token, "Compare columns with literals.")
-        by_lower_case = {field.name.lower(): field.name for field in self.schema}
-        near = difflib.get_close_matches(name.lower(), by_lower_case, n=3)
-        names = [by_lower_case[match] for match in near] or list(by_lower_case.values())[:10]
-        raise ColumnNotFound(
-            f"The table has no column {name!r} ({position(self.where, token.start)} of the "
-            "predicate).",
-            remedy=f"{'Near names' if near else 'Columns'}: {', '.join(names)}.",
-        )
+    def column(self) -> Column:
+        token = self.advance()
+        parts = [name_value(token)]
+        while self.accept("."):
+            if self.token.kind not in ("word", "quoted"):
+                self.fail("The name of a field expected")
+            parts.append(name_value(self.advance()))
+        at = f"({position(self.where, token.start)} of the predicate)"
+        try:
+            return Column(*find_column(self.schema, parts))
+        except ColumnAmbiguous as error:
+            raise PredicateInvalid(
+                f"{error.message.rstrip('.')} {at}.", remedy=error.remedy
+            ) from error
+        except ColumnNotFound as error:
+            if token.keyword in _NOT_COLUMNS:
+                raise self.unsupported(
+                    "Not supported", token, "Compare columns with literals."
+                ) from error
+            raise ColumnNotFound(
+                f"{error.message.rstrip('.')} {at}.", remedy=error.remedy
+            ) from error
 
     def typed_literal(self) -> Literal:
         start = self.advance()

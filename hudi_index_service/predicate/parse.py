@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.cast import session_zone
-from hudi_index_service.predicate.coerce import compare, in_list
+from hudi_index_service.predicate.coerce import array_contains, compare, in_list
 from hudi_index_service.predicate.comparison import Literal, is_string, value_type
 from hudi_index_service.predicate.evaluate import evaluate
 from hudi_index_service.predicate.expression import (
@@ -117,6 +117,30 @@ class _Parser(OperandParser):
         self.close()
         return inner
 
+    def named(self) -> Operand | Predicate:
+        if self.token.keyword == "ARRAY_CONTAINS" and self.next_token.keyword == "(":
+            return self.array_contains()
+        return super().named()
+
+    def array_contains(self) -> Predicate:
+        self.advance()
+        self.open()
+        token = self.token
+        column = self.operand()
+        if not isinstance(column, Column):
+            raise self.unsupported(
+                "array_contains on what is no column", token, "Name an array column."
+            )
+        self.expect(",")
+        token = self.token
+        value = self.operand()
+        if isinstance(value, Column):
+            raise self.unsupported(
+                "array_contains with a column as value", token, "Look for a literal."
+            )
+        self.close()
+        return array_contains(column, value, self.zone)
+
     def truth(self, operand: Operand | Predicate) -> Predicate:
         """An operand that stands alone as a condition."""
         if isinstance(operand, Predicate):
@@ -176,10 +200,10 @@ class _Parser(OperandParser):
         if isinstance(left, Column):
             return bind(left)
         kind = pa.bool_() if pa.types.is_null(left.value.type) else left.value.type
-        row = pa.table({"": pa.array([left.value.as_py()], kind)})
+        row = pa.table({"literal": pa.array([left.value.as_py()], kind)})
         if left.is_null:
-            row = pa.table({"": pa.nulls(1, kind)})
-        return Constant(evaluate(bind(Column("", kind)), row)[0].as_py())
+            row = pa.table({"literal": pa.nulls(1, kind)})
+        return Constant(evaluate(bind(Column("literal", kind)), row)[0].as_py())
 
     def is_condition(self, operand: Operand, start: Token) -> Predicate:
         negated = self.accept("NOT")

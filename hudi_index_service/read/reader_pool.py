@@ -4,10 +4,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 
-from hudi_index_service.index.contract import IndexReader, PackedIndex
+from hudi_index_service.config import Settings
+from hudi_index_service.index.contract import IndexReader
 from hudi_index_service.index.local_copy import packed_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
@@ -36,9 +36,9 @@ class ReaderPool:
         capacity: Entries kept open while nobody uses them.
     """
 
-    def __init__(self, storage: Storage, cache_folder: Path, *, capacity: int = 64) -> None:
+    def __init__(self, storage: Storage, settings: Settings, *, capacity: int = 64) -> None:
         self._storage = storage
-        self._cache_folder = cache_folder
+        self._settings = settings
         self._capacity = capacity
         self._open: OrderedDict[str, OpenEntry] = OrderedDict()
         self._lock = Lock()
@@ -60,9 +60,9 @@ class ReaderPool:
             self._give_back(opened)
 
     def _opened(self, serving: ServingEntry) -> OpenEntry:
-        index: PackedIndex = packed_index(self._storage, serving.entry, self._cache_folder)
-        metadata = read_member(index, PARQUET_METADATA)
-        return OpenEntry(serving.index_type.open(index, serving.columns), metadata)
+        with packed_index(self._storage, serving.entry, self._settings) as index:
+            metadata = read_member(index, PARQUET_METADATA)
+            return OpenEntry(serving.index_type.open(index, serving.columns), metadata)
 
     def _take(self, key: str) -> OpenEntry | None:
         with self._lock:

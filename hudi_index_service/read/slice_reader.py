@@ -6,7 +6,6 @@ Whatever the way, the query's predicate is checked on every row read: an index o
 
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import hudi_index_parquet
@@ -16,21 +15,14 @@ from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import (
-    EntryInvalid,
-    IndexServiceError,
-    NativeModuleMissing,
-    PermissionDenied,
-    StorageFailed,
-)
-from hudi_index_service.index.contract import Answer
+from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.optimizer.access import whole_file_is_cheaper
-from hudi_index_service.optimizer.plan import Access, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
-from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.row_ids import RowSet, matching_rows
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.table.base_file import (
     align,
@@ -43,9 +35,6 @@ from hudi_index_service.table.base_file import (
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
-
-# Whatever keeps an entry from being asked: its slice is scanned (design, rule 3).
-INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed)
 
 _ROWS_AT_ONCE = 65_536  # row ids per call of the row reader: what a batch holds at most
 
@@ -84,8 +73,8 @@ class SliceReader:
         if plan.access is not Access.INDEX:
             return None
         try:
-            with ExitStack() as stack:
-                return self._row_set(self._opened(plan, stack), statistics).settled
+            with SliceEntries.leased(plan, self.pool) as entries:
+                return self._row_set(entries, statistics).settled
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
@@ -110,10 +99,9 @@ class SliceReader:
     def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         base_file = _base_file(plan)
         try:
-            with ExitStack() as stack:
-                opened = self._opened(plan, stack)
-                found = self._row_set(opened, statistics)
-                metadata = opened[0][1].parquet_metadata
+            with SliceEntries.leased(plan, self.pool) as entries:
+                found = self._row_set(entries, statistics)
+                metadata = entries.parquet_metadata()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             yield from self._scanned(base_file, statistics)
@@ -124,25 +112,10 @@ class SliceReader:
         elif found.rows:
             yield from self._by_rows(base_file, found.rows, metadata, statistics)
 
-    def _opened(self, plan: SlicePlan, stack: ExitStack) -> list[tuple[ServingEntry, OpenEntry]]:
-        return [(each, stack.enter_context(self.pool.lease(each))) for each in plan.entries]
-
-    def _row_set(
-        self, opened: list[tuple[ServingEntry, OpenEntry]], statistics: SliceStatistics
-    ) -> RowSet:
+    def _row_set(self, entries: SliceEntries, statistics: SliceStatistics) -> RowSet:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
-
-        def leaf_rows(leaf: Predicate) -> RowSet:
-            answers = [(serving.answer(leaf), entry) for serving, entry in opened]
-            for wanted in (Answer.EXACT, Answer.SUPERSET):
-                for answer, entry in answers:
-                    if answer is wanted:
-                        return RowSet(entry.reader.row_ids(leaf), answer is Answer.EXACT)
-            return RowSet.everything()
-
-        rows = opened[0][0].entry.manifest.base_file.rows
-        found = matching_rows(predicate, leaf_rows, rows)
+        found = matching_rows(predicate, entries.rows, entries.total)
         statistics.candidates = None if found.rows is None else len(found.rows)
         return found
 
@@ -156,7 +129,7 @@ class SliceReader:
             stored, _ = hudi_index_parquet.read_rows(
                 source, positions[:0].data, size=base_file.size, metadata=metadata
             )
-            present = [name for name in self.query.needed.names if name in stored.column_names]
+            present = present_columns(stored.schema, self.query.needed, source=base_file.path)
             cost = hudi_index_parquet.plan_rows(metadata, positions.data, present)
         except ParquetReadError as error:
             raise _unreadable(base_file, error) from error
@@ -171,7 +144,11 @@ class SliceReader:
                     source, chunk.data, present, size=base_file.size, metadata=metadata
                 )
             except ParquetReadError as error:
-                raise _unreadable(base_file, error) from error
+                if not _is_broken_text(error):
+                    raise _unreadable(base_file, error) from error
+                statistics.note = "it holds text that is no UTF-8: only a scan reads it"
+                yield from self._scanned(base_file, statistics, start_row=int(chunk[0]))
+                return
             statistics.pages += read.pages
             statistics.bytes_read += read.bytes
             for batch in _batches(table, len(chunk)):
@@ -179,10 +156,13 @@ class SliceReader:
                 yield self._kept(aligned, statistics)
 
     def _scanned(
-        self, base_file: BaseFile, statistics: SliceStatistics
+        self, base_file: BaseFile, statistics: SliceStatistics, *, start_row: int = 0
     ) -> Iterator[pa.RecordBatch]:
+        passed_over = start_row
         for batch in self._whole(base_file, self.query.needed, statistics):
-            yield self._kept(batch, statistics)
+            rest = batch.slice(min(passed_over, batch.num_rows))
+            passed_over -= batch.num_rows - rest.num_rows
+            yield self._kept(rest, statistics)
 
     def _whole(
         self, base_file: BaseFile, columns: pa.Schema, statistics: SliceStatistics
@@ -190,14 +170,15 @@ class SliceReader:
         """All rows of a base file, in row order."""
         statistics.access = Access.SCAN
         with open_parquet(self.table.storage, base_file.path) as file:
-            statistics.bytes_read += column_bytes(file, present_columns(file, columns))
+            present = present_columns(file.schema_arrow, columns, source=base_file.path)
+            statistics.bytes_read += column_bytes(file, present)
             yield from read_columns(
                 file, columns, batch_rows=self.settings.build.batch_rows, source=base_file.path
             )
 
     def _merged(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
-        names = self.query.needed.names
-        for batch in self.table.read_slice(plan.file_slice, names, as_of=self.instant):
+        roots = self.query.needed_roots
+        for batch in self.table.read_slice(plan.file_slice, roots, as_of=self.instant):
             yield self._kept(batch, statistics)
 
     def _kept(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
@@ -229,6 +210,11 @@ def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
     if table.num_columns == 0:
         return [pa.record_batch([pa.nulls(rows)], names=["_"]).select([])]
     return list(table.to_batches())
+
+
+def _is_broken_text(error: ParquetReadError) -> bool:
+    """Whether the row reader met text that is no UTF-8, which it refuses and Arrow does not."""
+    return "UTF-8" in str(error)
 
 
 def _unreadable(base_file: BaseFile, error: ParquetReadError) -> StorageFailed:

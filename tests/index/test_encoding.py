@@ -1,7 +1,7 @@
 """Numbers as 64-bit integers: the order stays, and a range holds exactly what compares TRUE."""
 
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 from itertools import pairwise
 
 import numpy as np
@@ -14,11 +14,15 @@ from hudi_index_service.index.lucene.encoding import (
     EMPTY,
     INT64_MAX,
     INT64_MIN,
+    WIDE_MIN,
     Range,
     encode_array,
     encode_float,
     encode_range,
+    encode_wide,
+    wide_bytes,
 )
+from hudi_index_service.index.lucene.fields import is_wide_number
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Column, Compare, Operator
 
@@ -26,6 +30,11 @@ fixed = settings(derandomize=True, deadline=None, max_examples=200, database=Non
 RANGED = tuple(set(Operator) - {Operator.NE})
 doubles = st.floats(allow_nan=True, allow_infinity=True)
 singles = st.floats(width=32, allow_nan=True, allow_infinity=True)
+
+
+def wide_decimals(scale: int) -> st.SearchStrategy[Decimal]:
+    unscaled = st.integers(-(10**38) + 1, 10**38 - 1)
+    return unscaled.map(lambda value: Decimal(value).scaleb(-scale, Context(prec=38)))
 
 
 @fixed
@@ -51,6 +60,9 @@ def test_doubles_keep_sparks_order(values: list[float]) -> None:
         (pa.int8(), st.integers(-128, 127)),
         (pa.int64(), st.integers(INT64_MIN, INT64_MAX)),
         (pa.decimal128(18, 4), st.decimals(-(10**13), 10**13, places=4)),
+        (pa.decimal128(38, 4), wide_decimals(4)),
+        (pa.decimal128(38, 38), wide_decimals(38)),
+        (pa.decimal128(19, 0), st.integers(-(10**19) + 1, 10**19 - 1).map(Decimal)),
     ],
     ids=str,
 )
@@ -61,7 +73,8 @@ def test_a_range_holds_exactly_the_values_that_compare_true(
     @given(literal=numbers, values=st.lists(numbers, max_size=10))
     def check(literal: object, values: list[object]) -> None:
         data = pa.table({"c": pa.array([literal, *values], type)})
-        encoded = encode_array(data.column("c").combine_chunks()).to_pylist()
+        encode = encoded_wide if is_wide_number(type) else encoded_narrow
+        encoded = encode(data.column("c").combine_chunks())
         for operator in RANGED:
             scalar = pa.scalar(literal, type)
             bounds = encode_range(operator, scalar, type)
@@ -70,6 +83,21 @@ def test_a_range_holds_exactly_the_values_that_compare_true(
             assert [bounds.low <= value <= bounds.high for value in encoded] == truth, operator
 
     check()
+
+
+def encoded_narrow(array: pa.Array) -> list[int]:
+    return list(encode_array(array).to_pylist())
+
+
+def encoded_wide(array: pa.Array) -> list[int]:
+    """The integers back from the bytes; what sorts as bytes sorts as integers."""
+    stored = encode_wide(array).to_pylist()
+    numbers = [int.from_bytes(each, "big") + WIDE_MIN for each in stored]
+    assert stored == [wide_bytes(number) for number in numbers]
+    assert sorted(range(len(stored)), key=lambda row: stored[row]) == sorted(
+        range(len(stored)), key=lambda row: numbers[row]
+    )
+    return numbers
 
 
 @pytest.mark.parametrize(
@@ -121,3 +149,6 @@ def test_nulls_and_slices_are_kept() -> None:
     assert encode_array(whole.slice(1)).to_pylist() == [None, -2, 999]
     assert encode_array(whole.slice(4)).to_pylist() == []
     assert encode_array(pa.array([True, None, False]).slice(1)).to_pylist() == [None, 0]
+    wide = whole.cast(pa.decimal128(38, 2))
+    assert encode_wide(wide.slice(1)).to_pylist() == [None, wide_bytes(-2), wide_bytes(999)]
+    assert encode_wide(wide.slice(4)).to_pylist() == []

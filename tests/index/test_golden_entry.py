@@ -6,6 +6,7 @@ import hudi_index_parquet
 import pyarrow.parquet as pq
 import pytest
 
+from hudi_index_service.config import Settings
 from hudi_index_service.definitions import DefinitionStore
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.entry import Entry, EntryListing
@@ -32,11 +33,11 @@ def entry(storage: Storage) -> Entry:
 
 def test_the_definition_is_read(storage: Storage, entry: Entry) -> None:
     (definition,) = DefinitionStore(storage).live()
-    assert (definition.name, definition.index_type) == ("people", "lucene")
+    assert (definition.name, definition.index_types) == ("people", ("lucene",))
     assert definition.columns[0].options == {"analyzer": "standard"}
     assert definition.seen.covers("20251231")
     assert not definition.seen.covers(make.INSTANT)
-    assert entry.manifest.definitions == {"people": definition.fingerprint()}
+    assert entry.manifest.definitions == {"people": definition.fingerprint("lucene")}
 
 
 def test_the_manifest_describes_what_is_there(storage: Storage, entry: Entry) -> None:
@@ -83,7 +84,8 @@ def test_it_answers(
 ) -> None:
     kind = index_type("lucene")
     columns = [column.stored() for column in entry.manifest.columns]
-    reader = kind.open(packed_index(storage, entry, tmp_path), columns)
+    with packed_index(storage, entry, Settings(cache_folder=tmp_path)) as index:
+        reader = kind.open(index, columns)
     predicate = negation_normal_form(parse_predicate(where, make.ROWS.schema))
     leaves = predicate.children if predicate.children[1:] else (predicate,)
 
@@ -95,7 +97,8 @@ def test_it_answers(
 
 
 def test_its_stripped_footer_reads_the_rows(storage: Storage, entry: Entry, tmp_path: Path) -> None:
-    metadata = read_member(packed_index(storage, entry, tmp_path), PARQUET_METADATA)
+    with packed_index(storage, entry, Settings(cache_folder=tmp_path)) as index:
+        metadata = read_member(index, PARQUET_METADATA)
     path = str(storage.local_path(make.BASE_FILE))
     fresh = hudi_index_parquet.stripped_footer(path, size=entry.manifest.base_file.length)
     assert metadata == fresh

@@ -1,5 +1,7 @@
 """Every kind of leaf on every kind of column: the index against the evaluator."""
 
+import random
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -9,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.lucene.analyzers import ANALYZERS
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import (
+    ArrayContains,
     Column,
     Compare,
     In,
@@ -21,7 +25,7 @@ from hudi_index_service.predicate.expression import (
     Predicate,
 )
 from hudi_index_service.predicate.like import parse_like
-from tests.index.conftest import BuildIndex, IndexedData
+from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 INF, NAN = float("inf"), float("nan")
 STRINGS = [
@@ -52,6 +56,13 @@ VALUES: dict[pa.DataType, list[object]] = {
         Decimal("-9999999999999999.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("0.01"),
         Decimal("9999999999999999.99"),
     ],
+    pa.decimal128(38, 2): [
+        Decimal("-" + "9" * 36 + ".99"), Decimal("-1000000000000000000.00"), Decimal("-0.01"),
+        Decimal("0.00"), Decimal("0.01"), Decimal("9" * 36 + ".99"),
+    ],
+    pa.decimal128(19, 0): [Decimal(-(10**19) + 1), Decimal(0), Decimal(10**19 - 1)],
+    pa.binary(): [b"", b"\x00", b"a", b"\x7f", b"\x80", b"\xff", b"\xff\xff", b"a\x00"],
+    pa.large_binary(): [b"", b"\xff", b"a"],
     pa.decimal128(5, 0): [Decimal(-99999), Decimal(0), Decimal(99999)],
     pa.decimal128(18, 18): [Decimal("-0.999999999999999999"), Decimal("0.000000000000000001")],
 }  # fmt: skip
@@ -100,6 +111,60 @@ def test_a_column_without_a_value_and_an_index_without_a_row(
         indexed = build_index(data)
         for leaf in leaves:
             assert indexed.check(leaf) is Answer.EXACT
+
+
+def arrays_of(type: pa.DataType) -> pa.Table:
+    """Arrays of no, one, two and all values, with NULL elements and without, and NULLs."""
+    values = VALUES[type]
+    arrays: list[object] = [
+        None, [], *([value] for value in values), None, [None], *([None, v, v] for v in values),
+        values, [None, *values, None], [], None,
+    ]  # fmt: skip
+    return pa.table({"c": pa.array(arrays, pa.list_(type)).slice(1)})
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+@pytest.mark.parametrize("batch_rows", [5, 1000])
+def test_elements_of_arrays_are_found_exactly(
+    build_index: BuildIndex, type: pa.DataType, batch_rows: int
+) -> None:
+    column = Column("c", pa.list_(type))
+    contains = [ArrayContains(column, pa.scalar(value, type)) for value in VALUES[type]]
+    leaves: list[Predicate] = [*contains, IsNull(column)]
+    for data in (
+        arrays_of(type),
+        pa.table({"c": pa.nulls(3, pa.list_(type))}),
+        pa.table({"c": pa.array([[], [None], []], pa.list_(type))}),
+        pa.table({"c": pa.array([], pa.list_(type))}),
+    ):
+        indexed = build_index(data, batch_rows=batch_rows)
+        for leaf in [*leaves, *map(Not, leaves)]:
+            assert indexed.check(leaf) is Answer.EXACT
+
+
+def test_arrays_themselves_are_not_compared(build_index: BuildIndex) -> None:
+    indexed = build_index(pa.table({"c": pa.array([["a"], None])}))
+    column = Column("c", pa.string())
+    for leaf in (
+        Compare(column, Operator.EQ, pa.scalar("a")),
+        Compare(column, Operator.NE, pa.scalar("a")),
+        In(column, (pa.scalar("a"),)),
+        Like(column, "a%", "\\", parse_like("a%")),
+    ):
+        assert indexed.answer(leaf) is Answer.NONE
+    plain = build_index(pa.table({"c": ["a", None]}))
+    assert plain.answer(ArrayContains(column, pa.scalar("a"))) is Answer.NONE
+
+
+def test_long_elements_are_supersets(build_index: BuildIndex) -> None:
+    term = "x" * 32_766
+    arrays = [[term + "a", "y"], ["y", None], [term, term + "b"], [term[:-1] + "é"], None]
+    indexed = build_index(pa.table({"c": arrays}))
+    assert indexed.columns[0].statistics.truncated == 3
+    for text in (term, term + "a", term + "c", "y"):
+        leaf = ArrayContains(Column("c", pa.list_(pa.string())), pa.scalar(text))
+        assert indexed.check(leaf) is Answer.SUPERSET
+        assert indexed.answer(Not(leaf)) is Answer.NONE
 
 
 def test_an_empty_batch_adds_no_row(build_index: BuildIndex) -> None:
@@ -217,8 +282,49 @@ def test_a_long_literal_on_short_values_finds_nothing(strings: IndexedData) -> N
         assert strings.check(Compare(column, operator, literal)) is Answer.SUPERSET
 
 
+BROKEN = [b"a\xff", b"\xed\xa0\x80", b"ab", None, b"", b"\xffa", "a\ufffd".encode(), b"a\xf0\x9f"]
+
+
+def test_text_that_is_no_utf8_makes_supersets(build_index: BuildIndex) -> None:
+    values = pa.array(BROKEN).view(pa.string())
+    indexed = build_index(pa.table({"c": values}))
+    assert indexed.columns[0].statistics.truncated == 4
+    column = Column("c", pa.string())
+    for literal in (values[0], values[1], values[2], values[6], pa.scalar("a"), pa.scalar("")):
+        for operator in set(Operator) - {Operator.NE}:
+            assert indexed.check(Compare(column, operator, literal)) is Answer.SUPERSET
+        assert indexed.answer(Compare(column, Operator.NE, literal)) is Answer.NONE
+    for pattern in ("a%", "%a", "%a%", "ab", "�%", "a�", "a_", "%a_%"):
+        like = Like(column, pattern, "\\", parse_like(pattern))
+        # Java reads what is no UTF-8 as U+FFFD.
+        java = [value and value.decode(errors="replace") for value in BROKEN]
+        expected = rows_where(like, pa.table({"c": java}))
+        assert indexed.reader.row_ids(like) >= expected, pattern
+    arrays = pa.ListArray.from_arrays([0, 2, 4, 8], values)
+    indexed = build_index(pa.table({"c": arrays}))
+    assert indexed.columns[0].statistics.truncated == 4
+    for value in (values[0], values[2]):
+        leaf = ArrayContains(Column("c", arrays.type), value)
+        assert indexed.check(leaf) is Answer.SUPERSET
+
+
+def test_text_without_keyword_answers_nulls_alone(build_index: BuildIndex) -> None:
+    options = {"c": {"analyzer": "standard", "keyword": "false"}}
+    indexed = build_index(rows_of(pa.string()), options=options)
+    assert indexed.columns[0].fields == ("text:standard",)
+    column = Column("c", pa.string())
+    assert indexed.check(IsNull(column)) is Answer.EXACT
+    assert indexed.check(Not(IsNull(column))) is Answer.EXACT
+    for leaf in (
+        Compare(column, Operator.EQ, pa.scalar("a")),
+        In(column, (pa.scalar("a"),)),
+        Like(column, "a%", "\\", parse_like("a%")),
+    ):
+        assert indexed.answer(leaf) is Answer.NONE
+
+
 def test_analysed_columns_keep_the_whole_value_too(build_index: BuildIndex) -> None:
-    for analyzer in ("standard", "whitespace", "simple"):
+    for analyzer in ANALYZERS:
         indexed = build_index(rows_of(pa.string()), options={"c": {"analyzer": analyzer}})
         assert indexed.columns[0].fields == ("keyword", f"text:{analyzer}")
         like = Like(Column("c", pa.string()), "Buying%", "\\", parse_like("Buying%"))
@@ -226,12 +332,12 @@ def test_analysed_columns_keep_the_whole_value_too(build_index: BuildIndex) -> N
 
 
 def test_columns_with_dots_and_spaces_stay_apart(build_index: BuildIndex) -> None:
-    names = ["a", "a.b", "t.standard.a", "k.a", "a b", "ä"]
+    names = ["a", "`a.b`", "`t.standard.a`", "`k.a`", "a b", "ä"]
     data = pa.table({name: [f"{name}{i}" for i in range(3)] for name in names})
     indexed = build_index(data, options={name: {"analyzer": "simple"} for name in names})
     for name in names:
         leaf = Compare(Column(name, pa.string()), Operator.EQ, pa.scalar(f"{name}1"))
-        assert indexed.check(leaf) is Answer.EXACT
+        assert indexed.answer(leaf) is Answer.EXACT
         assert list(indexed.reader.row_ids(leaf)) == [1]
 
 
@@ -276,6 +382,54 @@ def test_many_segments_keep_row_ids_in_row_order(build_index: BuildIndex) -> Non
         assert list(indexed.reader.row_ids(starts)) == [row]
     below = Compare(Column("n", pa.int64()), Operator.LT, pa.scalar(20_000))
     assert indexed.check(below) is Answer.EXACT
+
+
+def test_many_values_of_every_kind_over_many_segments(build_index: BuildIndex) -> None:
+    rows, choose = 8_000, random.Random(7)
+
+    def some(make: Callable[[], object]) -> list[object]:
+        return [None if choose.random() < 0.1 else make() for _ in range(rows)]
+
+    def several(make: Callable[[], object]) -> list[object]:
+        return some(lambda: [make() for _ in range(choose.choice((0, 1, 2, 2, 9)))])
+
+    def integer() -> int | None:
+        return choose.choice((None, choose.randrange(5000), -(2**31), choose.randrange(10)))
+
+    def wide() -> Decimal:
+        return Decimal(choose.randrange(-(10**6), 10**6)).scaleb(choose.choice((0, 20, 27)))
+
+    def raw() -> bytes:
+        return choose.randbytes(choose.randrange(3)) + b"tail" * choose.randrange(4)
+
+    kinds: dict[str, tuple[pa.DataType, list[object]]] = {
+        "wide": (pa.decimal128(38, 4), some(wide)),
+        "raw": (pa.binary(), some(raw)),
+        "ints": (pa.list_(pa.int32()), several(integer)),
+        "wides": (pa.list_(pa.decimal128(38, 4)), several(wide)),
+        "texts": (pa.list_(pa.string()), several(lambda: f"t{integer()}" * choose.randrange(3))),
+        "doubles": (pa.list_(pa.float64()), several(lambda: choose.choice((NAN, -0.0, 0.5)))),
+    }
+    data = pa.table({name: pa.array(values, type) for name, (type, values) in kinds.items()})
+    indexed = build_index(data, batch_rows=3000, memory_mb=1)
+    assert sum(name.endswith(".si") for name in indexed.index.members) > 1
+    for name, (type, values) in kinds.items():
+        column = Column(name, type)
+        given = [value for value in values if value is not None]
+        leaves: list[Predicate] = [IsNull(column)]
+        for value in choose.sample(given, 8):
+            if isinstance(value, list):
+                leaves += [
+                    ArrayContains(column, pa.scalar(element, type.value_type))
+                    for element in value
+                    if element is not None
+                ]
+            else:
+                scalars = [pa.scalar(each, type) for each in (value, choose.choice(given))]
+                leaves += [Compare(column, operator, scalars[0]) for operator in Operator]
+                leaves.append(In(column, tuple(scalars)))
+        for leaf in with_negations(leaves):
+            assert indexed.check(leaf) is Answer.EXACT
 
 
 def test_estimates_are_near_the_truth_for_terms(build_index: BuildIndex) -> None:

@@ -19,9 +19,11 @@ from tests.index.test_leaves import VALUES
 @pytest.mark.parametrize(
     "type",
     [
-        pa.binary(), pa.uint8(), pa.uint64(), pa.float16(), pa.decimal128(19, 0), pa.date64(),
-        pa.time64("us"), pa.list_(pa.string()), pa.struct([("a", pa.string())]), pa.null(),
-        pa.map_(pa.string(), pa.string()), pa.dictionary(pa.int32(), pa.string()),
+        pa.binary(4), pa.uint8(), pa.uint64(), pa.float16(), pa.decimal256(39, 0), pa.date64(),
+        pa.time64("us"), pa.list_(pa.list_(pa.string())), pa.struct([("a", pa.string())]),
+        pa.list_(pa.struct([("a", pa.string())])), pa.list_(pa.map_(pa.string(), pa.string())),
+        pa.map_(pa.string(), pa.string()), pa.dictionary(pa.int32(), pa.string()), pa.null(),
+        pa.duration("us"), pa.month_day_nano_interval(), pa.list_(pa.duration("us")),
     ],
     ids=str,
 )  # fmt: skip
@@ -30,13 +32,20 @@ def test_types_it_cannot_hold_are_named(type: pa.DataType) -> None:
         index_type("lucene").fields("price", type, {})
     assert "price" in refused.value.message
     assert str(type) in refused.value.message
+    if pa.types.is_struct(type):
+        assert "price.a" in refused.value.remedy
 
 
 @pytest.mark.parametrize(
     ("type", "options", "message"),
     [
         (pa.string(), {"analyser": "standard"}, "no column option 'analyser'"),
-        (pa.string(), {"analyzer": "german"}, "no analyzer 'german'"),
+        (pa.string(), {"analyzer": "klingon"}, "no analyzer 'klingon'"),
+        (pa.string(), {"analyzer": "java.lang.Runtime"}, "no analyzer 'java.lang.Runtime'"),
+        (pa.string(), {"keyword": "no"}, "keyword is 'no'"),
+        (pa.string(), {"keyword": "false"}, "nothing would be indexed"),
+        (pa.list_(pa.string()), {"analyzer": "standard"}, "only string columns"),
+        (pa.binary(), {"keyword": "true"}, "only string columns"),
         (pa.int64(), {"analyzer": "standard"}, "int64: only string columns"),
     ],
 )
@@ -47,9 +56,19 @@ def test_unknown_options_are_refused(
         index_type("lucene").fields("c", type, options)
 
 
+@pytest.mark.parametrize(
+    "name", ["german", "GermanAnalyzer", "org.apache.lucene.analysis.de.GermanAnalyzer"]
+)
+def test_an_analyzer_has_one_name_in_the_index(name: str) -> None:
+    fields = index_type("lucene").fields("c", pa.string(), {"analyzer": name})
+    assert fields == ("keyword", "text:german")
+
+
 @pytest.mark.parametrize("type", VALUES, ids=str)
 def test_manifests_can_spell_every_type_it_holds(type: pa.DataType) -> None:
-    assert parse_arrow_type(str(type)) == type
+    required = pa.list_(pa.field("element", type, nullable=False))
+    for each in (type, pa.list_(type), required):
+        assert parse_arrow_type(str(each)) == each
 
 
 def plug_in(folder: Path, name: str, code: str) -> None:

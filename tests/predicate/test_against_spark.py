@@ -421,6 +421,94 @@ def test_reads_times_at_an_offset(ask_spark):
     check(data, predicates, ask_spark, time_zone="+08:00")
 
 
+STRUCT = pa.struct([("x", pa.int32()), ("Deep", pa.struct([("y", pa.string())]))])
+STRUCTS = [
+    None,
+    {"x": None, "Deep": None},
+    {"x": 1, "Deep": {"y": None}},
+    {"x": 7, "Deep": {"y": "a"}},
+    {"x": -1, "Deep": {"y": ""}},
+    {"x": None, "Deep": {"y": "a%b"}},
+]
+FIELDS = [
+    "c IS NULL",
+    "c.x IS NULL",
+    "c.deep IS NOT NULL",
+    "C.deep.Y IS NULL",
+    "NOT (c.x > 1)",
+    "c . x BETWEEN 1 AND 7",
+    "`c`.`x` <=> NULL",
+    "c.x IN (1, NULL)",
+    "c.x NOT IN (1, 7)",
+    "c.Deep.y = 'a'",
+    "c.Deep.y <> ''",
+    "c.Deep.y LIKE 'a_b'",
+    "c.Deep.y NOT LIKE 'a%' OR c.x = 1",
+]
+
+
+def test_finds_fields_of_structs(ask_spark):
+    check(pa.table({"c": pa.array(STRUCTS, STRUCT)}), FIELDS, ask_spark)
+
+
+def contains(*literals: str) -> list[str]:
+    """The column `c` searched for each literal, and the negation."""
+    return [f"{no}array_contains(c, {literal})" for literal in literals for no in ("", "NOT ")]
+
+
+ARRAYS = {
+    "strings": (
+        pa.string(),
+        [None, [], [None], ["a"], ["b", None], ["a", None], [""], ["é", "a", "a"], ["A"]],
+        [*contains("'a'", "''", "'b'", "'é'", "'x'"), "Array_Contains(C, 'a') OR c IS NULL"],
+    ),
+    "ints": (
+        pa.int32(),
+        [None, [], [None], [1], [2, None], [1, None], [0, -1], [2**31 - 1, 7]],
+        contains("1", "1L", "1S", "1.0", "1D", "7F", "2147483647", "-1", "CAST('1' AS INT)"),
+    ),
+    "longs": (pa.int64(), [None, [2**53, None], [2**63 - 1]], contains("9223372036854775807", "1")),
+    "floats": (
+        pa.float32(),
+        [None, [], [0.0], [-0.0, None], [math.nan], [1.5, None], [math.inf, 0.1]],
+        contains("0", "-0.0D", "0.0F", "1.5", "CAST('NaN' AS FLOAT)", "CAST('NaN' AS DOUBLE)", "1"),
+    ),
+    "doubles": (
+        pa.float64(),
+        [None, [], [0.0], [-0.0, None], [math.nan], [1.5, None], [math.inf, 0.1]],
+        contains("0", "-0.0D", "0.1", "0.1D", "1.5F", "CAST('Infinity' AS DOUBLE)"),
+    ),
+    "decimals": (
+        pa.decimal128(38, 2),
+        [None, [], [Decimal("1.50"), None], [None], [Decimal("9" * 36)], [Decimal("-0.01")]],
+        contains("1.5", "1.50", "-0.01BD", "1", "9" * 36),
+    ),
+    "booleans": (pa.bool_(), [None, [], [True, None], [False], [None]], contains("TRUE", "FALSE")),
+    "dates": (
+        pa.date32(),
+        [None, [], [date(2024, 1, 1), None], [date(9999, 12, 31)]],
+        contains("DATE'2024-01-01'", "DATE'9999-12-31'", "TIMESTAMP'2024-01-01 00:00:00'"),
+    ),
+    "timestamps": (
+        pa.timestamp("us", "UTC"),
+        [None, [], [datetime(2024, 1, 1, tzinfo=UTC), None]],
+        contains("TIMESTAMP'2024-01-01 00:00:00'", "DATE'2024-01-01'", "CAST(NULL AS TIMESTAMP)"),
+    ),
+    "binaries": (
+        pa.binary(),
+        [None, [], [b"\xff", None], [b""]],
+        contains("X'FF'", "X''", "X'00'"),
+    ),
+}
+
+
+@pytest.mark.parametrize("elements", ARRAYS)
+def test_finds_elements_of_arrays(elements, ask_spark):
+    kind, values, predicates = ARRAYS[elements]
+    nulls = ["c IS NULL", "NOT (c IS NULL)"]
+    check(pa.table({"c": pa.array(values, pa.list_(kind))}), predicates + nulls, ask_spark)
+
+
 def check(data, predicates, ask_spark, time_zone="UTC"):
     """Each predicate gives Spark's answers; so do its negation normal form and its own text."""
     wrong = []

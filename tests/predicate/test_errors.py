@@ -24,6 +24,8 @@ SCHEMA = pa.schema(
         ("wall", pa.timestamp("us")),
         ("raw", pa.binary()),
         ("tags", pa.list_(pa.string())),
+        ("numbers", pa.list_(pa.int32())),
+        ("place", pa.struct([("x", pa.int32()), ("Twin", pa.int32()), ("twin", pa.int32())])),
         ("order date", pa.date32()),
         ("Twin", pa.int32()),
         ("twin", pa.int32()),
@@ -60,7 +62,14 @@ INVALID = {
     "at > TIMESTAMP'2024-01-01 25:00:00'": "is no TIMESTAMP",
     "id = DATE'2024-01-01'": "Spark cannot compare `id` (int32) with DATE'2024-01-01'",
     "day = 5": "Spark cannot compare `day` (date32[day]) with 5",
-    "TWIN = 1": "'TWIN' at line 1, column 1 of the predicate is ambiguous",
+    "TWIN = 1": "column TWIN is ambiguous: several differ from it in case only (line 1, column 1",
+    "place.TWIN = 1": "column place.TWIN is ambiguous",
+    "array_contains(name, 'a')": "array_contains takes an array, and `name` is of type string",
+    "array_contains(tags, NULL)": "Spark refuses array_contains(`tags`, NULL)",
+    "array_contains(tags, 7)": "Spark cannot look for 7 in `tags` (list<item: string>)",
+    "array_contains(numbers, '7')": "Spark cannot look for '7' in `numbers`",
+    "array_contains(numbers, DATE'2024-01-01')": "Spark cannot compare",
+    "place.x. = 1": "The name of a field expected, but found '=' at line 1, column 10",
     "name LIKE 'a!' ESCAPE '!'": "ESC_AT_THE_END",
     "name LIKE '!a' ESCAPE '!'": "ESC_IN_THE_MIDDLE",
     "name LIKE 'a\\\\'": "ESC_AT_THE_END",
@@ -99,7 +108,11 @@ UNSUPPORTED = {
     "name LIKE ANY ('a')": "'ANY' at line 1, column 11",
     "name LIKE 7": "A LIKE pattern that is no string literal: '7'",
     "id LIKE '7'": "LIKE on what is no string column: 'id'",
-    "tags.x = 1": "Qualified names and nested fields are not supported: 'tags'",
+    "array_contains('a', tags)": "array_contains on what is no column: \"'a'\"",
+    "array_contains(tags, name)": "array_contains with a column as value: 'name'",
+    "array_contains(numbers, 1.5)": "No value or several values of type int32 equal 1.5",
+    "array_contains(tags, 'a') = TRUE": "'=' at line 1, column 27",
+    "place = 'a'": "`place` (struct<x: int32, Twin: int32, twin: int32>) with 'a'",
     "tags[0] = 'a'": "'[' at line 1, column 5",
     "tags = 'a'": "`tags` (list<item: string>) with 'a'",
     "(id = 1) IS NULL": "'IS' at line 1, column 10",
@@ -163,6 +176,15 @@ def test_an_unknown_column_is_named_with_its_neighbours():
         parse("id = 1 AND\nnmae = 'x'")
     assert "'nmae' (line 2, column 1" in caught.value.message
     assert "name" in caught.value.remedy
+    for where, message, remedy in (
+        ("place.y = 1", "Column place has no field 'y' (line 1, column 1", "place.x"),
+        ("tags.x = 1", "tags.x: column tags has type list<item: string>", "fields of structs"),
+        ("name.x = 1", "name.x: column name has type string", "fields of structs"),
+    ):
+        with pytest.raises(ColumnNotFound) as caught:
+            parse(where)
+        assert message in caught.value.message
+        assert remedy in caught.value.remedy
 
 
 def test_names_are_found_in_any_case_and_exactly_where_case_matters():
@@ -170,13 +192,25 @@ def test_names_are_found_in_any_case_and_exactly_where_case_matters():
     assert parse("`order DATE` IS NULL").columns() == {"order date"}
     assert parse("`Twin` = 1").columns() == {"Twin"}
     assert parse("`twin` = 1").columns() == {"twin"}
+    assert parse("PLACE . `X` = 1").columns() == {"place.x"}
+    assert str(parse("place.X = 1")) == "`place`.`x` = 1"
     assert str(parse("`order date` IS NULL")) == "`order date` IS NULL"
 
 
 def test_words_of_sql_are_columns_where_spark_takes_them_so():
     schema = pa.schema([(name, pa.int32()) for name in ("date", "timestamp", "user", "set", "`")])
     where = "date = 1 AND timestamp = 2 AND user = 3 AND set = 4 AND ```` = 5"
-    assert parse_predicate(where, schema).columns() == {"date", "timestamp", "user", "set", "`"}
+    columns = parse_predicate(where, schema).columns()
+    assert columns == {"date", "timestamp", "user", "set", "````"}
+
+
+def test_a_name_that_holds_a_dot_is_told_apart_from_a_field():
+    schema = pa.schema([("a.b", pa.int32()), ("a", pa.struct([("b", pa.string())]))])
+    data = pa.table({"a.b": [1], "a": [{"b": "x"}]}, schema)
+    top, field = parse_predicate("`a.b` = 1", schema), parse_predicate("a.b = 'x'", schema)
+    assert (str(top), str(field)) == ("`a.b` = 1", "`a`.`b` = 'x'")
+    assert (top.columns(), field.columns()) == ({"`a.b`"}, {"a.b"})
+    assert evaluate(top, data).to_pylist() == evaluate(field, data).to_pylist() == [True]
 
 
 INJECTED = [

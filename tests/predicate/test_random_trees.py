@@ -30,6 +30,8 @@ DATA = pa.table(
         "s": pa.array([None, "", "a", "a%", "😀", "a\nb", "ab", "7"]),
         "b": pa.array([None, True, False, True, None, False, True, None]),
         "day": pa.array([None, *(date(y, 1, 1) for y in (1, 1970, 2024, 9999, 2000, 2001, 2002))]),
+        "list": pa.array([None, [], [None], [1], [1, None], [2], [7, 1], [2, None]]),
+        "struct": pa.array([None, *({"x": x} for x in (None, 0, 1, 2, 7, 1, -1))]),
         "t": pa.array(
             [None, *(datetime(2024, 1, 1, h, tzinfo=UTC) for h in range(7))],
             pa.timestamp("us", "UTC"),
@@ -61,8 +63,11 @@ LISTED = {
 PATTERNS = ["'a%'", "'%'", "'_'", r"'a\\%'", "'%b'", "'a_b'", "'%a%b%'", "''", "'a!%' ESCAPE '!'"]
 
 
+NESTED = ["array_contains(list, 1)", "array_contains(list, 3)", "struct.x > 1", "struct.x IS NULL"]
+
+
 def random_leaf(choose: random.Random) -> str:
-    column = choose.choice(DATA.column_names)
+    column = choose.choice(list(LITERALS))
     negation = choose.choice(["", "NOT "])
     match choose.randrange(8):
         case 0:
@@ -76,7 +81,7 @@ def random_leaf(choose: random.Random) -> str:
         case 3:
             return f"s {negation}LIKE {choose.choice(PATTERNS)}"
         case 4:
-            return choose.choice(["b", "TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"])
+            return choose.choice(["b", "TRUE", "FALSE", "CAST(NULL AS BOOLEAN)", *NESTED])
         case _:
             operator = choose.choice(["=", "<=>", "<>", "<", "<=", ">", ">="])
             literal = choose.choice(LITERALS[column])

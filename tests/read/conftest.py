@@ -22,6 +22,13 @@ COLUMNS = [
     "born",
     "seen",
     "cost",
+    "huge",
+    "raw",
+    "tags",
+    "codes",
+    "place.City",
+    "place.zip",
+    "place.geo.lat",
 ]
 
 
@@ -40,7 +47,8 @@ class Indexed:
 
 
 def awkward_rows(spark: SparkSession, start: int, end: int, version: int = 0) -> DataFrame:
-    """Rows with NULLs, NaN, -0.0, infinities, empty strings, Unicode, far dates."""
+    """Rows with NULLs, NaN, -0.0, infinities, empty strings, Unicode, far dates, and all of these
+    inside arrays and structs."""
     names = (
         "array('', 'Ünïcödé', '😀 emoji', 'a%b', 'a_b', 'back\\\\\\\\slash', "
         "'plain', 'PLAIN', null)"
@@ -63,6 +71,15 @@ def awkward_rows(spark: SparkSession, start: int, end: int, version: int = 0) ->
         "date_add(date'0001-01-01', cast(id * 6000 AS int)) AS born",
         "timestamp_micros(id * 1000001 - 300000000) AS seen",
         "cast(id * 7.25 AS decimal(12, 2)) AS cost",
+        "if(id % 11 = 0, null, "
+        "cast(id - 300 AS decimal(10, 0)) * 12345678901234567890.5BD) AS huge",
+        "if(id % 10 = 0, null, if(id % 10 = 1, X'', unhex(hex(id * 7 % 300)))) AS raw",
+        "if(id % 8 = 0, null, if(id % 9 = 1, cast(array() AS array<string>), "
+        "array(concat('t', id % 5), if(id % 3 = 0, null, 'x'), if(id % 4 = 1, '', 't1')))) AS tags",
+        "if(id % 6 = 0, null, "
+        f"array({pick.format(prices, 4, 9)}, cast(id % 4 AS double))) AS codes",
+        f"if(id % 7 = 3, null, named_struct('City', {pick.format(names, 5, 9)}, 'zip', "
+        f"cast(id % 50 AS int), 'geo', named_struct('lat', {pick.format(prices, 6, 9)}))) AS place",
         f"cast({version} AS bigint) AS ts",
         "concat('p', id % 3) AS part",
     )

@@ -1,25 +1,34 @@
-"""Numbers as 64-bit integers in Spark's order: what the index stores and what queries ask for.
+"""Numbers as integers in Spark's order: what the index stores and what queries ask for.
 
 Integers, booleans, dates (days), timestamps (their own unit) and decimals (unscaled) map to
 themselves. Floating point maps by its bits, after -0.0 became 0.0 and every NaN the same NaN, so
 that NaN equals NaN and is above infinity, as in Spark SQL. float32 is widened first.
+
+The integers have 64 bits; those of decimals with more than 18 digits have 128, and are stored as 16
+bytes whose unsigned order is theirs: big-endian two's complement with the sign bit flipped.
 """
 
 import struct
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import isnan
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.index.lucene.fields import is_wide_number
 from hudi_index_service.predicate.expression import Operator
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
+WIDE_MIN = -(2**127)
+WIDE_MAX = 2**127 - 1
+
+WIDE_BYTES = 16
 
 _CANONICAL_NAN = 0x7FF8000000000000
+_DIGITS = Context(prec=100)  # Python's own default rounds to 28
 
 
 def encode_array(array: pa.Array) -> pa.Array:
@@ -49,6 +58,23 @@ def _unscaled_decimals(array: pa.Array) -> pa.Array:
     buffer = array.buffers()[1]
     low = np.frombuffer(buffer, dtype=np.int64)[::2][array.offset : array.offset + len(array)]
     return pa.array(low, mask=np.asarray(array.is_null()))
+
+
+def encode_wide(array: pa.Array) -> pa.Array:
+    """A decimal column as an array of 16-byte values without offset, NULLs kept."""
+    if not len(array):  # it may have no buffer at all
+        return pa.array([], pa.binary(WIDE_BYTES))
+    little_endian = np.frombuffer(array.buffers()[1], dtype=np.uint8).reshape(-1, WIDE_BYTES)
+    encoded = little_endian[array.offset : array.offset + len(array), ::-1].copy()
+    encoded[:, 0] ^= 0x80
+    valid = pa.array(np.asarray(array.is_valid()))  # its data are a validity bitmap
+    buffers = [valid.buffers()[1], pa.py_buffer(encoded)]
+    return pa.Array.from_buffers(pa.binary(WIDE_BYTES), len(array), buffers)
+
+
+def wide_bytes(value: int) -> bytes:
+    """One 128-bit integer as `encode_wide` stores it."""
+    return (value - WIDE_MIN).to_bytes(WIDE_BYTES, "big")
 
 
 def encode_float(value: float) -> int:
@@ -87,20 +113,21 @@ def encode_range(operator: Operator, value: pa.Scalar, type: pa.DataType) -> Ran
     if bounds is None:
         return None
     floor, ceiling = bounds
+    least, greatest = (WIDE_MIN, WIDE_MAX) if is_wide_number(type) else (INT64_MIN, INT64_MAX)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
             found = Range(floor, ceiling) if floor == ceiling else EMPTY
         case Operator.LT:
-            found = Range(INT64_MIN, ceiling - 1)
+            found = Range(least, ceiling - 1)
         case Operator.LE:
-            found = Range(INT64_MIN, floor)
+            found = Range(least, floor)
         case Operator.GT:
-            found = Range(floor + 1, INT64_MAX)
+            found = Range(floor + 1, greatest)
         case Operator.GE:
-            found = Range(ceiling, INT64_MAX)
+            found = Range(ceiling, greatest)
         case _:
             return None
-    clipped = Range(max(found.low, INT64_MIN), min(found.high, INT64_MAX))
+    clipped = Range(max(found.low, least), min(found.high, greatest))
     return EMPTY if clipped.is_empty else clipped
 
 
@@ -127,10 +154,10 @@ def _encode_literal(value: pa.Scalar, type: pa.DataType) -> tuple[int, int] | No
         return _exactly(value.value) if same else None
     if pa.types.is_signed_integer(value.type) or pa.types.is_decimal128(value.type):
         scale = type.scale if pa.types.is_decimal128(type) else 0
-        number = Decimal(value.as_py()).scaleb(scale)
+        number = Decimal(value.as_py()).scaleb(scale, _DIGITS)
         return (
-            int(number.to_integral_value(ROUND_FLOOR)),
-            int(number.to_integral_value(ROUND_CEILING)),
+            int(number.to_integral_value(ROUND_FLOOR, _DIGITS)),
+            int(number.to_integral_value(ROUND_CEILING, _DIGITS)),
         )
     return None
 

@@ -1,7 +1,9 @@
 """What Lucene fields a column needs, by its Arrow type and options.
 
 Field names inside the index: ``k.<column>`` keyword, ``t.<analyzer>.<column>`` analysed text,
-``n.<column>`` number, ``z.<column>`` the term "1" where the column is NULL.
+``n.<column>`` number, ``w.<column>`` wide number; ``z.<column>`` the term "1" where the column is
+NULL, ``e.<column>`` the same where an array has an element that is NULL. An array has the fields of
+its elements, with a value for each.
 """
 
 from collections.abc import Mapping
@@ -9,51 +11,95 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
-from hudi_index_service.predicate.comparison import is_string
+from hudi_index_service.index.lucene.analyzers import ANALYZERS, analyzer_name
+from hudi_index_service.predicate.comparison import is_binary, is_string
 
 KEYWORD = "keyword"
 NUMBER = "number"
+WIDE_NUMBER = "wide_number"
 TEXT_PREFIX = "text:"
 
-ANALYZERS = ("standard", "whitespace", "simple")
-
-_MAX_DECIMAL_DIGITS = 18  # what fits into 64 bits
+_NARROW_DIGITS = 18  # of a decimal that fits into 64 bits
+_BOOLEANS = {"true": True, "false": False}
 
 
 def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
     """The fields that a column needs, such as ``("keyword", "text:standard")``.
 
-    Options, of string columns only: ``analyzer`` (standard, whitespace, simple) adds an analysed
-    field.
+    Options, of string columns only: ``analyzer`` adds an analysed field; ``keyword`` is ``true``,
+    or next to an analyzer ``false``: then the whole values are not held, and only full text and IS
+    NULL are answered.
 
     Raises:
         ColumnNotIndexable: the type cannot be held.
         IndexDefinitionInvalid: unknown option or value.
     """
-    unknown = sorted(set(options) - {"analyzer"})
+    unknown = sorted(set(options) - {"analyzer", "keyword"})
     if unknown:
         raise IndexDefinitionInvalid(
             f"Column {column}: a Lucene index has no column option {unknown[0]!r}.",
-            remedy="The column options are: analyzer.",
+            remedy="The column options are: analyzer, keyword.",
         )
-    analyzer = options.get("analyzer")
     if is_string(type):
-        if analyzer is None:
-            return (KEYWORD,)
-        if analyzer not in ANALYZERS:
-            raise IndexDefinitionInvalid(
-                f"Column {column}: there is no analyzer {analyzer!r}.",
-                remedy=f"Use one of: {', '.join(ANALYZERS)}.",
-            )
-        return (KEYWORD, TEXT_PREFIX + analyzer)
-    if analyzer is not None:
+        return _text_fields(column, options)
+    if options:
         raise IndexDefinitionInvalid(
             f"Column {column} has type {type}: only string columns can be analysed.",
-            remedy="Remove the option analyzer.",
+            remedy=f"Remove the option {min(options)}.",
         )
-    if not is_number(type):
-        raise ColumnNotIndexable(f"Column {column}: a Lucene index cannot hold type {type}.")
-    return (NUMBER,)
+    element = element_type(type)
+    if is_string(element) or is_binary(element):
+        return (KEYWORD,)
+    if is_number(element):
+        return (NUMBER,)
+    if is_wide_number(element):
+        return (WIDE_NUMBER,)
+    raise ColumnNotIndexable(
+        f"Column {column}: a Lucene index cannot hold type {type}.", remedy=_instead(column, type)
+    )
+
+
+def _text_fields(column: str, options: Mapping[str, str]) -> tuple[str, ...]:
+    keyword = _BOOLEANS.get(options.get("keyword", "true").lower())
+    if keyword is None:
+        raise IndexDefinitionInvalid(
+            f"Column {column}: keyword is {options['keyword']!r}.",
+            remedy="Write true (the default) or false.",
+        )
+    if "analyzer" not in options:
+        if not keyword:
+            raise IndexDefinitionInvalid(
+                f"Column {column}: with keyword=false and no analyzer, nothing would be indexed.",
+                remedy="Add an analyzer, or leave keyword out.",
+            )
+        return (KEYWORD,)
+    analyzer = analyzer_name(options["analyzer"])
+    if analyzer is None:
+        raise IndexDefinitionInvalid(
+            f"Column {column}: there is no analyzer {options['analyzer']!r}.",
+            remedy=f"Use one of: {', '.join(ANALYZERS)}.",
+        )
+    text = TEXT_PREFIX + analyzer
+    return (KEYWORD, text) if keyword else (text,)
+
+
+def _instead(column: str, type: pa.DataType) -> str:
+    if pa.types.is_struct(type):
+        fields = ", ".join(f"{column}.{field.name}" for field in type)
+        return f"Index its fields one by one: {fields}."
+    if pa.types.is_map(type):
+        return "Maps cannot be indexed; write what is searched for into a column of its own."
+    return "Index another column; of arrays, those of strings, numbers, dates or binary."
+
+
+def element_type(type: pa.DataType) -> pa.DataType:
+    """The type of an array's elements; of any other column its own."""
+    return type.value_type if is_array(type) else type
+
+
+def is_array(type: pa.DataType) -> bool:
+    """Whether a row has any number of values."""
+    return bool(pa.types.is_list(type))
 
 
 def is_number(type: pa.DataType) -> bool:
@@ -65,8 +111,13 @@ def is_number(type: pa.DataType) -> bool:
         or pa.types.is_boolean(type)
         or pa.types.is_date32(type)
         or pa.types.is_timestamp(type)
-        or (pa.types.is_decimal128(type) and type.precision <= _MAX_DECIMAL_DIGITS)
+        or (pa.types.is_decimal128(type) and type.precision <= _NARROW_DIGITS)
     )
+
+
+def is_wide_number(type: pa.DataType) -> bool:
+    """Whether values of the type map to 16 bytes in their order (see `encoding`)."""
+    return bool(pa.types.is_decimal128(type) and type.precision > _NARROW_DIGITS)
 
 
 def keyword_field(column: str) -> str:
@@ -77,6 +128,16 @@ def keyword_field(column: str) -> str:
 def number_field(column: str) -> str:
     """Lucene's field name of the column's number."""
     return f"n.{column}"
+
+
+def wide_number_field(column: str) -> str:
+    """Lucene's field name of the column's wide number."""
+    return f"w.{column}"
+
+
+def null_element_field(column: str) -> str:
+    """Lucene's field name that marks the arrays with an element that is NULL."""
+    return f"e.{column}"
 
 
 def null_field(column: str) -> str:

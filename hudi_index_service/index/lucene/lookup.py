@@ -2,7 +2,7 @@
 and what the result is worth. `queries` turns a look-up into a Lucene query.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
@@ -13,12 +13,18 @@ from hudi_index_service.index.lucene.encoding import encode_range
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
+    WIDE_NUMBER,
+    element_type,
+    is_array,
     keyword_field,
+    null_element_field,
     null_field,
     number_field,
+    wide_number_field,
 )
-from hudi_index_service.predicate.comparison import is_string
+from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
+    ArrayContains,
     Compare,
     In,
     IsNull,
@@ -38,6 +44,7 @@ longer literal is searched by its first bytes."""
 _LONGEST_WILDCARD = 200  # characters; up to four states each
 _LONGEST_BEHIND_ANY = 128
 _MOST_ONES = 6
+_BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8
 _WILDCARDS = {"any": "*", "one": "?"}
 
 
@@ -77,10 +84,11 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Documents with any of these numbers; none when empty."""
+    """Documents with any of these numbers, which have 128 bits if `wide`; none when empty."""
 
     field: str
     points: tuple[int, ...]
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class PointRange:
     field: str
     low: int
     high: int
+    wide: bool = False
 
 
 Search = Terms | Prefix | TermRange | Wildcard | Points | PointRange
@@ -101,7 +110,7 @@ class Lookup:
 
     Attributes:
         complement: The answer is all rows but the found ones…
-        without_null: …and but those where `column` is NULL.
+        without_null: …and but those where `column`, or an element of it, is NULL.
     """
 
     column: str
@@ -117,6 +126,11 @@ Columns = Mapping[str, StoredColumn]
 def nulls_of(column: str) -> Terms:
     """Finds the rows where the column is NULL."""
     return Terms(null_field(column), (b"1",))
+
+
+def null_elements_of(column: str) -> Terms:
+    """Finds the rows where the array column has an element that is NULL."""
+    return Terms(null_element_field(column), (b"1",))
 
 
 @singledispatch
@@ -139,22 +153,40 @@ def _compare(leaf: Compare, columns: Columns) -> Lookup | None:
         return None
     if leaf.operator is Operator.NE:
         return _negated(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
-    if NUMBER in stored.fields:
+    if is_array(stored.type):
+        return None  # Spark orders arrays, and compares them whole
+    points = _points_field(stored)
+    if points is not None:
+        field, wide = points
         bounds = encode_range(leaf.operator, leaf.value, stored.type)
         if bounds is None:
             return None
-        field = number_field(stored.name)
         if bounds.is_empty:
-            return Lookup(stored.name, Points(field, ()))
-        return Lookup(stored.name, PointRange(field, bounds.low, bounds.high))
-    if KEYWORD in stored.fields and is_string(leaf.value.type):
+            return Lookup(stored.name, Points(field, (), wide))
+        return Lookup(stored.name, PointRange(field, bounds.low, bounds.high, wide))
+    if KEYWORD in stored.fields and _are_terms(stored, leaf.value):
         return _compare_keyword(leaf, stored)
     return None
 
 
+def _points_field(stored: StoredColumn) -> tuple[str, bool] | None:
+    """The field of the column's numbers, and whether they are wide; None if it has none."""
+    if NUMBER in stored.fields:
+        return number_field(stored.name), False
+    if WIDE_NUMBER in stored.fields:
+        return wide_number_field(stored.name), True
+    return None
+
+
+def _are_terms(stored: StoredColumn, *literals: pa.Scalar) -> bool:
+    """Whether the literals are terms like the column's values: all text, or all binary."""
+    check = is_binary if is_binary(element_type(stored.type)) else is_string
+    return all(check(literal.type) for literal in literals)
+
+
 def _compare_keyword(leaf: Compare, stored: StoredColumn) -> Lookup:
     field = keyword_field(stored.name)
-    value = _utf8(leaf.value)
+    value = _bytes(leaf.value)
     answer = _exactness(stored, value)
     if leaf.operator in (Operator.EQ, Operator.EQ_NULL_SAFE):
         return Lookup(stored.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
@@ -175,28 +207,48 @@ def _compare_keyword(leaf: Compare, stored: StoredColumn) -> Lookup:
 @lookup.register
 def _in(leaf: In, columns: Columns) -> Lookup | None:
     stored = columns.get(leaf.column.name)
-    if stored is None:
+    if stored is None or is_array(stored.type):
         return None
-    if NUMBER in stored.fields:
-        ranges = [encode_range(Operator.EQ, value, stored.type) for value in leaf.values]
+    return _any_of(stored, leaf.values)
+
+
+def _any_of(stored: StoredColumn, values: Sequence[pa.Scalar]) -> Lookup | None:
+    """The rows with a value that is one of these."""
+    points = _points_field(stored)
+    if points is not None:
+        type = element_type(stored.type)
+        ranges = [encode_range(Operator.EQ, value, type) for value in values]
         if any(each is None for each in ranges):
             return None
-        points = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
-        return Lookup(stored.name, Points(number_field(stored.name), points))
-    if KEYWORD in stored.fields and all(is_string(value.type) for value in leaf.values):
-        values = [_utf8(value) for value in leaf.values]
-        terms = tuple(sorted({value[:MAX_TERM_BYTES] for value in values}))
+        found = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
+        field, wide = points
+        return Lookup(stored.name, Points(field, found, wide))
+    if KEYWORD in stored.fields and _are_terms(stored, *values):
+        literals = [_bytes(value) for value in values]
+        terms = tuple(sorted({literal[:MAX_TERM_BYTES] for literal in literals}))
         search = Terms(keyword_field(stored.name), terms)
-        return Lookup(stored.name, search, _exactness(stored, *values))
+        return Lookup(stored.name, search, _exactness(stored, *literals))
     return None
+
+
+@lookup.register
+def _array_contains(leaf: ArrayContains, columns: Columns) -> Lookup | None:
+    stored = columns.get(leaf.column.name)
+    if stored is None or not is_array(stored.type):
+        return None
+    return _any_of(stored, (leaf.value,))
 
 
 @lookup.register
 def _like(leaf: Like, columns: Columns) -> Lookup | None:
     stored = columns.get(leaf.column.name)
-    if stored is None or KEYWORD not in stored.fields:
+    if stored is None or KEYWORD not in stored.fields or not is_string(stored.type):
         return None
     field = keyword_field(stored.name)
+    if stored.statistics.truncated and _BROKEN in leaf.pattern:
+        # To Spark it may also stand for bytes that are no UTF-8.
+        prefix = leaf.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
+        return Lookup(stored.name, Prefix(field, prefix), Answer.SUPERSET)
     prefix = leaf.prefix.encode()
     if all(part.kind == "text" for part in leaf.parts):
         search = Terms(field, (prefix[:MAX_TERM_BYTES],))
@@ -260,5 +312,5 @@ def _escaped(text: str) -> str:
     return "".join("\\" + character if character in "*?\\" else character for character in text)
 
 
-def _utf8(value: pa.Scalar) -> bytes:
+def _bytes(value: pa.Scalar) -> bytes:
     return bytes(value.as_buffer())

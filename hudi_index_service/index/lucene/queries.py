@@ -3,6 +3,7 @@
 from functools import singledispatch
 from typing import Any
 
+from hudi_index_service.index.lucene.encoding import WIDE_BYTES, wide_bytes
 from hudi_index_service.index.lucene.lookup import (
     PointRange,
     Points,
@@ -69,13 +70,22 @@ def _points(search: Points) -> Any:
 
     if not search.points:
         return MatchNoDocsQuery()
+    if search.wide:
+        from hudiindex import PointQueries
+
+        values = b"".join(map(wide_bytes, search.points))
+        return PointQueries.anyOf(search.field, lucene.JArray("byte")(values), WIDE_BYTES)
     return LongPoint.newSetQuery(search.field, lucene.JArray("long")(list(search.points)))
 
 
 @to_query.register
 def _point_range(search: PointRange) -> Any:
-    from org.apache.lucene.document import LongPoint
+    import lucene
+    from org.apache.lucene.document import BinaryPoint, LongPoint
 
+    if search.wide:
+        low, high = (lucene.JArray("byte")(wide_bytes(end)) for end in (search.low, search.high))
+        return BinaryPoint.newRangeQuery(search.field, low, high)
     return LongPoint.newRangeQuery(search.field, search.low, search.high)
 
 

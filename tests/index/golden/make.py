@@ -58,11 +58,13 @@ def make(folder: Path) -> None:
     )
     definition = DefinitionStore(storage).create(
         "people",
-        "lucene",
+        ("lucene",),
         [Column(name=name, options=ANALYSED.get(name, {})) for name in ROWS.column_names],
         SeenTimeline(start="20251231", instants=("20251231",)),
     )
-    due = DueEntry(base_file(folder), "lucene", columns, {"people": definition.fingerprint()})
+    due = DueEntry(
+        base_file(folder), "lucene", columns, {"people": definition.fingerprint("lucene")}
+    )
     print(run_task(BuildTask(storage, due, "000001", memory_mb=16, batch_rows=4)))
 
 

@@ -1,0 +1,129 @@
+"""Columns by name: how a name is written, and which column of a table it means, as in Spark.
+
+A column is named by its dotted path: ``a``, or ``a.b`` for the field ``b`` of the struct column
+``a``. A part that itself holds a dot or a back-quote stands in back-quotes (doubled inside), so
+that a name has one meaning: `` `a.b` `` is a column of the table, whatever structs there are.
+"""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.errors import ColumnAmbiguous, ColumnNotFound
+
+_PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
+
+
+def column_name(parts: Sequence[str]) -> str:
+    """The name of the column with this path."""
+    return ".".join(
+        "`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part
+        for part in parts
+    )
+
+
+def column_path(name: str) -> tuple[str, ...]:
+    """The parts of a name as `column_name` writes it, or as a user does.
+
+    Raises:
+        ColumnNotFound: it is no name: an empty part, or a back-quote that is not closed.
+    """
+    parts = []
+    end = -1
+    while end < len(name):
+        match = _PART.match(name, end + 1)
+        if match is None or name[match.end() : match.end() + 1] not in ("", "."):
+            raise ColumnNotFound(
+                f"{name!r} is no column's name.",
+                remedy="Write a.b for a field of a struct; back-quote a part that holds a dot.",
+            )
+        quoted = match["quoted"]
+        parts.append(match["plain"] if quoted is None else quoted.replace("``", "`"))
+        end = match.end()
+    return tuple(parts)
+
+
+def root_column(name: str) -> str:
+    """The table's own column that the named one is, or lies in."""
+    return column_path(name)[0]
+
+
+def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataType]:
+    """The column that the parts mean, and its type. Case does not matter at any level.
+
+    Returns:
+        The name, spelled as the schema does, and the Arrow type.
+
+    Raises:
+        ColumnNotFound: there is none; the remedy lists near names.
+        ColumnAmbiguous: several differ from it in case only, and none is spelled exactly so.
+    """
+    field = _field(list(schema), parts[0], [])
+    found = [field.name]
+    for part in parts[1:]:
+        if not pa.types.is_struct(field.type):
+            raise ColumnNotFound(
+                f"{column_name(found)}.{part}: column {column_name(found)} has type {field.type}.",
+                remedy="Only the fields of structs can be named.",
+            )
+        field = _field(list(field.type), part, found)
+        found.append(field.name)
+    return column_name(found), field.type
+
+
+def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """The type of the column of just that name; None if the schema has none such."""
+    try:
+        found, type = find_column(schema, column_path(name))
+    except (ColumnNotFound, ColumnAmbiguous):
+        return None
+    return type if found == name else None
+
+
+def column_values(data: pa.RecordBatch | pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
+    """The values of a column of the data; a field of a NULL struct is NULL. Where the data lack the
+    struct, they may have the field by itself, as a column of that name.
+
+    Raises:
+        KeyError: the data has no such column.
+    """
+    first, *rest = column_path(name)
+    if rest and first not in data.schema.names:
+        return data.column(name)
+    values = data.column(first)
+    for part in rest:
+        values = pc.struct_field(values, _index(values.type, part))
+    return values
+
+
+def _index(struct: pa.DataType, name: str) -> int:
+    index = struct.get_field_index(name)
+    if index < 0:
+        raise KeyError(name)
+    return int(index)
+
+
+def _field(fields: list[pa.Field], part: str, above: list[str]) -> pa.Field:
+    same = [field for field in fields if field.name.lower() == part.lower()]
+    if len(same) > 1:
+        same = [field for field in same if field.name == part]
+    if len(same) == 1:
+        return same[0]
+    wanted = column_name([*above, part])
+    if any(field.name.lower() == part.lower() for field in fields):
+        raise ColumnAmbiguous(
+            f"The column {wanted} is ambiguous: several differ from it in case only."
+        )
+    where = f"Column {column_name(above)}" if above else "The table"
+    kind = "field" if above else "column"
+    by_lower_case = {field.name.lower(): field.name for field in fields}
+    near = difflib.get_close_matches(part.lower(), by_lower_case, n=3)
+    names = [by_lower_case[match] for match in near] or list(by_lower_case.values())[:10]
+    listed = ", ".join(column_name([*above, name]) for name in names) or "none"
+    raise ColumnNotFound(
+        f"{where} has no {kind} {part!r}.",
+        remedy=f"{'Near names' if near else kind.capitalize() + 's'}: {listed}.",
+    )

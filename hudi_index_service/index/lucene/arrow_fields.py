@@ -1,0 +1,128 @@
+"""The fields of a Lucene index, and the Arrow arrays that the Java helper fills them from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.lucene.encoding import encode_array, encode_wide
+from hudi_index_service.index.lucene.fields import (
+    KEYWORD,
+    NUMBER,
+    TEXT_PREFIX,
+    WIDE_NUMBER,
+    element_type,
+    is_array,
+    keyword_field,
+    null_element_field,
+    null_field,
+    number_field,
+    text_field,
+    wide_number_field,
+)
+from hudi_index_service.predicate.comparison import is_string
+
+
+@dataclass(frozen=True, slots=True)
+class IndexField:
+    """A Lucene field and the column it comes from.
+
+    Attributes:
+        kind: The Java helper's word for what it holds: ``KEYWORD``, ``TEXT``, ``LONG``,
+            ``BYTES16``, ``NULLS`` (see ArrowIndexer).
+        of_elements: Whether it marks the elements that are NULL, not the arrays.
+        analyzer: Short name of a text field's analyser.
+    """
+
+    name: str
+    column: str
+    kind: str
+    of_elements: bool = False
+    analyzer: str = ""
+
+
+def fields_of(spec: ColumnSpec) -> Iterator[IndexField]:
+    """The Lucene fields of a column."""
+    for field in spec.fields:
+        if field == KEYWORD:
+            yield IndexField(keyword_field(spec.name), spec.name, "KEYWORD")
+        elif field == NUMBER:
+            yield IndexField(number_field(spec.name), spec.name, "LONG")
+        elif field == WIDE_NUMBER:
+            yield IndexField(wide_number_field(spec.name), spec.name, "BYTES16")
+        else:
+            analyzer = field.removeprefix(TEXT_PREFIX)
+            name = text_field(spec.name, analyzer)
+            yield IndexField(name, spec.name, "TEXT", analyzer=analyzer)
+    yield IndexField(null_field(spec.name), spec.name, "NULLS")
+    if is_array(spec.type):
+        yield IndexField(null_element_field(spec.name), spec.name, "NULLS", of_elements=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValues:
+    """What fills a field in one batch.
+
+    Attributes:
+        values: A value a row; of an array column, its elements one behind the other.
+        offsets: Of an array column: 64-bit integers, where each row's elements begin, and behind
+            the last one their number; else None.
+    """
+
+    values: pa.Array
+    offsets: np.ndarray | None = None
+
+    @property
+    def has_large_offsets(self) -> bool:
+        """Whether the values' own offsets have 64 bits."""
+        type = self.values.type
+        return bool(pa.types.is_large_string(type) or pa.types.is_large_binary(type))
+
+
+def field_values(field: IndexField, column: pa.Array) -> FieldValues:
+    """The values of a field for a batch's column."""
+    if field.of_elements:
+        return FieldValues(_null_where_an_element_is(column))
+    if field.kind == "NULLS" or not is_array(column.type):
+        return FieldValues(_encoded(field, column))
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    offsets = np.zeros(len(column) + 1, dtype=np.int64)
+    np.cumsum(np.asarray(lengths), out=offsets[1:])
+    return FieldValues(_encoded(field, pc.list_flatten(column)), offsets)
+
+
+def _encoded(field: IndexField, values: pa.Array) -> pa.Array:
+    if field.kind == "LONG":
+        return encode_array(values)
+    return encode_wide(values) if field.kind == "BYTES16" else values
+
+
+def _null_where_an_element_is(column: pa.Array) -> pa.Array:
+    """An array that is NULL in exactly the rows whose array has an element that is NULL."""
+    null = np.zeros(len(column), dtype=bool)
+    rows = np.asarray(pc.list_parent_indices(column))
+    null[rows[np.asarray(pc.list_flatten(column).is_null())]] = True
+    return pa.array(np.zeros(len(column), dtype=np.int8), mask=null)
+
+
+def count_broken_text(column: pa.Array) -> int:
+    """How many strings (or elements) are no UTF-8; Spark can write such."""
+    if not is_string(element_type(column.type)):
+        return 0
+    values = pc.list_flatten(column) if is_array(column.type) else column
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return sum(_is_broken(value) for value in values.cast(pa.large_binary()))
+    return 0
+
+
+def _is_broken(value: pa.Scalar) -> bool:
+    try:
+        (value.as_py() or b"").decode()
+    except UnicodeDecodeError:
+        return True
+    return False
