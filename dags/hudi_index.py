@@ -4,6 +4,11 @@ Trigger it with the table's base path, for example after the job that writes the
 
     airflow dags trigger hudi_index --conf '{"table": "/data/messages"}'
 
+An index need not exist: keys hoodie.index.* define it, those that the table's writers stored with
+their commits, or those given here:
+
+    … --conf '{"table": "/data/messages", "hoodie_conf": {"hoodie.index.columns": "msg;sender"}}'
+
 The build is a Spark job on the Spark connection ``spark_default``; the Airflow worker needs
 spark-submit on its PATH, and Spark's executors this package.
 """
@@ -21,6 +26,10 @@ from hudi_index_service.submit import APPLICATION
 
 TABLE = "{{ params.table }}"
 STRATEGY = "{{ params.strategy }}"
+# As a properties file has them, each on a line of its own.
+HOODIE_CONF = (
+    "{% for key, value in params.hoodie_conf.items() %}{{ key }}={{ value }}\n{% endfor %}"
+)
 
 
 @dag(
@@ -34,9 +43,15 @@ STRATEGY = "{{ params.strategy }}"
             type="string", minLength=1, description="Base path: the folder that holds .hoodie"
         ),
         "strategy": Param(
-            "incremental",
-            enum=["incremental", "all"],
-            description="incremental: what clustering or compaction wrote; all: every base file",
+            "auto",
+            enum=["auto", "incremental", "all", "refresh"],
+            description="incremental: what clustering or compaction wrote; all: every base file; "
+            "auto: as hoodie.index.strategy says, or incremental",
+        ),
+        "hoodie_conf": Param(
+            {},
+            type="object",
+            description="Keys hoodie.index.*, which go before those in the table's commits",
         ),
     },
 )
@@ -45,6 +60,7 @@ def hudi_index() -> None:
         task_id="wait_for_table_service",
         table=TABLE,
         strategy=STRATEGY,
+        hoodie_conf=HOODIE_CONF,
         mode="reschedule",
         poke_interval=timedelta(minutes=1),
         timeout=timedelta(hours=6),
@@ -54,7 +70,11 @@ def hudi_index() -> None:
     build = SparkSubmitOperator(
         task_id="build_index",
         application=str(APPLICATION),
-        application_args=["--table", TABLE, "--strategy", STRATEGY],
+        application_args=[
+            *("--table", TABLE),
+            *("--strategy", STRATEGY),
+            *("--hoodie-conf", HOODIE_CONF),
+        ],
         name="hudi-index-build",
         # Driver and executors have to run the same Python.
         env_vars={"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},

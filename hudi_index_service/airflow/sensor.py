@@ -1,12 +1,12 @@
 """A sensor for table services: waits until some have left base files to index."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.indexed_table import open_table
+from hudi_index_service.upkeep import TableUpkeep, read_write_config
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -19,28 +19,47 @@ class TableServiceSensor(BaseSensorOperator):
     What is due is worked out from timeline, definitions and entries, so there is no state to keep
     between runs: an instant that a former run missed counts as well. With ``mode="reschedule"``
     it occupies no worker between looks. One look lists the timeline and the entries and reads no
-    data.
+    data. An index that ``hoodie.index.*`` keys ask for is defined by then.
 
     Args:
         table: Base path of the table; a template.
-        strategy: ``incremental``, or ``all``: then base files of any write count; a template.
+        strategy: ``incremental``, or ``all``: then base files of any write count; ``auto``: as
+            ``hoodie.index.strategy`` says, or incremental; a template.
+        hoodie_conf: ``hoodie.index.*`` keys, which go before those that the table's writers stored;
+            a template.
     """
 
-    template_fields: Sequence[str] = ("table", "strategy")
+    template_fields: Sequence[str] = ("table", "strategy", "hoodie_conf")
 
-    def __init__(self, *, table: str, strategy: str = "incremental", **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        table: str,
+        strategy: str = "auto",
+        hoodie_conf: Mapping[str, str] | str | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self.table = table
         self.strategy = strategy
+        self.hoodie_conf = hoodie_conf
 
     def poke(self, context: "Context") -> PokeReturnValue:
         """Looks once.
 
         Raises:
-            IndexServiceError: the table cannot be read; Airflow's retries decide what then.
+            IndexServiceError: the table cannot be read, or the index that its keys ask for not be
+                defined; Airflow's retries decide what then.
         """
-        with open_table(self.table) as table:
-            due = table.build(strategy=Strategy.named(self.strategy), dry_run=True).due
+        given = self.hoodie_conf
+        conf = read_write_config([given]) if isinstance(given, str) else given
+        with TableUpkeep(self.table, options=conf) as upkeep:
+            keys = upkeep.define()
+            auto = self.strategy == "auto"
+            strategy = keys.strategy if auto else Strategy.named(self.strategy)
+            due = upkeep.table.build(strategy=strategy, dry_run=True).due
+        if not due and keys.failure is not None:
+            raise keys.failure
         self.log.info("%d index entries are due for %s.", len(due), self.table)
         latest = max((entry.base_file.instant for entry in due), default=None)
         return PokeReturnValue(is_done=bool(due), xcom_value=latest)

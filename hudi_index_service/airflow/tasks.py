@@ -1,23 +1,61 @@
 """Building and cleaning as Airflow tasks, run within the Airflow worker."""
 
+from collections.abc import Mapping, Sequence
+
 from airflow.sdk import task
 
+from hudi_index_service.build.budget import Budget
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.indexed_table import open_table
+from hudi_index_service.upkeep import TableUpkeep
 
 
 @task
-def build_index(table: str, strategy: str = "incremental") -> int:
+def build_index(
+    table: str,
+    strategy: str = "auto",
+    *,
+    partitions: Sequence[str] | None = None,
+    hoodie_conf: Mapping[str, str] | None = None,
+    max_files: int | None = None,
+    max_bytes: int | None = None,
+    max_minutes: float | None = None,
+    requests_per_second: float | None = None,
+) -> int:
     """Builds what is due by local threads: for tables that one machine can index. Larger ones are
     built by spark-submit (`hudi_index_service.submit`).
+
+    Args:
+        table: Base path.
+        strategy: ``incremental``, ``all`` or ``refresh``; ``auto``: as ``hoodie.index.strategy``
+            says, or incremental.
+        partitions: Only these.
+        hoodie_conf: ``hoodie.index.*`` keys, which define the index if need be; they go before
+            those that the table's writers stored.
+        max_files, max_bytes, max_minutes, requests_per_second: The budget; the next run goes on
+            where this one stopped.
 
     Returns how many entries were built.
 
     Raises:
         IndexServiceError: nothing, or not everything, could be built.
     """
-    with open_table(table) as opened:
-        return len(opened.build(strategy=Strategy.named(strategy)).raise_for_failures().built)
+    budget = Budget(
+        files=max_files,
+        bytes=max_bytes,
+        minutes=max_minutes,
+        requests_per_second=requests_per_second,
+    )
+    with TableUpkeep(table, options=hoodie_conf) as upkeep:
+        keys = upkeep.define()
+        build = upkeep.table.build(
+            strategy=keys.strategy if strategy == "auto" else Strategy.named(strategy),
+            partitions=partitions,
+            budget=budget,
+        ).raise_for_failures()
+        if keys.failure is not None:
+            raise keys.failure
+    return len(build.built)
 
 
 @task

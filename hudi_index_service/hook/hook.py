@@ -1,5 +1,6 @@
 """`IndexHook`: a listener and a worker around a piece of code that writes Hudi tables."""
 
+import logging
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -7,19 +8,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from hudi_index_service import config
-from hudi_index_service.build.run import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.backoff import Backoff
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.hook.write_options import callback_options
-from hudi_index_service.indexed_table import open_table
+from hudi_index_service.hook.write_options import callback_options, with_keys_in_commits
+from hudi_index_service.upkeep import TableUpkeep, read_write_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hudi_index_service.hook.listener import CallbackListener
+
+log = logging.getLogger(__name__)
 
 
 class IndexHook:
@@ -28,9 +31,12 @@ class IndexHook:
     >>> with IndexHook([table], spark=spark) as hook:  # doctest: +SKIP
     ...     df.write.format("hudi").options(**hook.write_options(table), **mine).save(table)
 
-    Inside the context Hudi's commit callback is answered; a worker thread then builds what is due.
+    Inside the context Hudi's commit callback is answered; worker threads then build what is due.
     Leaving it takes no more callbacks and finishes what they asked for. A build that fails is
-    logged with its code and remedy, and breaks nothing.
+    logged with its code and remedy, breaks nothing, and is tried again at a later wake-up.
+
+    Keys ``hoodie.index.*`` among the write options are enough to define an index: see
+    `write_options`. What they say of strategy and wait goes before the arguments here.
 
     Args:
         tables: Base paths of the tables to serve; callbacks for others are refused.
@@ -39,9 +45,11 @@ class IndexHook:
             0 delays none.
         strategy: What to build; see `IndexedTable.build`.
         clean: Clean the table's index after each build.
+        options: A write config for all the tables: its ``hoodie.index.*`` keys go before those
+            that the tables' commits hold.
         storage_options: As for `open_table`.
-        settings: Instead of the process's own; its section `hook` says where to listen and with
-            which secret.
+        settings: Instead of the process's own; its section `hook` says where to listen, with
+            which secret, how many tables to build at once and how long to rest after failures.
 
     Raises:
         ConfigInvalid: a wrong argument or setting, or the extra ``hook`` is not installed.
@@ -56,16 +64,28 @@ class IndexHook:
         wait: float = 0.0,
         strategy: Strategy | Literal["incremental", "all"] = Strategy.INCREMENTAL,
         clean: bool = False,
+        options: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
         self._settings = settings if settings is not None else config.settings()
         self._tables = AllowedTables(tables)
-        self._spark = spark
-        self._wait = _checked_wait(wait)
-        self._strategy = Strategy.named(strategy)
-        self._clean = clean
-        self._storage_options = storage_options
+        keys = read_write_keys(options or {})
+        asked_wait = keys.wait if keys is not None else None
+        self._wait = _checked_wait(wait if asked_wait is None else asked_wait)
+        self._upkeep = {
+            uri: TableUpkeep(
+                uri,
+                spark=spark,
+                storage_options=storage_options,
+                settings=self._settings,
+                strategy=Strategy.named(strategy),
+                clean=clean,
+                patient=True,
+                options=options,
+            )
+            for uri in self._tables
+        }
         self._secret = _secret(self._settings)
         self._new_listener = _listener_class()
         self._running: tuple[CallbackListener, Worker] | None = None
@@ -89,15 +109,34 @@ class IndexHook:
             )
         return self._running[0].url
 
-    def write_options(self, table: str | Path) -> dict[str, str]:
+    def write_options(
+        self, table: str | Path, options: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
         """The write options by which Hudi calls this hook; they hold its secret.
+
+        Args:
+            options: Your own write options; they are in the result, too. Keys ``hoodie.index.*``
+                among them define the index and say how to build it (`WriteKeys`); they are stored
+                with each commit, so that others who serve the table know them. Wrong ones are
+                logged, and break no write.
 
         Raises:
             CallbackRefused: the hook does not serve the table.
             ConfigInvalid: the hook is not running.
         """
-        self._tables.find(table)
-        return callback_options(self.url, self._secret, wait=self._wait)
+        uri = self._tables.find(table)
+        own = dict(options or {})
+        wait = self._wait
+        try:
+            keys = read_write_keys(own)
+        except ConfigInvalid as error:
+            log.error("The write to %s goes without its hoodie.index.* keys. %s", uri, error)
+            keys = None
+        if keys is not None:
+            self._upkeep[uri].suggest(own)
+            wait = wait if keys.wait is None else keys.wait
+        callback = callback_options(self.url, self._secret, wait=wait, usual_wait=self._wait)
+        return {**with_keys_in_commits(own), **callback}
 
     def start(self) -> None:
         """Begins to answer callbacks, as entering the context does.
@@ -107,13 +146,19 @@ class IndexHook:
         """
         if self._running is not None:
             raise ConfigInvalid("The hook runs already.", remedy="Close it first.")
-        worker = Worker(self._reconcile, queue=self._settings.hook.queue)
+        chosen = self._settings.hook
+        worker = Worker(
+            lambda uri: self._upkeep[uri].run(),
+            queue=chosen.queue,
+            parallelism=chosen.parallelism,
+            backoff=Backoff(chosen.backoff_seconds, chosen.backoff_max_seconds),
+        )
         listener = self._new_listener(
             worker,
             self._tables,
             self._secret,
-            host=self._settings.hook.host,
-            port=self._settings.hook.port,
+            host=chosen.host,
+            port=chosen.port,
             wait=self._wait,
         )
         worker.start()
@@ -128,6 +173,8 @@ class IndexHook:
         listener.close()
         worker.close()
         self._running = None
+        for upkeep in self._upkeep.values():
+            upkeep.close()
 
     def __enter__(self) -> Self:
         self.start()
@@ -140,18 +187,6 @@ class IndexHook:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _reconcile(self, uri: str) -> Build:
-        with open_table(
-            uri,
-            storage_options=self._storage_options,
-            spark=self._spark,
-            settings=self._settings,
-        ) as table:
-            build = table.build(strategy=self._strategy)
-            if self._clean:
-                table.clean()
-        return build
 
 
 def _listener_class() -> "type[CallbackListener]":

@@ -26,7 +26,8 @@ from hudi_index_service.build.run import Build
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.hook.write_options import SECRET_HEADER
+from hudi_index_service.hook.write_options import SECRET_HEADER, WAIT_PARAMETER
+from hudi_index_service.upkeep.write_keys import MAX_WAIT_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ class CallbackListener:
     Args:
         host: Address to bind; port 0 takes a free one.
         secret: What the header `SECRET_HEADER` must hold.
-        wait: Seconds to hold an answer for the build it asked for; 0 answers at once.
+        wait: Seconds to hold an answer for the build it asked for; 0 answers at once. A callback
+            can ask for another time in its URL.
         max_body_bytes: A longer body is refused, and not read to its end.
 
     Raises:
@@ -130,7 +132,12 @@ class CallbackListener:
             build = self._worker.wake(table)
         except CallbackRefused as refused:
             return _error(HTTPStatus.SERVICE_UNAVAILABLE, refused)
-        return await self._answer(build)
+        return await self._answer(build, _asked_wait(request, self._wait))
+
+    def _grant(self, wait: float) -> None:
+        """Lets a request under way be answered after so long, also while the listener closes."""
+        shutdown = self._server.config.timeout_graceful_shutdown or 0
+        self._server.config.timeout_graceful_shutdown = max(shutdown, ceil(wait) + 1)
 
     def _has_secret(self, request: Request) -> bool:
         sent = request.headers.get(SECRET_HEADER, "").encode()
@@ -148,9 +155,10 @@ class CallbackListener:
                 return None
         return bytes(body)
 
-    async def _answer(self, build: Future[Build]) -> Response:
-        if self._wait > 0:
-            await _wait_until_done(build, self._wait)
+    async def _answer(self, build: Future[Build], wait: float) -> Response:
+        if wait > 0:
+            self._grant(wait)
+            await _wait_until_done(build, wait)
         if not build.done():
             return JSONResponse({"status": "accepted"}, HTTPStatus.ACCEPTED)
         error = build.exception()
@@ -200,6 +208,15 @@ def _base_path(body: bytes) -> str | None:
         return None
     base_path = message.get("basePath") if isinstance(message, dict) else None
     return base_path if isinstance(base_path, str) else None
+
+
+def _asked_wait(request: Request, usual: float) -> float:
+    """What the URL asks for; a number that is none, or beyond reason, asks for nothing."""
+    try:
+        asked = float(request.query_params[WAIT_PARAMETER])
+    except (KeyError, ValueError):
+        return usual
+    return asked if 0 <= asked <= MAX_WAIT_SECONDS else usual
 
 
 def _report(error: IndexServiceError) -> dict[str, str]:

@@ -4,16 +4,15 @@ The same listener and worker as `IndexHook`, outside the writer's process: for S
 languages, Flink, Hudi Streamer, or several writers at once. It builds by local threads.
 """
 
-import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from threading import Event
-from types import FrameType
 
 from hudi_index_service import config
+from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.write_options import SECRET_OPTION
+from hudi_index_service.server.signals import stopped_by_signals
 
 
 def serve(
@@ -22,7 +21,9 @@ def serve(
     wait: float = 0.0,
     host: str | None = None,
     port: int | None = None,
+    strategy: Strategy = Strategy.INCREMENTAL,
     clean: bool = False,
+    options: Mapping[str, str] | None = None,
     settings: Settings | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
@@ -30,7 +31,7 @@ def serve(
     signal ends the process at once. Has to be called from the main thread.
 
     Args:
-        wait, clean: As for `IndexHook`.
+        wait, strategy, clean, options: As for `IndexHook`.
         host, port: Instead of the settings ``hook.host`` and ``hook.port``.
         say: Takes the lines that tell how to write to the tables.
 
@@ -39,21 +40,13 @@ def serve(
         StorageUnsupported: a table whose storage is not served.
     """
     chosen = _with_address(settings if settings is not None else config.settings(), host, port)
-    stop = Event()
-
-    def stop_serving(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    signals = (signal.SIGTERM, signal.SIGINT)
-    with IndexHook(tables, wait=wait, clean=clean, settings=chosen) as hook:
-        before = {number: signal.signal(number, stop_serving) for number in signals}
-        try:
-            for line in _instructions(hook, chosen):
-                say(line)
-            stop.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    hook = IndexHook(
+        tables, wait=wait, strategy=strategy, clean=clean, options=options, settings=chosen
+    )
+    with stopped_by_signals() as stop, hook:
+        for line in _instructions(hook, chosen):
+            say(line)
+        stop.wait()
         say("Stopping: the builds asked for are finished first.")
 
 

@@ -2,7 +2,7 @@
 
 Only a query whose first two words are one of ours is parsed; sqlglot never sees any other. The
 grammar follows Spark's own and Hudi's for CREATE, DROP and SHOW, and RFC-51 ("SQL layer") for
-OPTIMIZE TABLE and SHOW INDEXING.
+ALTER INDEX, OPTIMIZE TABLE and SHOW INDEXING.
 """
 
 import re
@@ -15,12 +15,15 @@ from sqlglot.errors import ErrorLevel, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.columns import column_name
 from hudi_index_service.definitions import Column
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.predicate.lex import position
 from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.statements import (
+    AlterIndex,
     CreateIndex,
+    DropColumns,
     DropIndex,
     OptimizeTable,
     RefreshIndex,
@@ -97,16 +100,18 @@ class _Parser(SparkParser):
         if isinstance(table, TableName) and not self.is_next("USING"):
             return None
         self.expect("USING")
-        using = self.name("index type")
-        if using.lower() in HUDI_INDEX_TYPES:
+        using = [self.name("index type")]
+        if using[0].lower() in HUDI_INDEX_TYPES:
             return None
+        while self.accept(","):
+            using.append(self.name("index type"))
         columns = self.in_parentheses(self.column, "OPTIONS")
         options = self.options()
         self.end_of_statement("OPTIONS" if not options else "")
         return CreateIndex(
             name=name,
             table=table,
-            using=using,
+            using=tuple(using),
             columns=tuple(
                 column.model_copy(update={"options": {**options, **column.options}})
                 for column in columns
@@ -114,14 +119,43 @@ class _Parser(SparkParser):
             if_not_exists=if_not_exists,
         )
 
-    def drop_index(self) -> DropIndex:
+    def alter_index(self) -> AlterIndex:
+        name = self.index_name("index name")
+        self.expect("ON")
+        table = self.table()
+        left = ["ADD", "DROP", "SET", "RENAME TO"]
+        begin = self._index
+        add, drop, changed, rename_to = [], [], [], None
+        if self.accept("ADD"):
+            add, left = self.in_parentheses(self.column, "OPTIONS"), left[1:]
+        if self.accept("DROP"):
+            drop, left = self.in_parentheses(self.column_name), left[-2:]
+        if self.accept("SET"):
+            changed, left = self.in_parentheses(self.column, "OPTIONS"), left[-1:]
+        if self.accept("RENAME", "TO"):
+            rename_to, left = self.name("new name"), []
+        if self._index == begin:
+            self.fail(_either(left))
+        self.end_of_statement(*left)
+        return AlterIndex(name, table, tuple(add), tuple(drop), tuple(changed), rename_to)
+
+    def drop_index(self) -> DropIndex | DropColumns:
+        if self.accept("ON"):
+            return self.drop_columns()
         if_exists = self.accept("IF", "EXISTS")
-        name = self.index_name("index name" if if_exists else "IF EXISTS or index name")
+        name = self.index_name("index name" if if_exists else "IF EXISTS, ON or index name")
         self.expect("ON")
         table = self.table()
         purge = self.accept("PURGE")
         self.end_of_statement("" if purge else "PURGE")
         return DropIndex(name=name, table=table, if_exists=if_exists, purge=purge)
+
+    def drop_columns(self) -> DropColumns:
+        table = self.table()
+        columns = tuple(self.in_parentheses(self.column_name))
+        purge = self.accept("PURGE")
+        self.end_of_statement("" if purge else "PURGE")
+        return DropColumns(table, columns, purge)
 
     def show_indexes(self) -> ShowIndexes:
         if not (self.accept("FROM") or self.accept("IN")):
@@ -142,7 +176,7 @@ class _Parser(SparkParser):
         strategy = None
         if self.accept("STRATEGY"):
             words = [each for each in Strategy if self.accept(each.value.upper())]
-            strategy = words[0] if words else self.fail("INCREMENTAL or ALL")
+            strategy = words[0] if words else self.fail("INCREMENTAL, ALL or REFRESH")
         dry_run = self.accept("DRY")
         if dry_run:
             self.expect("RUN")
@@ -184,8 +218,10 @@ class _Parser(SparkParser):
         return TableName(parts)
 
     def column(self) -> Column:
-        name = ".".join(self.dotted_name("column name"))
-        return Column(name=name, options=self.options())
+        return Column(name=self.column_name(), options=self.options())
+
+    def column_name(self) -> str:
+        return column_name(self.dotted_name("column name"))
 
     def options(self) -> dict[str, str]:
         if not self.accept("OPTIONS"):
@@ -287,6 +323,7 @@ class IndexDialect(Spark):
 
 _STATEMENTS: dict[tuple[str, ...], Callable[[_Parser], Statement | None]] = {
     ("CREATE", "INDEX"): _Parser.create_index,
+    ("ALTER", "INDEX"): _Parser.alter_index,
     ("DROP", "INDEX"): _Parser.drop_index,
     ("SHOW", "INDEXES"): _Parser.show_indexes,
     ("REFRESH", "INDEX"): _Parser.refresh_index,

@@ -8,18 +8,25 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.run import Build
 from hudi_index_service.definitions import IndexDefinition
-from hudi_index_service.status import IndexStatus
+from hudi_index_service.drop import Dropped
+from hudi_index_service.status import TableStatus
 
 INDEXES = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, col_name STRING NOT NULL,
     options MAP<STRING, MAP<STRING, STRING>>, created TIMESTAMP, managed_by STRING NOT NULL
 """
-"""CREATE INDEX (one row) and SHOW INDEXES. The first three columns are those of Hudi's own SHOW
-INDEXES; `col_name` joins several by commas. `options`: column → its options, columns with options
-only. `managed_by` is ``index service`` or, with neither options nor creation time, ``hudi``."""
+"""CREATE and ALTER INDEX (one row) and SHOW INDEXES. The first three columns are those of Hudi's
+own SHOW INDEXES; `index_type` and `col_name` join several by commas. `options`: column → its
+options, columns with options only. `managed_by` is ``index service`` or, with neither options nor
+creation time, ``hudi``."""
 
-DROPPED = "index_name STRING NOT NULL, dropped BOOLEAN NOT NULL"
-"""DROP INDEX: one row; `dropped` is false if IF EXISTS found none."""
+DROPPED = """
+    index_name STRING NOT NULL, dropped BOOLEAN NOT NULL,
+    not_purged ARRAY<STRUCT<entry: STRING, columns: ARRAY<STRING>, reason: STRING>>
+"""
+"""DROP INDEX: one row for the index, or for each that had one of the columns. `dropped` is false if
+IF EXISTS found none, and where an index only lost columns. `not_purged`: with PURGE, the table's
+entries that still hold what was dropped, and why; doing it again finishes it."""
 
 ENTRIES = """
     build_id STRING, index_type STRING NOT NULL, base_file STRING NOT NULL,
@@ -35,12 +42,23 @@ INDEXING = """
     indexed BIGINT NOT NULL, covered BIGINT NOT NULL, index_bytes BIGINT NOT NULL,
     builds ARRAY<STRUCT<
         build_id: STRING, state: STRING, strategy: STRING, started: TIMESTAMP, finished: TIMESTAMP,
-        due: BIGINT, built: BIGINT, failed: BIGINT, seconds: DOUBLE
-    >> NOT NULL
+        due: BIGINT, built: BIGINT, failed: BIGINT, seconds: DOUBLE,
+        files: BIGINT, files_done: BIGINT, row_count: BIGINT, rows_done: BIGINT,
+        rows_per_second: DOUBLE, eta_seconds: DOUBLE, error: STRING,
+        failures: ARRAY<STRUCT<base_file: STRING, index_type: STRING, error: STRING>>
+    >> NOT NULL,
+    due BIGINT NOT NULL, lag_instants BIGINT NOT NULL, lag_seconds DOUBLE NOT NULL,
+    partitions ARRAY<STRUCT<
+        partition: STRING, base_files: BIGINT, indexed: BIGINT, covered: BIGINT
+    >> NOT NULL,
+    outliving_entries BIGINT NOT NULL, outliving_bytes BIGINT NOT NULL
 """
-"""SHOW INDEXING: one row for each index. `base_files` are the snapshot's, `indexed` those with an
-entry, `covered` those of them without log files above; `builds` are the table's, newest first, in
-state ``running``, ``finished``, ``failed`` or ``dead``."""
+"""SHOW INDEXING: one row for each index and index type of it. `base_files` are the snapshot's,
+`indexed` those with an entry, `covered` those of them without log files above, `due` those that the
+strategy incremental would build now; `lag_…` say for how long the oldest of these has been waiting.
+`builds` are the table's last ten, newest first, in state ``running``, ``finished``, ``failed``,
+``cancelled``, ``stopped`` (its budget was spent) or ``dead``. `outliving_…` are the table's entries
+that outlive their base file, until the next clean."""
 
 
 def indexes_frame(
@@ -50,7 +68,7 @@ def indexes_frame(
     ours = [
         (
             definition.name,
-            definition.index_type,
+            ",".join(definition.index_types),
             ",".join(column.name for column in definition.columns),
             {column.name: column.options for column in definition.columns if column.options},
             datetime.fromisoformat(definition.created),
@@ -65,9 +83,21 @@ def indexes_frame(
     return spark.createDataFrame([*ours, *theirs], INDEXES)
 
 
-def dropped_frame(spark: SparkSession, name: str, dropped: bool) -> DataFrame:
+def dropped_frame(spark: SparkSession, dropped: Dropped) -> DataFrame:
     """`DROPPED`"""
-    return spark.createDataFrame([(name, dropped)], DROPPED)
+    remaining = None
+    if dropped.purge is not None:
+        remaining = [
+            (each.folder, list(each.columns), each.reason) for each in dropped.purge.remaining
+        ]
+    rows = [(definition.name, True, remaining) for definition in dropped.indexes]
+    rows += [(definition.name, False, remaining) for definition in dropped.narrowed]
+    return spark.createDataFrame(rows, DROPPED)
+
+
+def nothing_dropped_frame(spark: SparkSession, name: str) -> DataFrame:
+    """`DROPPED` where IF EXISTS found none."""
+    return spark.createDataFrame([(name, False, None)], DROPPED)
 
 
 def entries_frame(spark: SparkSession, build: Build) -> DataFrame:
@@ -92,31 +122,35 @@ def entries_frame(spark: SparkSession, build: Build) -> DataFrame:
     return spark.createDataFrame(rows, ENTRIES)
 
 
-def indexing_frame(
-    spark: SparkSession, statuses: Iterable[IndexStatus], builds: Iterable[BuildRecord]
-) -> DataFrame:
+def indexing_frame(spark: SparkSession, status: TableStatus) -> DataFrame:
     """`INDEXING`"""
-    records = [_record(record) for record in builds]
+    builds = [_record(record) for record in status.builds]
     rows = [
         (
-            status.definition.name,
-            status.definition.index_type,
-            status.base_files,
-            status.indexed,
-            status.covered,
-            status.index_bytes,
-            records,
+            each.definition.name,
+            each.index_type,
+            each.base_files,
+            each.indexed,
+            each.covered,
+            each.index_bytes,
+            builds,
+            each.due,
+            each.lag_instants,
+            float(each.lag_seconds),
+            [(p.partition, p.base_files, p.indexed, p.covered) for p in each.partitions],
+            status.outliving.entries,
+            status.outliving.bytes,
         )
-        for status in statuses
+        for each in status
     ]
     return spark.createDataFrame(rows, INDEXING)
 
 
 def _record(record: BuildRecord) -> tuple[object, ...]:
-    finished = record.finished or {}
+    finished, now = record.finished or {}, record.progress
     return (
-        f"{record.number:06d}",
-        record.state,
+        record.id,
+        str(record.state),
         record.started.get("strategy"),
         _moment(record.started.get("started")),
         _moment(finished.get("finished")),
@@ -124,6 +158,16 @@ def _record(record: BuildRecord) -> tuple[object, ...]:
         finished.get("built"),
         finished.get("failed"),
         finished.get("seconds"),
+        *(
+            (None,) * 6
+            if now is None
+            else (
+                *(now.files, now.files_done, now.rows, now.rows_done),
+                *(now.rows_per_second, now.eta_seconds),
+            )
+        ),
+        finished.get("error"),
+        [(each["path"], each["index_type"], each["error"]) for each in record.failures],
     )
 
 

@@ -12,12 +12,20 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     IndexNotFound,
+    IndexServiceError,
     NotAHudiTable,
     StatementInvalid,
     StorageUnsupported,
     TableNotFound,
 )
 from hudi_index_service.indexed_table import IndexedTable, open_table
+from hudi_index_service.sql.call import (
+    Argument,
+    call_statement,
+    is_call,
+    serviced_table,
+    serviced_table_of,
+)
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.results import (
@@ -25,9 +33,12 @@ from hudi_index_service.sql.results import (
     entries_frame,
     indexes_frame,
     indexing_frame,
+    nothing_dropped_frame,
 )
 from hudi_index_service.sql.statements import (
+    AlterIndex,
     CreateIndex,
+    DropColumns,
     DropIndex,
     OptimizeTable,
     RefreshIndex,
@@ -36,6 +47,7 @@ from hudi_index_service.sql.statements import (
     TableName,
     TableReference,
 )
+from hudi_index_service.upkeep import TableUpkeep
 
 log = logging.getLogger(__name__)
 
@@ -63,12 +75,13 @@ class IndexSession:
     def sql(self, query: str, args: Any = None, **kwargs: Any) -> DataFrame:
         """Runs one statement, at once.
 
-        The index statements are CREATE INDEX … USING <a type of the service>, DROP INDEX, SHOW
-        INDEXES, REFRESH INDEX, OPTIMIZE TABLE and SHOW INDEXING: their forms stand in
+        The index statements are CREATE INDEX … USING <types of the service>, ALTER INDEX, DROP
+        INDEX, SHOW INDEXES, REFRESH INDEX, OPTIMIZE TABLE and SHOW INDEXING: their forms stand in
         `hudi_index_service.sql.statements`, the columns they return in
         `hudi_index_service.sql.results`. Everything else goes to ``spark.sql`` untouched,
         statements on Hudi's own indexes among it: CREATE INDEX without USING or with a type of
-        Hudi's, DROP and REFRESH INDEX of a name that is no index of the service.
+        Hudi's, DROP and REFRESH INDEX of a name that is no index of the service. After a CALL of a
+        table service what is due is built, as by `call`.
 
         Args:
             query: One statement; a semicolon may close it.
@@ -80,6 +93,9 @@ class IndexSession:
             TableNotFound, NotAHudiTable, and what the façade's methods raise.
             pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from Spark.
         """
+        if is_call(query):
+            called = self.spark.sql(query, args, **kwargs)
+            return self._after_service(called, serviced_table(query))
         statement = parse_statement(query)
         if statement is None:
             return self.spark.sql(query, args, **kwargs)
@@ -90,6 +106,10 @@ class IndexSession:
         match statement:
             case CreateIndex():
                 return self._create(statement)
+            case AlterIndex():
+                return self._alter(statement)
+            case DropColumns():
+                return self._drop_columns(statement)
             case DropIndex():
                 return self._drop(statement, query)
             case ShowIndexes():
@@ -100,7 +120,57 @@ class IndexSession:
                 return self._optimize(statement)
             case ShowIndexing():
                 with self._open(statement.table) as table:
-                    return indexing_frame(self.spark, table.status(), table.builds())
+                    return indexing_frame(self.spark, table.status())
+
+    def call(self, procedure: str, /, **arguments: Argument) -> DataFrame:
+        """Calls a procedure of Hudi's; after run_clustering and run_compaction, for which Hudi
+        sends no callback, builds what is due for the table.
+
+        >>> session.call("run_clustering", table="messages", op="scheduleAndExecute")
+
+        The build never hides the procedure's result: its failure is logged, and recorded with the
+        table's builds; the next wake-up tries again.
+
+        Args:
+            procedure: Its name, or a whole CALL statement. `sql` does the same with a CALL
+                statement.
+            arguments: The procedure's own; they become literals of SQL.
+
+        Returns:
+            What the procedure returned; it has run.
+
+        Raises:
+            StatementInvalid: a name or an argument that cannot be written in SQL.
+            pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from the procedure; then
+                nothing is built.
+        """
+        if is_call(procedure) and not arguments:
+            return self.sql(procedure)
+        called = self.spark.sql(call_statement(procedure, arguments))
+        return self._after_service(called, serviced_table_of(procedure, arguments))
+
+    def _after_service(self, called: DataFrame, table: TableReference | None) -> DataFrame:
+        """The result, after the build. Spark runs commands at once; what is called has run, and
+        the result holds its rows."""
+        if table is not None:
+            self._build_after_service(table)
+        return called
+
+    def _build_after_service(self, table: TableReference) -> None:
+        try:
+            with TableUpkeep(
+                table_location(self.spark, table),
+                spark=self.spark,
+                storage_options=self._storage_options,
+                settings=self._settings,
+            ) as upkeep:
+                build = upkeep.run()
+        except IndexServiceError as error:
+            log.error("The build after the table service on %s failed: %s", table, error)
+        except Exception:
+            log.exception("The build after the table service on %s failed.", table)
+        else:
+            log.info("%s: %d entries built in %.1f s.", table, len(build.built), build.seconds)
 
     def _create(self, statement: CreateIndex) -> DataFrame:
         with self._open(statement.table) as table:
@@ -112,17 +182,33 @@ class IndexSession:
             )
         return indexes_frame(self.spark, [definition])
 
+    def _alter(self, statement: AlterIndex) -> DataFrame:
+        with self._open(statement.table) as table:
+            definition = table.alter_index(
+                statement.name,
+                add=statement.add,
+                drop=statement.drop,
+                options={column.name: column.options for column in statement.set},
+                rename_to=statement.rename_to,
+            )
+        return indexes_frame(self.spark, [definition])
+
+    def _drop_columns(self, statement: DropColumns) -> DataFrame:
+        with self._open(statement.table) as table:
+            dropped = table.drop_index(columns=statement.columns, purge=statement.purge)
+        return dropped_frame(self.spark, dropped)
+
     def _drop(self, statement: DropIndex, query: str) -> DataFrame:
         # PURGE is no word of Hudi's.
         by_spark = isinstance(statement.table, TableName) and not statement.purge
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
-                table.drop_index(statement.name, purge=statement.purge)
-                return dropped_frame(self.spark, statement.name, dropped=True)
+                dropped = table.drop_index(statement.name, purge=statement.purge)
+                return dropped_frame(self.spark, dropped)
         if by_spark:
             return self.spark.sql(query)
         if statement.if_exists:
-            return dropped_frame(self.spark, statement.name, dropped=False)
+            return nothing_dropped_frame(self.spark, statement.name)
         raise _no_index(statement.name, statement.table)
 
     def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
@@ -146,7 +232,7 @@ class IndexSession:
         by_spark = isinstance(statement.table, TableName)
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
-                return entries_frame(self.spark, table.build(strategy="all"))
+                return entries_frame(self.spark, table.refresh(statement.name))
         if by_spark:
             return self.spark.sql(query)
         raise _no_index(statement.name, statement.table)

@@ -32,16 +32,32 @@ TableReference = TableName | TablePath
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
     """``CREATE INDEX [IF NOT EXISTS] name ON [TABLE] t
-    USING type (column [OPTIONS(key = 'value', …)], …) [OPTIONS(…)]``
+    USING type [, type, …] (column [OPTIONS(key = 'value', …)], …) [OPTIONS(…)]``
 
     The statement's options hold for every column; a column's own ones win.
     """
 
     name: str
     table: TableReference
-    using: str
+    using: tuple[str, ...]
     columns: tuple[Column, ...]
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterIndex:
+    """``ALTER INDEX name ON [TABLE] t [ADD (column [OPTIONS(…)], …)] [DROP (column, …)]
+    [SET (column [OPTIONS(…)], …)] [RENAME TO name]``
+
+    SET gives columns that are there other options. One of the four is needed.
+    """
+
+    name: str
+    table: TableReference
+    add: tuple[Column, ...] = ()
+    drop: tuple[str, ...] = ()
+    set: tuple[Column, ...] = ()
+    rename_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,15 @@ class DropIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class DropColumns:
+    """``DROP INDEX ON [TABLE] t (column, …) [PURGE]``: from every index of the table."""
+
+    table: TableReference
+    columns: tuple[str, ...]
+    purge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ShowIndexes:
     """``SHOW INDEXES {FROM|IN} [TABLE] t``"""
 
@@ -63,7 +88,9 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH INDEX name ON [TABLE] t``"""
+    """``REFRESH INDEX name ON [TABLE] t``: its entries brought up to date with its definition, and
+    what the strategy INCREMENTAL would build. Base files without an entry that were there before
+    the index are OPTIMIZE TABLE's (STRATEGY ALL)."""
 
     name: str
     table: TableReference
@@ -71,7 +98,7 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeTable:
-    """``OPTIMIZE TABLE t [STRATEGY INCREMENTAL|ALL] [DRY RUN]``"""
+    """``OPTIMIZE TABLE t [STRATEGY INCREMENTAL|ALL|REFRESH] [DRY RUN]``"""
 
     table: TableReference
     strategy: Strategy = Strategy.INCREMENTAL
@@ -85,4 +112,13 @@ class ShowIndexing:
     table: TableReference
 
 
-Statement = CreateIndex | DropIndex | ShowIndexes | RefreshIndex | OptimizeTable | ShowIndexing
+Statement = (
+    CreateIndex
+    | AlterIndex
+    | DropIndex
+    | DropColumns
+    | ShowIndexes
+    | RefreshIndex
+    | OptimizeTable
+    | ShowIndexing
+)

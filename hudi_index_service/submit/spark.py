@@ -1,4 +1,4 @@
-"""The spark-submit application: builds what is due for one table, as a Spark job.
+"""The spark-submit application: builds what is due for Hudi tables, as Spark jobs.
 
     spark-submit "$(python -c 'from hudi_index_service.submit import APPLICATION as a; print(a)')" \
         --table /data/messages
@@ -9,38 +9,80 @@ this package and its native distributions.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from hudi_index_service.build.budget import Budget
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.indexed_table import open_table
+from hudi_index_service.upkeep import TableUpkeep, read_write_config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Builds, prints a line that says what was done, and returns the exit status: 0, 1 for an
-    error (code, message and remedy on stderr), 2 for wrong arguments."""
+    """Builds, prints a line for each table that says what was done, and returns the exit status: 0;
+    1 if any table had an error (code, message and remedy on stderr); 2 for wrong arguments."""
     asked = _parser().parse_args(arguments)
     running = SparkSession.getActiveSession()
-    spark = running or SparkSession.builder.appName(f"hudi-index build {asked.table}").getOrCreate()
+    name = f"hudi-index build {', '.join(asked.table)}"
+    spark = running or SparkSession.builder.appName(name).getOrCreate()
+    failed = 0
     try:
-        print(_run(spark, asked.table, Strategy(asked.strategy), clean=asked.clean))
+        options = read_write_config(asked.hoodie_conf, asked.props)
+        budget = Budget(
+            files=asked.max_files,
+            bytes=asked.max_bytes,
+            minutes=asked.max_minutes,
+            requests_per_second=asked.requests_per_second,
+        )
+        for table in asked.table:
+            failed += not _succeeds(spark, table, asked, options, budget)
     except IndexServiceError as error:
         print(error, file=sys.stderr)
         return 1
     finally:
         if running is None:
             spark.stop()
-    return 0
+    return 1 if failed else 0
 
 
-def _run(spark: SparkSession, uri: str, strategy: Strategy, *, clean: bool) -> str:
-    with open_table(uri, spark=spark) as table:
-        build = table.build(strategy=strategy).raise_for_failures()
-        report = f"{table.uri}: built {len(build.built)} entries in {build.seconds:.1f} s"
-        if clean:
-            cleaning = table.clean()
+def _succeeds(
+    spark: SparkSession,
+    table: str,
+    asked: argparse.Namespace,
+    options: Mapping[str, str],
+    budget: Budget,
+) -> bool:
+    """Builds one table; what goes wrong is printed, and the next table built all the same."""
+    try:
+        print(_build(spark, table, asked, options, budget))
+    except IndexServiceError as error:
+        print(error, file=sys.stderr)
+        return False
+    return True
+
+
+def _build(
+    spark: SparkSession,
+    table: str,
+    asked: argparse.Namespace,
+    options: Mapping[str, str],
+    budget: Budget,
+) -> str:
+    with TableUpkeep(table, spark=spark, options=options) as upkeep:
+        keys = upkeep.define()
+        build = upkeep.table.build(
+            strategy=keys.strategy if asked.strategy == "auto" else Strategy(asked.strategy),
+            partitions=asked.partition,
+            budget=budget,
+        ).raise_for_failures()
+        if keys.failure is not None:
+            raise keys.failure
+        report = f"{upkeep.uri}: built {len(build.built)} entries in {build.seconds:.1f} s"
+        if build.stopped_by is not None:
+            report += f", {build.left} left ({build.stopped_by})"
+        if asked.clean:
+            cleaning = upkeep.table.clean()
             report += f", removed {len(cleaning.removals)} files ({cleaning.bytes} bytes)"
     return report
 
@@ -48,15 +90,41 @@ def _run(spark: SparkSession, uri: str, strategy: Strategy, *, clean: bool) -> s
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hudi-index-build",
-        description="Build the index entries that are due for a Hudi table.",
+        description="Build the index entries that are due for Hudi tables.",
     )
-    parser.add_argument("--table", required=True, help="base path: the folder that holds .hoodie")
+    parser.add_argument(
+        "--table",
+        required=True,
+        action="append",
+        help="base path: the folder that holds .hoodie; may be repeated",
+    )
     parser.add_argument(
         "--strategy",
-        choices=[strategy.value for strategy in Strategy],
-        default=Strategy.INCREMENTAL.value,
-        help="incremental: base files that clustering or compaction wrote since the index was "
-        "defined; all: every base file (default: %(default)s)",
+        choices=["auto", *(strategy.value for strategy in Strategy)],
+        default="auto",
+        help="auto: as hoodie.index.strategy says, or incremental; incremental: base files that "
+        "clustering or compaction wrote since the index was defined; all: every base file; "
+        "refresh: what does not fit its definition any more (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--partition",
+        action="append",
+        help="only this partition, or those that fit a pattern; may be repeated",
+    )
+    parser.add_argument("--max-files", type=int, help="stop after so many entries, newest first")
+    parser.add_argument("--max-bytes", type=int, help="stop after so many bytes of base files")
+    parser.add_argument("--max-minutes", type=float, help="begin nothing more after")
+    parser.add_argument(
+        "--requests-per-second", type=float, help="ask the table's store no more often"
+    )
+    parser.add_argument(
+        "--props", help="a Hudi write config (properties file) with hoodie.index.* keys"
+    )
+    parser.add_argument(
+        "--hoodie-conf",
+        action="append",
+        default=[],
+        help="a hoodie.index.* key as key=value, or several on lines of their own; may be repeated",
     )
     parser.add_argument("--clean", action="store_true", help="then remove entries that expired")
     return parser

@@ -12,7 +12,8 @@ def main(dags: Path, table: str) -> None:
     bag = DagBag(str(dags))
     spark_at_parsing = "pyspark" in sys.modules
     dag = bag.dags["hudi_index"]
-    run = dag.test(run_conf={"table": table})
+    keys = {"hoodie.index.columns": "ts;id", "hoodie.index.wait": "1"}
+    run = dag.test(run_conf={"table": table, "hoodie_conf": keys})
     waited = run.get_task_instance("wait_for_table_service")
     report = {
         "import_errors": bag.import_errors,

@@ -88,8 +88,9 @@ def test_dag_waits_builds_and_cleans(spark, indexed_table, airflow_environment):
         "instant": clustered.instant,
     }
     assert not orphan.exists()
-    status = open_table(indexed_table).status()[0]
-    assert (status.base_files, status.indexed) == (1, 1)
+    by_sender, by_keys = open_table(indexed_table).status()
+    assert (by_sender.base_files, by_sender.indexed) == (1, 1)
+    assert [column.name for column in by_keys.definition.columns] == ["ts", "id"]
     found = open_table(indexed_table).scan("sender = 'User3'", columns=["id"], use_index="require")
     assert found.count() == 30
 
@@ -98,7 +99,7 @@ def test_sensor_and_tasks_without_a_table_service(indexed_table, airflow_environ
     program = """
 import json, sys
 from hudi_index_service.airflow.sensor import TableServiceSensor
-from hudi_index_service.airflow.tasks import build_index, clean_index
+from hudi_index_service.airflow.tasks import build_index
 
 table = sys.argv[1]
 
@@ -106,10 +107,13 @@ def is_due(strategy):
     return TableServiceSensor(task_id="wait", table=table, strategy=strategy).poke({}).is_done
 
 before = is_due("incremental"), is_due("all")
-built = build_index.function(table, "all")
-print(json.dumps([*before, built, is_due("all"), clean_index.function(table)]))
+built = build_index.function(table, "all", max_files=5)
+keys = {"hoodie.index.columns": "ts", "hoodie.index.strategy": "all"}
+by_keys = TableServiceSensor(task_id="wait", table=table, hoodie_conf=keys).poke({}).is_done
+built_by_keys = build_index.function(table, hoodie_conf=keys)
+print(json.dumps([*before, built, by_keys, built_by_keys, is_due("all")]))
 """
 
     said = run([sys.executable, "-c", program, str(indexed_table)], airflow_environment)
 
-    assert json.loads(said.splitlines()[-1]) == [False, True, 1, False, 0]
+    assert json.loads(said.splitlines()[-1]) == [False, True, 1, True, 1, False]

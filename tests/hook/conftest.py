@@ -12,7 +12,7 @@ from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.listener import CallbackListener
 from hudi_index_service.hook.worker import Worker
 from tests.hook.callbacks import SECRET, MessageTable
-from tests.hudi_tables import hudi_options
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,9 @@ def message_table(spark: "SparkSession", tmp_path: Path) -> Callable[..., Messag
     """Makes a table with one commit."""
 
     def make(name: str = "messages", table_type: str = "COPY_ON_WRITE") -> MessageTable:
-        table = MessageTable(spark, tmp_path / name, hudi_options(name, table_type))
+        table = MessageTable(
+            spark, tmp_path / name, hudi_options(name, table_type, **NO_METADATA_TABLE)
+        )
         table.write()
         return table
 

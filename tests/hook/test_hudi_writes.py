@@ -13,6 +13,7 @@ from hudi_index_service.errors import CallbackRefused, ConfigInvalid
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.write_options import callback_options
 from tests.hook.callbacks import INLINE_CLUSTERING, INLINE_COMPACTION, SECRET, BlockedBuild
+from tests.hudi_tables import run_compaction, write
 
 LONG_ENOUGH = 120
 
@@ -65,6 +66,20 @@ def test_compacting_write_of_a_merge_on_read_table(message_table):
         assert indexed_files(table.path) == 1
 
 
+def test_services_that_call_nobody_are_built_at_the_next_wake_up(spark, message_table):
+    table = message_table(table_type="MERGE_ON_READ")
+    open_table(table.path).create_index("by_sender", ["sender"])
+    table.write()
+
+    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
+        # As an asynchronous service: it commits on its own, and Hudi fires no callback.
+        assert len(run_compaction(spark, table.path)) == 1
+        assert indexed_files(table.path) == 0
+
+        write(table.rows().limit(0), table.path, table.options | hook.write_options(table.path))
+        assert indexed_files(table.path) == 1
+
+
 def test_write_without_the_options_builds_nothing(message_table):
     table = message_table()
     open_table(table.path).create_index("by_sender", ["sender"])
@@ -100,23 +115,25 @@ def test_write_returns_while_its_build_hangs(message_table, listening):
     build.released.set()
 
 
-def test_failing_build_breaks_no_write(message_table, caplog):
+def test_failing_build_breaks_no_write_and_is_tried_again_after_the_next(message_table, caplog):
     table = message_table()
     open_table(table.path).create_index("by_sender", ["sender"])
     builds = table.path / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
+    soon = Settings(hook=HookSettings(backoff_seconds=0.01))
 
     with (
         caplog.at_level(logging.ERROR, logger="hudi_index_service"),
-        IndexHook([table.path], wait=LONG_ENOUGH) as hook,
+        IndexHook([table.path], wait=LONG_ENOUGH, settings=soon) as hook,
     ):
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
+        assert "The build that a wake-up of" in caplog.text
+        assert "STORAGE_FAILED" in caplog.text
+        assert table.rows().count() == spark_count(table)
 
-    assert "The build that a commit of" in caplog.text
-    assert "STORAGE_FAILED" in caplog.text
-    assert table.rows().count() == spark_count(table)
-    builds.unlink()
-    assert len(open_table(table.path).build().built) == 1
+        builds.unlink()
+        write(table.rows().limit(0), table.path, table.options | hook.write_options(table.path))
+        assert indexed_files(table.path) == 1
 
 
 def test_index_of_an_unknown_type_breaks_neither_write_nor_the_other_index(message_table):

@@ -1,13 +1,62 @@
 """Wake-ups: coalesced, finished before closing, and never lost to a failing build."""
 
 import logging
-from threading import Event
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from threading import Barrier, Event
+from typing import Any
 
 import pytest
 
-from hudi_index_service.errors import CallbackRefused, PermissionDenied
+from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.build.retry import DeferredEntry, FailedEntry
+from hudi_index_service.build.run import Build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
+from hudi_index_service.hook.backoff import Backoff
 from hudi_index_service.hook.worker import Worker
+from hudi_index_service.table.protocol import BaseFile
 from tests.hook.callbacks import BlockedBuild, nothing_built
+from tests.hook.manual_clock import ManualClock
+
+BACKOFF = Backoff(first=10.0, longest=60.0)
+
+
+class Builds:
+    """A reconcile that does in turn what it was told for table /a: raises an error, or returns a
+    build."""
+
+    def __init__(self, *outcomes: Exception | Build) -> None:
+        self.outcomes = list(outcomes)
+        self.tables: list[str] = []
+
+    def __call__(self, table: str) -> Build:
+        self.tables.append(table)
+        told = self.outcomes and table == "/a"
+        outcome = self.outcomes.pop(0) if told else nothing_built(table)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def working(clock: ManualClock) -> Iterator[Callable[..., Worker]]:
+    """Starts a worker by the manual clock, closed after the test."""
+    with ExitStack() as stack:
+
+        def start(reconcile: Callable[[str], Build], **options: Any) -> Worker:
+            worker = Worker(reconcile, queue=8, backoff=BACKOFF, clock=clock, **options)
+            worker.start()
+            stack.callback(worker.close)
+            return worker
+
+        yield start
 
 
 def test_burst_for_one_table_is_one_more_build():
@@ -66,3 +115,142 @@ def test_failing_build_is_logged_with_code_and_remedy_and_the_next_one_runs(capl
     assert done.is_set()
     assert "PERMISSION_DENIED: /denied/.hoodie/.index: no. Give this user" in caplog.text
     assert "ZeroDivisionError: a bug" in caplog.text
+
+
+def test_table_that_failed_rests_and_the_wake_up_in_the_meantime_is_kept(clock, working):
+    builds = Builds(PermissionDenied("no"), PermissionDenied("still no"))
+    worker = working(builds)
+    assert worker.wake("/a").exception(timeout=30) is not None
+
+    deferred = worker.wake("/a")
+    clock.wait_until_somebody_waits_for(10.0)
+    assert worker.wake("/a") is deferred  # and what comes now joins it
+    clock.advance(9.5)
+    assert worker.wake("/other").result(timeout=30) is not None  # meanwhile others are served
+    assert not deferred.done()
+    clock.advance(0.5)
+    assert isinstance(deferred.exception(timeout=30), PermissionDenied)
+
+    # Twice as long after the second failure in a row.
+    third = worker.wake("/a")
+    clock.wait_until_somebody_waits_for(30.0)
+    clock.advance(20.0)
+    assert third.result(timeout=30) is not None
+    assert builds.tables == ["/a", "/other", "/a", "/a"]
+
+
+def test_success_ends_the_backoff(clock, working):
+    worker = working(Builds(PermissionDenied("no")))
+    worker.wake("/a").exception(timeout=30)
+    clock.advance(10.0)
+
+    # The second is served at once: nothing moves the clock.
+    worker.wake("/a").result(timeout=30)
+    worker.wake("/a").result(timeout=30)
+
+
+def test_files_that_failed_are_tried_again_when_their_time_has_come(clock, working):
+    failed = FailedEntry("f.parquet", "lucene", ("c",), 1, "2026-01-01T00:00:00+00:00", "damaged")
+    due = DueEntry(BaseFile("f.parquet", "", "f", "2026", 1), "lucene", (), {})
+    retry_at = datetime.now(UTC) + timedelta(seconds=90)
+    left_alone = DeferredEntry(due, failed, retry_at)
+    builds = Builds(Build("", Strategy.INCREMENTAL, (), deferred=(left_alone,)))
+    worker = working(builds)
+
+    assert worker.wake("/a").result(timeout=30).deferred == (left_alone,)
+
+    # Other base files of the table need not wait.
+    worker.wake("/a").result(timeout=30)
+    assert builds.tables == ["/a", "/a"]
+
+
+def test_wake_up_in_the_meantime_is_kept_for_files_that_failed(clock, working):
+    failed = FailedEntry("f.parquet", "lucene", ("c",), 1, "2026-01-01T00:00:00+00:00", "damaged")
+    due = DueEntry(BaseFile("f.parquet", "", "f", "2026", 1), "lucene", (), {})
+    left_alone = DeferredEntry(due, failed, datetime.now(UTC) + timedelta(seconds=90))
+    again = Event()
+
+    def reconcile(table: str) -> Build:
+        if clock.now() > 0:
+            again.set()
+            return nothing_built(table)
+        return Build("", Strategy.INCREMENTAL, (), deferred=(left_alone,))
+
+    working(reconcile).wake("/a").result(timeout=30)
+    clock.advance(91.0)
+
+    assert again.wait(30)  # nobody woke it
+
+
+def test_build_of_another_process_is_waited_for(clock, working):
+    builds = Builds(BuildInProgress("another"), BuildInProgress("another"))
+    worker = working(builds)
+
+    future = worker.wake("/a")
+
+    clock.wait_until_somebody_waits_for(10.0)
+    clock.advance(10.0)
+    clock.wait_until_somebody_waits_for(30.0)
+    clock.advance(20.0)
+    assert future.result(timeout=30).outcomes == ()  # one wake-up was enough
+    assert builds.tables == ["/a"] * 3
+
+
+def test_closing_does_not_wait_for_the_backoff(working):
+    builds = Builds(PermissionDenied("no"), BuildInProgress("another"))
+    worker = working(builds)
+    worker.wake("/a").exception(timeout=30)
+    waiting = worker.wake("/a")
+
+    worker.close()
+
+    assert isinstance(waiting.exception(), BuildInProgress)
+    assert builds.tables == ["/a", "/a"]
+
+
+def test_closing_at_once_gives_up_what_has_not_begun():
+    build = BlockedBuild()
+    worker = Worker(build, queue=4)
+    worker.start()
+    running = worker.wake("/a")
+    assert build.begun.wait(30)
+    waiting = worker.wake("/b")
+    waiting.add_done_callback(lambda _: build.released.set())
+
+    worker.close(finish_waiting=False)
+
+    assert waiting.cancelled()
+    assert running.result().outcomes == ()
+    assert build.tables == ["/a"]
+
+
+def test_different_tables_are_built_at_once_but_never_one_table_twice(working):
+    both_run = Barrier(2)
+    blocked = BlockedBuild()
+
+    def reconcile(table: str) -> Build:
+        if table == "/slow":
+            return blocked(table)
+        both_run.wait(30)
+        return nothing_built(table)
+
+    worker = working(reconcile, parallelism=2)
+    first, second = worker.wake("/a"), worker.wake("/b")
+    first.result(timeout=30), second.result(timeout=30)
+
+    running = worker.wake("/slow")
+    assert blocked.begun.wait(30)
+    again = worker.wake("/slow")
+    # The second thread has nothing it may take: the table is being built.
+    assert not again.done()
+    assert blocked.tables == ["/slow"]
+    blocked.released.set()
+    running.result(timeout=30), again.result(timeout=30)
+    assert blocked.tables == ["/slow", "/slow"]
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(0, 0.0), (1, 10.0), (2, 20.0), (3, 40.0), (4, 60.0), (5000, 60.0)]
+)
+def test_backoff_doubles_up_to_a_limit(failures, seconds):
+    assert BACKOFF.seconds(failures) == seconds

@@ -7,7 +7,9 @@ from hudi_index_service.definitions import Column
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.statements import (
+    AlterIndex,
     CreateIndex,
+    DropColumns,
     DropIndex,
     OptimizeTable,
     RefreshIndex,
@@ -25,7 +27,7 @@ T = TableName(("t",))
     [
         (
             "CREATE INDEX i ON t USING lucene (sender)",
-            CreateIndex("i", T, "lucene", (Column(name="sender"),)),
+            CreateIndex("i", T, ("lucene",), (Column(name="sender"),)),
         ),
         (
             "create index if not exists i on table db.t using LUCENE "
@@ -33,7 +35,7 @@ T = TableName(("t",))
             CreateIndex(
                 "i",
                 TableName(("db", "t")),
-                "LUCENE",
+                ("LUCENE",),
                 (
                     Column(name="msg", options={"analyzer": "simple"}),
                     Column(name="a b", options={"analyzer": "standard"}),
@@ -47,10 +49,31 @@ T = TableName(("t",))
             CreateIndex(
                 "i",
                 T,
-                "lucene",
+                ("lucene",),
                 (Column(name="c", options={"a.b": "1.5", "c d": "true", "e": "it's"}),),
             ),
         ),
+        (
+            "CREATE INDEX i ON t USING lucene, `b-tree` (a)",
+            CreateIndex("i", T, ("lucene", "b-tree"), (Column(name="a"),)),
+        ),
+        (
+            "ALTER INDEX i ON TABLE t ADD (a.b, c OPTIONS(analyzer='simple')) DROP (d, `e.f`) "
+            "SET (g OPTIONS(h=1), k) RENAME TO j",
+            AlterIndex(
+                "i",
+                T,
+                add=(Column(name="a.b"), Column(name="c", options={"analyzer": "simple"})),
+                drop=("d", "`e.f`"),
+                set=(Column(name="g", options={"h": "1"}), Column(name="k")),
+                rename_to="j",
+            ),
+        ),
+        ("alter index i on t rename to add", AlterIndex("i", T, rename_to="add")),
+        ("ALTER INDEX i ON t DROP (a)", AlterIndex("i", T, drop=("a",))),
+        ("DROP INDEX ON t (a, b.c)", DropColumns(T, ("a", "b.c"))),
+        ("DROP INDEX ON TABLE t (a) PURGE", DropColumns(T, ("a",), purge=True)),
+        ("OPTIMIZE TABLE t STRATEGY REFRESH", OptimizeTable(T, Strategy.REFRESH)),
         ("DROP INDEX i ON t", DropIndex("i", T)),
         ("DROP INDEX IF EXISTS i ON TABLE t PURGE", DropIndex("i", T, True, True)),
         ("SHOW INDEXES FROM t", ShowIndexes(T)),
@@ -145,22 +168,29 @@ def test_indexes_of_hudis_own_types_are_hudis(query):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("DROP INDEX", "IF EXISTS or index name expected at line 1, column 11"),
-        ("DROP INDEX ON t", "IF EXISTS or index name expected at line 1, column 12"),
+        ("DROP INDEX", "IF EXISTS, ON or index name expected at line 1, column 11"),
+        ("DROP INDEX ON t", "( expected at line 1, column 16"),
+        ("DROP INDEX ON t (a) CASCADE", "PURGE or the end expected at line 1, column 21"),
+        ("DROP INDEX IF EXISTS ON t", "Index name expected at line 1, column 22"),
         ("DROP INDEX IF EXISTS 7 ON t", "Index name expected at line 1, column 22"),
         ("DROP INDEX i t", "ON expected at line 1, column 14 of the statement, found 't'"),
         ("DROP INDEX my-index ON t", "ON expected at line 1, column 14"),
         ("DROP INDEX i ON", "TABLE, table name or 'path' expected at line 1, column 16"),
         ("DROP INDEX i ON ''", "TABLE, table name or 'path' expected at line 1, column 17"),
         ("DROP INDEX i\n  ON db.", "Name expected at line 2, column 9 of the statement, found its"),
+        ("ALTER INDEX i ON t", "ADD, DROP, SET or RENAME TO expected at line 1, column 19"),
+        ("ALTER INDEX i ON t RENAME j", "ADD, DROP, SET or RENAME TO expected at line 1"),
+        ("ALTER INDEX i ON t DROP (a) ADD (b)", "SET, RENAME TO or the end expected at line 1"),
+        ("ALTER INDEX i ON t ADD a", "( expected at line 1, column 24"),
+        ("ALTER INDEX ON t ADD (a)", "Index name expected at line 1, column 13"),
         ("DROP INDEX i ON t CASCADE", "PURGE or the end expected at line 1, column 19"),
         ("DROP INDEX i ON t PURGE PURGE", "The end expected at line 1, column 25"),
-        ("DROP INDEX 'i' ON t", "IF EXISTS or index name expected at line 1, column 12"),
+        ("DROP INDEX 'i' ON t", "IF EXISTS, ON or index name expected at line 1, column 12"),
         ("SHOW INDEXES", "FROM or IN expected at line 1, column 13"),
         ("SHOW INDEXES t", "FROM or IN expected at line 1, column 14"),
         ("REFRESH INDEX i", "ON expected at line 1, column 16"),
         ("OPTIMIZE TABLE", "Table name or 'path' expected at line 1, column 15"),
-        ("OPTIMIZE TABLE t STRATEGY fast", "INCREMENTAL or ALL expected at line 1, column 27"),
+        ("OPTIMIZE TABLE t STRATEGY fast", "INCREMENTAL, ALL or REFRESH expected at"),
         ("OPTIMIZE TABLE t DRY", "RUN expected at line 1, column 21"),
         ("OPTIMIZE TABLE t WHERE 1", "STRATEGY, DRY RUN or the end expected at line 1, column 18"),
         ("CREATE INDEX i ON t USING lucene", "( expected at line 1, column 33"),

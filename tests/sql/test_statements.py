@@ -23,7 +23,11 @@ ENTRIES = [
     *("build_id", "index_type", "base_file", "columns", "status"),
     *("row_count", "index_bytes", "seconds", "error"),
 ]
-INDEXING = ["index_name", "index_type", "base_files", "indexed", "covered", "index_bytes", "builds"]
+DROPPED = ["index_name", "dropped", "not_purged"]
+INDEXING = [
+    *("index_name", "index_type", "base_files", "indexed", "covered", "index_bytes", "builds"),
+    *("due", "lag_instants", "lag_seconds", "partitions", "outliving_entries", "outliving_bytes"),
+]
 
 
 @pytest.fixture(params=["name", "database", "path", "hudi.path"])
@@ -78,8 +82,8 @@ def test_from_definition_to_drop(session, messages, reference):
     assert sorted(found["id"].to_pylist()) == ["10", "17", "3"]
 
     dropped = session.sql(f"DROP INDEX by_msg ON {reference}")
-    assert dropped.columns == ["index_name", "dropped"]
-    assert [tuple(r) for r in dropped.collect()] == [("by_msg", True)]
+    assert dropped.columns == DROPPED
+    assert [tuple(r) for r in dropped.collect()] == [("by_msg", True, None)]
     assert session.sql(f"SHOW INDEXES IN TABLE {reference}").collect() == []
 
 
@@ -105,16 +109,51 @@ def test_drop_with_purge_removes_the_entries(session, messages):
     session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY ALL")
     entries = messages.path / ".hoodie" / ".index" / "lucene"
     assert len(list(entries.rglob("manifest-*.json"))) == 2
-    session.sql(f"DROP INDEX by_id ON {messages.name} PURGE")
+    dropped = session.sql(f"DROP INDEX by_id ON {messages.name} PURGE").collect()
+    assert [tuple(row) for row in dropped] == [("by_id", True, [])]
     assert list(entries.rglob("manifest-*.json")) == []
 
 
-def test_refresh_builds_whatever_is_missing(session, messages):
-    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
-    refreshed = session.sql(f"REFRESH INDEX by_id ON TABLE {messages.name}")
+def test_an_altered_index_is_brought_up_to_date_by_refresh(session, messages):
+    session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id, amount)")
+    refresh = f"REFRESH INDEX by_id ON TABLE {messages.name}"
+    assert session.sql(refresh).collect() == [], "there is no entry, and no service ran since"
+    session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY ALL")
+
+    altered = session.sql(
+        f"ALTER INDEX by_id ON {messages.name} ADD (msg OPTIONS(analyzer='simple')) DROP (AMOUNT)"
+    )
+
+    assert altered.columns == INDEXES
+    (row,) = altered.collect()
+    assert row[:4] == ("by_id", "lucene", "id,msg", {"msg": {"analyzer": "simple"}})
+    assert session.sql(f"SHOW INDEXES FROM {messages.name}").collect() == [row]
+    refreshed = session.sql(refresh)
     assert refreshed.columns == ENTRIES
-    assert [r.status for r in refreshed.collect()] == ["built", "built"]
-    assert session.sql(f"REFRESH INDEX by_id ON {messages.name}").collect() == []
+    assert [(r.status, r.columns) for r in refreshed.collect()] == [("built", ["id", "msg"])] * 2
+    assert session.sql(refresh).collect() == []
+    session.sql(f"ALTER INDEX by_id ON {messages.name} SET (msg) RENAME TO other")
+    assert session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY REFRESH DRY RUN").count() == 2
+    with pytest.raises(IndexNotFound, match="by_id"):
+        session.sql(f"ALTER INDEX by_id ON {messages.name} DROP (id)")
+
+
+def test_drop_by_columns(session, messages):
+    session.sql(f"CREATE INDEX one ON {messages.name} USING lucene (id)")
+    session.sql(f"CREATE INDEX two ON {messages.name} USING lucene (id, msg)")
+    session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY ALL")
+
+    dropped = session.sql(f"DROP INDEX ON {messages.name} (id) PURGE")
+
+    assert dropped.columns == DROPPED
+    assert [tuple(row) for row in dropped.collect()] == [("one", True, []), ("two", False, [])]
+    assert [r.col_name for r in session.sql(f"SHOW INDEXES FROM {messages.name}").collect()] == [
+        "msg"
+    ]
+    (status,) = session.sql(f"SHOW INDEXING {messages.name}").collect()
+    assert (status.index_name, status.covered) == ("two", 2)
+    with pytest.raises(IndexNotFound, match="column amount"):
+        session.sql(f"DROP INDEX ON {messages.name} (amount)")
 
 
 def test_optimize_builds_what_clustering_wrote(session, messages):
@@ -205,7 +244,7 @@ def test_an_unknown_index_of_a_table_by_path(session, messages):
     with pytest.raises(IndexNotFound, match="nothing"):
         session.sql(f"REFRESH INDEX nothing ON {table}")
     dropped = session.sql(f"DROP INDEX IF EXISTS nothing ON {table}").collect()
-    assert [tuple(row) for row in dropped] == [("nothing", False)]
+    assert [tuple(row) for row in dropped] == [("nothing", False, None)]
 
 
 def test_a_syntax_error_stops_before_anything_happens(session, messages):

@@ -4,25 +4,32 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.submit import APPLICATION
 from hudi_index_service.submit.spark import main
-from tests.hudi_tables import hudi_options, run_clustering, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def rows(spark: "SparkSession") -> "DataFrame":
+    return spark.range(300).selectExpr(
+        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
+    )
 
 
 @pytest.fixture
 def clustered_table(spark, tmp_path) -> Path:
     """A table with an index and, after it, a clustering."""
     path = tmp_path / "messages"
-    rows = spark.range(300).selectExpr(
-        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
-    )
-    write(rows, path, hudi_options("messages"))
+    write(rows(spark), path, hudi_options("messages", **NO_METADATA_TABLE))
     open_table(path).create_index("by_sender", ["sender"])
     run_clustering(spark, path)
     return path
@@ -73,3 +80,34 @@ def test_wrong_strategy_is_a_wrong_argument(capsys):
 
     assert ended.value.code == 2
     assert "invalid choice: 'some'" in capsys.readouterr().err
+
+
+def test_several_tables_defined_by_keys_one_of_which_fails(spark, tmp_path, capsys):
+    partitioned = hudi_options("messages", partition_column="sender", **NO_METADATA_TABLE)
+    path = tmp_path / "messages"
+    write(rows(spark), path, partitioned)
+    properties = tmp_path / "hudi-write.properties"
+    properties.write_text("hoodie.index.columns=ts\nhoodie.index.strategy=incremental\n")
+    tables = ["--table", str(tmp_path / "none"), "--table", str(path)]
+    keys = ["--props", str(properties), "--hoodie-conf", "hoodie.index.strategy=all"]
+
+    assert main([*tables, *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 1
+
+    said = capsys.readouterr()
+    assert said.err.startswith(f"TABLE_NOT_FOUND: Nothing is stored at {tmp_path / 'none'}.")
+    assert f"{path}: built 2 entries in " in said.out
+    assert "1 left (budget spent: files)" in said.out
+    assert main([*tables[2:], *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 0
+    assert f"{path}: built 1 entries in " in capsys.readouterr().out
+    assert open_table(path).status()[0].indexed == 3
+
+
+def test_wrong_keys_are_told_with_code_and_remedy(spark, clustered_table, capsys):
+    key = "hoodie.index.colums=a"
+
+    assert main(["--table", str(clustered_table), "--hoodie-conf", key]) == 1
+
+    said = capsys.readouterr().err
+    assert said.startswith("CONFIG_INVALID: There is no key hoodie.index.colums of the index")
+    # What is due is built all the same.
+    assert open_table(clustered_table).status()[0].indexed == 1

@@ -1,0 +1,149 @@
+"""`watch`: looks at timelines now and then, and builds what is due. No write option is needed."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+from hudi_index_service import config
+from hudi_index_service.build.run import Build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.backoff import Backoff
+from hudi_index_service.hook.worker import Worker
+from hudi_index_service.server.signals import stopped_by_signals
+from hudi_index_service.upkeep import TableUpkeep, read_write_keys
+
+log = logging.getLogger(__name__)
+
+
+def watch(
+    tables: Iterable[str | Path],
+    *,
+    interval: float | None = None,
+    once: bool = False,
+    strategy: Strategy = Strategy.INCREMENTAL,
+    clean: bool = False,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = print,
+) -> bool:
+    """Watches the tables until SIGTERM or SIGINT, then finishes the builds that run; a second
+    signal ends the process at once. Has to be called from the main thread. Builds by local threads.
+
+    Args:
+        interval: Seconds between two looks; the setting ``watch.interval_seconds`` when None.
+        once: Look once, build what is due, and return.
+        strategy, clean, options: As for `TableUpkeep`.
+        say: Takes the lines that tell what goes on.
+
+    Returns:
+        False if, with `once`, something could not be built; the log says what.
+
+    Raises:
+        ConfigInvalid: a wrong argument or setting.
+        StorageUnsupported: a table whose storage is not served.
+    """
+    chosen = settings if settings is not None else config.settings()
+    seconds = chosen.watch.interval_seconds if interval is None else interval
+    if not seconds > 0:
+        raise ConfigInvalid(f"interval={seconds} is no time.", remedy="Use seconds above 0.")
+    read_write_keys(options or {})  # mistakes are told now, not at the first look
+    upkeep = {
+        uri: TableUpkeep(
+            uri, strategy=strategy, clean=clean, patient=True, options=options, settings=chosen
+        )
+        for uri in AllowedTables(tables)
+    }
+    worker = Worker(
+        lambda uri: upkeep[uri].run(),
+        queue=len(upkeep),
+        parallelism=chosen.hook.parallelism,
+        backoff=Backoff(chosen.hook.backoff_seconds, chosen.hook.backoff_max_seconds),
+    )
+    poll = Poll(upkeep, worker)
+    with stopped_by_signals() as stop:
+        worker.start()
+        try:
+            if once:
+                poll.look()
+                poll.when_done(stop.set)
+                stop.wait()
+            else:
+                say(f"Watching {', '.join(upkeep)} every {seconds:g} s.")
+                while not stop.is_set():
+                    poll.look()
+                    stop.wait(seconds)
+                say("Stopping: the builds that run are finished first.")
+        finally:
+            worker.close(finish_waiting=False)
+            for each in upkeep.values():
+                each.close()
+    return poll.is_settled()
+
+
+class Poll:
+    """Wakes the worker for tables at which something has happened since they were last settled.
+
+    A table is settled once a build that began after a look has gone well; until then every look
+    wakes it again, and the worker decides when it has rested long enough.
+    """
+
+    def __init__(self, upkeep: Mapping[str, TableUpkeep], worker: Worker) -> None:
+        self._upkeep = upkeep
+        self._worker = worker
+        self._settled: dict[str, str] = {}
+        self._pending: dict[str, Future[Build]] = {}
+
+    def look(self) -> None:
+        """Looks at every table that is not being built."""
+        for uri in self._upkeep:
+            pending = self._pending.get(uri)
+            if pending is not None and not pending.done():
+                continue
+            version = self._version(uri)
+            if version is None or version != self._settled.get(uri):
+                self._pending[uri] = future = self._worker.wake(uri)
+                future.add_done_callback(self._settling(uri, version))
+
+    def when_done(self, call: Callable[[], object]) -> None:
+        """Calls back, maybe more than once, when no build asked for so far is left."""
+        for future in self._pending.values():
+            future.add_done_callback(lambda _: self._is_done() and call())
+        if self._is_done():
+            call()
+
+    def is_settled(self) -> bool:
+        """Whether the last build of every table went well, and left nothing for later."""
+        return all(
+            _went_well(future) and not future.result().deferred for future in self._pending.values()
+        )
+
+    def _is_done(self) -> bool:
+        return all(future.done() for future in self._pending.values())
+
+    def _version(self, uri: str) -> str | None:
+        """None where it cannot be told, such as during an overwrite: the build says why."""
+        try:
+            return self._upkeep[uri].version()
+        except IndexServiceError as error:
+            log.debug("%s cannot be looked at: %s", uri, error)
+            return None
+
+    def _settling(self, uri: str, version: str | None) -> Callable[[Future[Build]], None]:
+        def settle(done: Future[Build]) -> None:
+            if version is not None and _went_well(done):
+                self._settled[uri] = version
+
+        return settle
+
+
+def _went_well(done: Future[Build]) -> bool:
+    return (
+        done.done()
+        and not done.cancelled()
+        and done.exception() is None
+        and not done.result().failed
+    )

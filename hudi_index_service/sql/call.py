@@ -1,0 +1,124 @@
+"""CALL statements: Hudi's procedures, written safely, and the table that a table service works on.
+
+Hudi fires no commit callback for a table service that a procedure runs, so whoever calls it here
+wakes the build as well.
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from math import isfinite
+
+from sqlglot import Token, TokenType
+from sqlglot.errors import TokenError
+
+from hudi_index_service.errors import StatementInvalid
+from hudi_index_service.sql.dialect import IndexDialect
+from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.statements import TableName, TablePath, TableReference
+
+# The positions of their arguments: RunClusteringProcedure and RunCompactionProcedure, Hudi 0.15 to
+# 1.2.
+_TABLE_SERVICES = {
+    "run_clustering": {"table": 0, "path": 1},
+    "run_compaction": {"table": 1, "path": 2},
+}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+# The brace, because Spark puts a variable's value for ${name}, within literals too.
+_QUOTED = str.maketrans(
+    {"\\": r"\\", "'": r"\'", "{": r"\{", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0"}
+)
+
+Argument = str | bool | int | float | Decimal
+
+
+def is_call(query: str) -> bool:
+    """Whether a statement begins with CALL."""
+    return first_words(query, 1) == ("CALL",)
+
+
+def call_statement(procedure: str, arguments: Mapping[str, Argument]) -> str:
+    """The CALL statement, every value a literal: nothing in them can end the literal.
+
+    Raises:
+        StatementInvalid: a name that is none, or a value that has no literal.
+    """
+    if not _NAME.fullmatch(procedure):
+        raise StatementInvalid(
+            f"{procedure!r} is no procedure's name.",
+            remedy="Name one of Hudi's procedures, such as run_clustering, or a CALL statement.",
+        )
+    written = ", ".join(f"{_name(key)} => {_literal(key, arguments[key])}" for key in arguments)
+    return f"CALL {procedure}({written})"
+
+
+def serviced_table(query: str) -> TableReference | None:
+    """The table that a CALL of run_clustering or run_compaction works on; None for every other
+    statement, and where it cannot be told: Spark judges whether the statement is right."""
+    try:
+        tokens = IndexDialect().tokenize(query)
+    except TokenError:
+        return None
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    opening = next((i for i, t in enumerate(tokens) if t.token_type is TokenType.L_PAREN), 0)
+    if opening < 2 or tokens[-1].token_type is not TokenType.R_PAREN:
+        return None
+    procedure = "".join(token.text for token in tokens[1:opening])
+    return serviced_table_of(procedure, _arguments(tokens[opening + 1 : -1]))
+
+
+def serviced_table_of(procedure: str, arguments: Mapping[str, Argument]) -> TableReference | None:
+    """The same of a procedure and its arguments, by name or, as "0", by position."""
+    positions = _TABLE_SERVICES.get(procedure.rpartition(".")[2].lower())
+    if positions is None:
+        return None
+    given = {key.lower(): value for key, value in arguments.items() if isinstance(value, str)}
+    named = {each: given.get(each) or given.get(str(positions[each])) for each in positions}
+    if named["table"]:
+        return TableName(tuple(named["table"].split(".")))
+    return TablePath(named["path"]) if named["path"] else None
+
+
+def _arguments(tokens: list[Token]) -> dict[str, str]:
+    """The arguments that are plain strings, by name or position."""
+    found: dict[str, str] = {}
+    position, depth = 0, 0
+    argument: list[Token] = []
+    for token in [*tokens, None]:
+        ends = token is None or (depth == 0 and token.token_type is TokenType.COMMA)
+        if not ends and token is not None:
+            depth += token.token_type is TokenType.L_PAREN
+            depth -= token.token_type is TokenType.R_PAREN
+            argument.append(token)
+            continue
+        match [each.token_type for each in argument]:
+            case [TokenType.STRING]:
+                found[str(position)] = argument[0].text
+            case [_, TokenType.FARROW, TokenType.STRING]:
+                found[argument[0].text.lower()] = argument[2].text
+        position, argument = position + 1, []
+    return found
+
+
+def _name(key: str) -> str:
+    if not _NAME.fullmatch(key) or "." in key:
+        raise StatementInvalid(f"{key!r} is no argument's name.")
+    return key
+
+
+def _literal(key: str, value: Argument) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f"'{value.translate(_QUOTED)}'"
+        case int():
+            return str(value)
+        case Decimal() | float() if isfinite(value):
+            return format(Decimal(str(value)), "f")
+        case _:
+            raise StatementInvalid(
+                f"Argument {key}: {value!r} cannot be written in SQL.",
+                remedy="Pass text, a whole or decimal number, True or False.",
+            )

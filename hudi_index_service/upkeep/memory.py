@@ -1,0 +1,90 @@
+"""What the service remembers of a table between runs, in the user's state folder (mode 0700).
+
+One JSON file a table, named by a digest of its base path. Losing it costs nothing but the notice
+that a table was overwritten while nobody was looking.
+"""
+
+import hashlib
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hudi_index_service.overwritten import KnownTable
+
+log = logging.getLogger(__name__)
+
+
+class Remembered(BaseModel):
+    """One table.
+
+    Attributes:
+        uri: Its base path.
+        table: Its indexes and where its timeline stood.
+        keys: The ``hoodie.index.*`` keys last found for it, as they stood in the write config.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    uri: str
+    table: KnownTable
+    keys: dict[str, str] = {}
+
+
+class TableMemory:
+    """The file of one table.
+
+    Args:
+        folder: The state folder; made when first needed.
+        uri: The table's base path.
+    """
+
+    def __init__(self, folder: Path, uri: str) -> None:
+        digest = hashlib.sha256(uri.encode()).hexdigest()[:32]
+        self._uri = uri
+        self._path = folder / "tables" / f"{digest}.json"
+        self._known: Remembered | None = None
+        self._complained = False
+
+    def load(self) -> Remembered | None:
+        """What is remembered; None if nothing is, or nothing that can be read."""
+        if self._known is None:
+            try:
+                found = Remembered.model_validate_json(self._path.read_bytes())
+            except FileNotFoundError:
+                return None
+            except (OSError, ValidationError) as error:
+                log.warning("%s is passed over: %s", self._path, str(error).partition("\n")[0])
+                return None
+            self._known = found if found.uri == self._uri else None
+        return self._known
+
+    def store(self, table: KnownTable, keys: dict[str, str]) -> None:
+        """Remembers the table. A folder that cannot be written is logged once, and no more."""
+        now = Remembered(uri=self._uri, table=table, keys=keys)
+        if now == self.load():
+            return
+        self._known = now
+        try:
+            self._write(now.model_dump_json(indent=1).encode())
+        except OSError as error:
+            if not self._complained:
+                log.warning("%s cannot be remembered across restarts: %s", self._uri, error)
+            self._complained = True
+
+    def _write(self, content: bytes) -> None:
+        folder = self._path.parent
+        # Only the last folder gets the mode of makedirs.
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # Made with mode 0600.
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(name).replace(self._path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,257 @@
+"""One table, kept up to date: what a wake-up runs."""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from hudi_index_service import config
+from hudi_index_service.build.run import Build, RetryFailed
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.definitions import DefinitionStore
+from hudi_index_service.errors import IndexServiceError, TableOverwritten
+from hudi_index_service.indexed_table import IndexedTable, open_table
+from hudi_index_service.overwritten import KnownTable, overwritten_since
+from hudi_index_service.storage import normalise_uri
+from hudi_index_service.upkeep.define import define, is_defined, is_outdated
+from hudi_index_service.upkeep.keys_on_timeline import first_instant_with_keys, newest_keys
+from hudi_index_service.upkeep.memory import TableMemory
+from hudi_index_service.upkeep.write_keys import PREFIX, index_options, read_write_keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_EVERYTHING = ""  # as an instant to start with: earlier than any
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Keys, and how they stand to the table.
+
+    Attributes:
+        since: The instant from which on the index is wanted; None: after the present ones.
+        outdated: The index was changed or dropped since: the keys say only how to build.
+    """
+
+    options: Mapping[str, str]
+    since: str | None
+    outdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What the keys came to.
+
+    Attributes:
+        strategy: What to build.
+        enabled: False: wake-ups are to leave the table alone.
+        failure: Why the keys' index could not be defined or changed, if so.
+    """
+
+    strategy: Strategy = Strategy.INCREMENTAL
+    enabled: bool = True
+    failure: IndexServiceError | None = None
+
+
+class TableUpkeep:
+    """Keeps the index of one table up to date. `run` is to be called by one thread at a time.
+
+    The ``hoodie.index.*`` keys come from the newest commit that has any; without one from what
+    `suggest` was told; after an overwrite, from what was remembered. `options` go before each.
+
+    Args:
+        uri: The table's base path; it need not exist before `run`. StorageUnsupported is raised for
+            a scheme that is not served.
+        spark, storage_options, settings: As for `open_table`.
+        strategy: What to build where the keys say nothing of it.
+        clean: Clean the table's index after each build.
+        patient: Leave base files alone that failed a short while ago (`Build.deferred`), as a door
+            does that is woken often.
+        options: A write config whose keys go before those, one by one.
+    """
+
+    def __init__(
+        self,
+        uri: str | Path,
+        *,
+        spark: "SparkSession | None" = None,
+        storage_options: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
+        strategy: Strategy = Strategy.INCREMENTAL,
+        clean: bool = False,
+        patient: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.uri = normalise_uri(uri)
+        self._settings = settings if settings is not None else config.settings()
+        self._spark = spark
+        self._storage_options = storage_options
+        self._strategy = strategy
+        self._clean = clean
+        self._retry_failed: RetryFailed = "backoff" if patient else "now"
+        self._given = index_options(options or {})
+        self._suggested: _Asked | None = None
+        self._memory = TableMemory(self._settings.state_folder, self.uri)
+        self._opening = Lock()
+        self._opened: IndexedTable | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the table; the next use opens it anew."""
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
+            self._opened = None
+
+    @property
+    def table(self) -> IndexedTable:
+        """The table, opened at first use.
+
+        Raises:
+            TableNotFound, NotAHudiTable, StorageUnsupported.
+        """
+        with self._opening:
+            if self._opened is None:
+                self._opened = open_table(
+                    self.uri,
+                    storage_options=self._storage_options,
+                    spark=self._spark,
+                    settings=self._settings,
+                )
+            return self._opened
+
+    def suggest(self, options: Mapping[str, str]) -> None:
+        """Names the keys of a write that is about to begin: they count, from that write on, where
+        no commit has any."""
+        try:
+            instants = self.table.hudi_table.completed_instants()
+        except IndexServiceError as error:  # most likely not written yet
+            log.debug("%s: %s", self.uri, error)
+            instants = ()
+        since = _next_instant(instants[-1].requested) if instants else _EVERYTHING
+        self._suggested = _Asked(index_options(options), since)
+
+    def version(self) -> str:
+        """A digest of timeline and definitions: equal while there is nothing new to build."""
+        table = self.table
+        live = DefinitionStore(table.hudi_table.storage).live()
+        parts = [table.hudi_table.timeline_version(), *(f"{d.name}-{d.version}" for d in live)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def run(self) -> Build:
+        """Defines what the keys ask for, builds what is due, cleans if asked to; nothing of it with
+        ``hoodie.index.enabled=false``.
+
+        Raises:
+            IndexServiceError: as `IndexedTable.build` and `IndexedTable.clean`; or what hindered
+                the keys, after everything else was done.
+        """
+        followed = self.define()
+        if followed.enabled:
+            build = self.table.build(strategy=followed.strategy, retry_failed=self._retry_failed)
+            if self._clean:
+                self.table.clean()
+        else:
+            log.info("%s: nothing is built, for hoodie.index.enabled is false.", self.uri)
+            build = Build("", followed.strategy, ())
+        if followed.failure is not None:
+            raise followed.failure
+        return build
+
+    def define(self) -> Followed:
+        """Creates or changes the index that the keys ask for. Says in the log when the table was
+        overwritten, and what became of its indexes.
+
+        Wrong keys, or an index that cannot be made, raise nothing, so that they hinder no other
+        index: the result tells.
+
+        Raises:
+            IndexServiceError: the table cannot be read.
+        """
+        before = self._memory.load()
+        overwritten = overwritten_since(self.table.hudi_table, before.table) if before else None
+        if overwritten is not None:
+            self.close()  # nothing known of it holds any more
+        asked = self._asked(overwritten)
+        followed = self._follow(asked)
+        if before is not None and overwritten is not None:
+            still = overwritten_since(self.table.hudi_table, before.table)
+            log.warning("%s", still or _brought_back(self.uri))
+        self._remember(asked)
+        return followed
+
+    def _follow(self, asked: _Asked | None) -> Followed:
+        strategy, enabled = self._strategy, True
+        try:
+            keys = read_write_keys(asked.options) if asked is not None else None
+            if asked is not None and keys is not None:
+                enabled, strategy = keys.enabled, keys.strategy or strategy
+                if enabled and not asked.outdated:
+                    define(self.table, keys, since=asked.since)
+        except IndexServiceError as error:
+            log.error("%s: the keys hoodie.index.* are not followed. %s", self.uri, error)
+            return Followed(strategy, enabled, error)
+        return Followed(strategy, enabled)
+
+    def _asked(self, overwritten: TableOverwritten | None) -> _Asked | None:
+        found = self._found(overwritten)
+        if not self._given:
+            return found
+        if f"{PREFIX}columns" in self._given or found is None:
+            since = None if overwritten is None else _EVERYTHING
+            return _Asked({**(found.options if found else {}), **self._given}, since)
+        return replace(found, options={**found.options, **self._given})
+
+    def _found(self, overwritten: TableOverwritten | None) -> _Asked | None:
+        """The keys that are known without being given."""
+        hudi_table = self.table.hudi_table
+        stored = newest_keys(hudi_table)
+        if stored is not None:
+            outdated = is_outdated(self.table, stored.instant)
+            # Only a new definition needs it, and it reads every commit.
+            since = None if is_defined(self.table) else first_instant_with_keys(hudi_table)
+            return _Asked(stored.options, since, outdated)
+        if self._suggested is not None:
+            since = self._suggested.since or _EVERYTHING
+            return replace(self._suggested, outdated=is_outdated(self.table, since))
+        before = self._memory.load()
+        if overwritten is not None and before is not None and before.keys:
+            return _Asked(before.keys, _EVERYTHING)
+        return None
+
+    def _remember(self, asked: _Asked | None) -> None:
+        before = self._memory.load()
+        instants = self.table.hudi_table.completed_instants()
+        self._memory.store(
+            KnownTable.of(instants[-1].requested if instants else "", self.table.indexes()),
+            dict(asked.options) if asked is not None else before.keys if before else {},
+        )
+
+
+def _next_instant(requested: str) -> str:
+    """The earliest instant after another: both are digits."""
+    return str(int(requested) + 1).zfill(len(requested))
+
+
+def _brought_back(uri: str) -> str:
+    return (
+        f"{TableOverwritten.code}: {uri} was overwritten, .hoodie included. Its index is defined "
+        "again by its hoodie.index.* keys, and is built as they say."
+    )

@@ -1,0 +1,38 @@
+"""A clock that stands still until a test moves it."""
+
+from threading import Condition
+
+from hudi_index_service.hook.backoff import Clock
+
+
+class ManualClock(Clock):
+    """Threads that wait by it wake when they are notified, or when `advance` passes their moment;
+    no real time goes by."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._moved = Condition()
+        self._waiting: dict[Condition, float | None] = {}
+
+    def now(self) -> float:
+        return self._now
+
+    def wait(self, condition: Condition, until: float | None) -> None:
+        with self._moved:
+            self._waiting[condition] = until
+            self._moved.notify_all()
+        condition.wait()
+
+    def wait_until_somebody_waits_for(self, moment: float) -> None:
+        """Returns once a thread waits for just that moment."""
+        with self._moved:
+            assert self._moved.wait_for(lambda: moment in self._waiting.values(), timeout=30)
+
+    def advance(self, seconds: float) -> None:
+        """Moves the clock, and wakes whoever waits by it."""
+        with self._moved:
+            self._now += seconds
+            waiting = list(self._waiting)
+        for condition in waiting:
+            with condition:
+                condition.notify_all()

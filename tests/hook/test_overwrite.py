@@ -1,0 +1,136 @@
+"""mode("overwrite") removes .hoodie, and the index with it: noticed, brought back or said."""
+
+import logging
+from pathlib import Path
+
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.hook import IndexHook
+from hudi_index_service.upkeep import TableUpkeep
+from hudi_index_service.upkeep.define import INDEX_NAME
+from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
+from tests.hudi_tables import write
+
+KEYS = {
+    "hoodie.index.columns": "sender",
+    "hoodie.datasource.write.commitmeta.key.prefix": "hoodie.index.",
+}
+
+
+def overwrite(table: MessageTable, more: dict[str, str] | None = None) -> None:
+    write(table.rows(), table.path, table.options | (more or {}), mode="overwrite")
+
+
+def index_names(path: Path) -> list[str]:
+    return [each.name for each in open_table(path).indexes()]
+
+
+def test_hook_brings_the_index_back_by_the_keys_of_the_write(message_table, caplog):
+    table = message_table()
+    with (
+        caplog.at_level(logging.WARNING, logger="hudi_index_service"),
+        IndexHook([table.path], wait=120) as hook,
+    ):
+        table.write(hook.write_options(table.path, KEYS))
+        open_table(table.path).create_index("by_hand", ["ts"])
+        table.write(hook.write_options(table.path, KEYS))
+
+        overwrite(table, hook.write_options(table.path, KEYS | INLINE_CLUSTERING))
+
+        assert index_names(table.path) == [INDEX_NAME]
+        assert open_table(table.path).status()[0].covered == 1
+
+    # What no keys bring back is named, with the command that does.
+    assert caplog.text.count("TABLE_OVERWRITTEN") == 1
+    assert "its index definitions by_hand and their entries are gone" in caplog.text
+    assert f"hudi-index create '{table.path}' by_hand 'ts'" in caplog.text
+
+
+def test_keys_are_remembered_across_restarts(message_table, tmp_path, caplog):
+    table, settings = message_table(), Settings(state_folder=tmp_path / "state")
+    table.write()
+    with IndexHook([table.path], settings=settings, wait=120) as hook:
+        secret = {"hoodie.some.password": "do-not-keep-me"}
+        own = {"hoodie.datasource.write.commitmeta.key.prefix": "_"}  # the timeline tells nothing
+        table.write(hook.write_options(table.path, KEYS | own | secret))
+
+    overwrite(table, INLINE_CLUSTERING)  # by a writer without keys
+    with (
+        caplog.at_level(logging.WARNING, logger="hudi_index_service"),
+        TableUpkeep(table.path, settings=settings) as upkeep,
+    ):
+        build = upkeep.run()
+
+    assert index_names(table.path) == [INDEX_NAME]
+    assert len(build.built) == 1
+    assert "Its index is defined again by its hoodie.index.* keys" in caplog.text
+    folders = [settings.state_folder, settings.state_folder / "tables"]
+    assert [oct(folder.stat().st_mode)[-3:] for folder in folders] == ["700", "700"]
+    (file,) = folders[1].iterdir()
+    assert oct(file.stat().st_mode)[-3:] == "600"
+    assert "do-not-keep-me" not in file.read_text()
+
+
+def test_without_keys_it_is_said_once_and_nothing_is_made_up(message_table, caplog):
+    table = message_table()
+    open_table(table.path).create_index("by_hand", ["sender"])
+    with TableUpkeep(table.path) as upkeep:
+        upkeep.run()
+        overwrite(table)
+        with caplog.at_level(logging.WARNING, logger="hudi_index_service"):
+            upkeep.run()
+            upkeep.run()
+
+    assert caplog.text.count("TABLE_OVERWRITTEN") == 1
+    assert index_names(table.path) == []
+
+
+def test_long_lived_table_says_so_and_scans(message_table, caplog):
+    table = message_table()
+    opened = open_table(table.path)
+    opened.create_index("by_hand", ["sender"])
+    opened.build(strategy="all")
+    assert opened.scan("sender = 'User3'", use_index="require").count() == 20
+
+    overwrite(table)
+
+    with caplog.at_level(logging.WARNING, logger="hudi_index_service"):
+        assert opened.scan("sender = 'User3'").count() == 20
+        assert opened.indexes() == ()
+    assert caplog.text.count("TABLE_OVERWRITTEN") == 1
+
+
+def test_dropping_or_removing_the_index_folder_is_no_overwrite(message_table, caplog):
+    table = message_table()
+    opened = open_table(table.path)
+    opened.create_index("dropped", ["sender"])
+    opened.create_index("removed", ["ts"])
+    with TableUpkeep(table.path) as upkeep:
+        upkeep.run()
+        opened.indexes()
+        open_table(table.path).drop_index("dropped")
+        definition = table.path / ".hoodie/.index/_service/definitions/removed-0001.json"
+        definition.unlink()
+        with caplog.at_level(logging.WARNING, logger="hudi_index_service"):
+            upkeep.run()
+            assert opened.indexes() == ()
+
+    assert "TABLE_OVERWRITTEN" not in caplog.text
+
+
+def test_state_that_cannot_be_read_or_written_costs_nothing_else(message_table, tmp_path, caplog):
+    table = message_table()
+    open_table(table.path).create_index("by_hand", ["sender"])
+    blocked = tmp_path / "state"
+    blocked.write_text("no folder")
+
+    with (
+        caplog.at_level(logging.WARNING, logger="hudi_index_service"),
+        TableUpkeep(table.path, settings=Settings(state_folder=blocked)) as upkeep,
+    ):
+        upkeep.run()
+        overwrite(table)
+        upkeep.run()  # in this process it is known all the same
+
+    assert "cannot be remembered across restarts" in caplog.text
+    assert "TABLE_OVERWRITTEN" in caplog.text

@@ -1,0 +1,170 @@
+"""Keys hoodie.index.* in a Hudi write config define the index and build it."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.hook import IndexHook
+from hudi_index_service.upkeep import TableUpkeep
+from hudi_index_service.upkeep.define import INDEX_NAME
+from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering
+
+PREFIX_OPTION = "hoodie.datasource.write.commitmeta.key.prefix"
+# What a user puts into his write config, with the option by which Hudi keeps it in the timeline.
+KEYS = {"hoodie.index.columns": "sender", PREFIX_OPTION: "hoodie.index."}
+
+
+def columns_of(path: Path, name: str = INDEX_NAME) -> dict[str, dict[str, str]] | None:
+    """The columns of a live index with their options; None if there is no such index."""
+    live = {each.name: each for each in open_table(path).indexes()}
+    return {c.name: dict(c.options) for c in live[name].columns} if name in live else None
+
+
+def covered(path: Path, name: str = INDEX_NAME) -> int:
+    return {each.definition.name: each for each in open_table(path).status()}[name].covered
+
+
+@pytest.fixture
+def new_table(spark, tmp_path) -> MessageTable:
+    """A table that its first write will make."""
+    return MessageTable(spark, tmp_path / "new", hudi_options("new", **NO_METADATA_TABLE))
+
+
+@pytest.mark.parametrize("prefix", [None, "_"])
+def test_first_write_of_a_table_defines_builds_and_waits(spark, new_table, prefix):
+    """With a prefix of the user's own the timeline tells nothing, but the hook was told."""
+    path = new_table.path
+    mine = {
+        "hoodie.index.columns": "sender;id",
+        "hoodie.index.wait": "120",
+        **INLINE_CLUSTERING,
+        **({PREFIX_OPTION: prefix} if prefix else {}),
+    }
+
+    with IndexHook([path], spark=spark) as hook:
+        options = hook.write_options(path, mine)
+        assert options.items() >= {**mine, PREFIX_OPTION: prefix or "hoodie.index."}.items()
+        assert options["hoodie.write.commit.callback.http.url"] == f"{hook.url}?wait=120"
+        assert options["hoodie.write.commit.callback.http.timeout.seconds"] == "125"
+        new_table.write(options)
+        assert columns_of(path) == {"sender": {}, "id": {}}
+        # The clustering of this very write counts, although the index was defined after it.
+        assert covered(path) == 1
+
+
+def test_others_learn_the_keys_from_the_timeline(new_table):
+    path = new_table.path
+    new_table.write(KEYS | {"hoodie.index.strategy": "all"})
+    new_table.write()  # a writer without the keys changes nothing by it
+    run_clustering(new_table.spark, path)
+
+    with TableUpkeep(path) as upkeep:
+        build = upkeep.run()
+
+    assert build.strategy is Strategy.ALL
+    assert columns_of(path) == {"sender": {}}
+    assert covered(path) == 1
+
+
+def test_changed_keys_change_the_index(new_table):
+    path = new_table.path
+    with TableUpkeep(path, strategy=Strategy.ALL) as upkeep:
+        new_table.write(KEYS)
+        upkeep.run()
+        new_table.write(KEYS | {"hoodie.index.columns": "SENDER:analyzer=simple;ts"})
+        upkeep.run()
+        assert columns_of(path) == {"sender": {"analyzer": "simple"}, "ts": {}}
+        new_table.write(KEYS | {"hoodie.index.columns": "ts"})
+        upkeep.run()
+        assert columns_of(path) == {"ts": {}}
+        version = open_table(path).indexes()[0].version
+        new_table.write(KEYS | {"hoodie.index.columns": "ts"})
+        upkeep.run()
+        assert open_table(path).indexes()[0].version == version
+    assert covered(path) == 1
+
+
+def test_what_an_operator_changes_or_drops_stays_until_a_later_write_asks(new_table):
+    path = new_table.path
+    with TableUpkeep(path) as upkeep:
+        new_table.write(KEYS)
+        upkeep.run()
+        open_table(path).alter_index(INDEX_NAME, add=["ts"])
+        upkeep.run()
+        assert columns_of(path) == {"sender": {}, "ts": {}}
+        open_table(path).drop_index(INDEX_NAME, purge=True)
+        upkeep.run()
+        assert columns_of(path) is None
+        new_table.write()  # does not ask
+        upkeep.run()
+        assert columns_of(path) is None
+        new_table.write(KEYS)
+        upkeep.run()
+        assert columns_of(path) == {"sender": {}}
+
+
+def test_index_that_is_there_already_under_another_name_is_enough(new_table):
+    new_table.write(KEYS)
+    open_table(new_table.path).create_index("mine", ["sender"])
+
+    with TableUpkeep(new_table.path) as upkeep:
+        upkeep.run()
+
+    assert [each.name for each in open_table(new_table.path).indexes()] == ["mine"]
+
+
+def test_enabled_false_leaves_the_table_alone(new_table):
+    path = new_table.path
+    new_table.write(KEYS | {"hoodie.index.enabled": "false", "hoodie.index.strategy": "all"})
+    open_table(path).create_index("mine", ["sender"])
+
+    with TableUpkeep(path) as upkeep:
+        build = upkeep.run()
+
+    assert (build.due, build.id) == ((), "")
+    assert columns_of(path) is None
+    assert covered(path, "mine") == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"hoodie.index.columns": "nowhere"}, "COLUMN_NOT_FOUND"),
+        ({"hoodie.index.columns": "sender", "hoodie.index.types": "none"}, "INDEX_TYPE_UNKNOWN"),
+        ({"hoodie.index.columns": "sender", "hoodie.index.wait": "long"}, "CONFIG_INVALID"),
+        ({"hoodie.index.colums": "sender"}, "CONFIG_INVALID"),
+    ],
+)
+def test_wrong_keys_break_neither_the_write_nor_other_indexes(message_table, caplog, wrong, said):
+    table = message_table()
+    open_table(table.path).create_index("mine", ["sender"])
+
+    with (
+        caplog.at_level(logging.ERROR, logger="hudi_index_service"),
+        IndexHook([table.path], wait=120) as hook,
+    ):
+        table.write(hook.write_options(table.path, wrong | INLINE_CLUSTERING))
+        assert covered(table.path, "mine") == 1
+
+    assert said in caplog.text
+    assert columns_of(table.path) is None
+    assert table.spark.read.format("hudi").load(str(table.path)).count() == table.rows().count()
+
+
+def test_options_without_keys_are_merged_and_nothing_else(tmp_path):
+    with IndexHook([tmp_path]) as hook:
+        merged = hook.write_options(tmp_path, {"hoodie.table.name": "t"})
+        assert merged == {"hoodie.table.name": "t", **hook.write_options(tmp_path)}
+
+
+def test_keys_of_the_hook_go_before_those_of_the_commits(new_table):
+    path = new_table.path
+    hook = IndexHook([path], options={"hoodie.index.columns": "ts", "hoodie.index.wait": "120"})
+
+    with hook:
+        new_table.write(KEYS | hook.write_options(path))
+        assert columns_of(path) == {"ts": {}}

@@ -1,0 +1,168 @@
+"""Polling: no write option is needed; what fails backs off; a signal ends it in good order."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.backoff import Backoff
+from hudi_index_service.hook.worker import Worker
+from hudi_index_service.server.watch import Poll, watch
+from hudi_index_service.upkeep import TableUpkeep
+from tests.hook.manual_clock import ManualClock
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = [sys.executable, "-u", "-c", "from hudi_index_service.cli import main; main()"]
+
+
+def rows(spark: "SparkSession") -> "DataFrame":
+    return spark.range(100).selectExpr(
+        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
+    )
+
+
+@pytest.fixture
+def table(spark, tmp_path) -> Path:
+    """A table with one commit and an index."""
+    path = tmp_path / "messages"
+    write(rows(spark), path, hudi_options("messages", **NO_METADATA_TABLE))
+    open_table(path).create_index("by_sender", ["sender"])
+    return path
+
+
+def indexed(path: Path) -> int:
+    return open_table(path).status()[0].indexed
+
+
+def test_once_builds_what_is_due(spark, table):
+    assert watch([table], once=True)
+    assert open_table(table).builds() == []
+
+    run_clustering(spark, table)
+
+    assert watch([table], once=True, clean=True)
+    assert indexed(table) == 1
+
+
+def test_once_with_keys_of_a_properties_file_and_a_table_that_is_none(spark, table, tmp_path):
+    keys = {"hoodie.index.columns": "ts", "hoodie.index.strategy": "all"}
+
+    assert not watch([table, tmp_path / "none"], once=True, options=keys)
+
+    assert [each.indexed for each in open_table(table).status()] == [1, 1]
+
+
+@pytest.fixture
+def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
+    """Looks at the table when told to, by a clock that a test moves."""
+    clock = ManualClock()
+    upkeep = TableUpkeep(table, patient=True)
+    runs = Worker(lambda _: upkeep.run(), queue=1, backoff=Backoff(10.0, 60.0), clock=clock)
+    runs.start()
+    yield Poll({upkeep.uri: upkeep}, runs), upkeep, clock
+    runs.close()
+    upkeep.close()
+
+
+def test_nothing_is_built_while_nothing_happens(spark, table, poll):
+    polling, upkeep, _ = poll
+    polling.look()
+    (first,) = polling._pending.values()
+    first.result(timeout=30)
+
+    polling.look()
+    assert list(polling._pending.values()) == [first]
+
+    run_clustering(spark, table)
+    polling.look()
+    (second,) = polling._pending.values()
+    assert len(second.result(timeout=30).built) == 1
+    open_table(table).create_index("by_ts", ["ts"])  # no commit, but something new
+    assert upkeep.version() not in polling._settled.values()
+
+
+def test_failing_build_backs_off_and_is_tried_again(spark, table, poll):
+    polling, _, clock = poll
+    builds = table / ".hoodie" / ".index" / "_service" / "builds"
+    builds.write_text("A file stands where the build's record has to go.")
+    run_clustering(spark, table)
+    polling.look()
+    (first,) = polling._pending.values()
+    assert first.exception(timeout=60) is not None
+    builds.unlink()
+
+    polling.look()
+    clock.wait_until_somebody_waits_for(10.0)
+    (second,) = polling._pending.values()
+    polling.look()  # does not press
+    assert not second.done()
+    clock.advance(10.0)
+
+    assert len(second.result(timeout=60).built) == 1
+    assert polling.is_settled()
+
+
+@pytest.fixture
+def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `hudi-index watch`; whatever happens, it does not outlive the test."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> subprocess.Popen[str]:
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [*PYTHON, "--log-level", "info", "watch", *arguments],
+                    env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "500"},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def lines_until(stream: IO[str], wanted: str) -> str:
+    """Reads up to the first line with `wanted`; fails if the stream ends before."""
+    for line in stream:
+        if wanted in line:
+            return line
+    raise AssertionError(f"no line with {wanted!r}")
+
+
+def test_process_follows_the_timeline_and_stops_on_sigterm(spark, table, watching):
+    process = watching(str(table), "--interval", "0.2")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == f"Watching {table} every 0.2 s.\n"
+    lines_until(process.stderr, "0 entries built")
+
+    write(rows(spark), table, hudi_options("messages", **NO_METADATA_TABLE))
+    run_clustering(spark, table)
+
+    lines_until(process.stderr, "1 entries built")
+    assert indexed(table) == 1
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    assert process.stdout.read() == "Stopping: the builds that run are finished first.\n"
+
+
+def test_wrong_keys_and_intervals_are_refused_at_once(tmp_path):
+    with pytest.raises(ConfigInvalid, match=r"hoodie\.index\.colums"):
+        watch([tmp_path], options={"hoodie.index.colums": "a"})
+    with pytest.raises(ConfigInvalid, match="interval=0 is no time"):
+        watch([tmp_path], interval=0, settings=Settings())

@@ -1,0 +1,33 @@
+"""An instant that was archived has been there; one that never was has not."""
+
+import pytest
+
+from hudi_index_service import open_table
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+
+ARCHIVE_SOON = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.cleaner.commits.retained": "1",
+    # Archives as soon as it may.
+    "hoodie.commits.archival.batch": "1",
+}
+
+
+@pytest.mark.parametrize("table_version", ["6", "9"])
+def test_archived_instant(spark, tmp_path, table_version):
+    options = hudi_options("t", **NO_METADATA_TABLE, **ARCHIVE_SOON) | {
+        "hoodie.write.table.version": table_version,
+        "hoodie.write.auto.upgrade": "false",
+    }
+    path = tmp_path / "t"
+    write(numbered_rows(spark, 0, 2), path, options)
+    with open_table(path) as table:
+        (first,) = table.hudi_table.completed_instants()
+        assert table.hudi_table.has_had(first.requested)
+        while first in table.hudi_table.completed_instants():
+            assert len(table.hudi_table.completed_instants()) < 9
+            write(numbered_rows(spark, 0, 2), path, options)
+        assert table.hudi_table.has_had(first.requested)
+        assert not table.hudi_table.has_had(str(int(first.requested) + 1))
