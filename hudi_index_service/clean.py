@@ -1,32 +1,39 @@
 """Cleaning: what lies below ``.hoodie/.index`` and serves nobody any more goes.
 
-An entry goes with its base file (``retention: file-slice``), or already with its instant
-(``retention: instant``, as RFC-51 has it: "when cleaning instants, the corresponding index dir will
-be cleaned together"). Superseded generations, data files that no manifest names and entries that no
-live definition uses go after a grace period, since a reader or a builder may be using them. Copies
-in this user's cache go with what they were copied from.
+An entry goes with its base file, or already with its instant (`index/retention.py`). Superseded
+generations, what dead builds left, and entries that no live definition uses go after a grace
+period, since a reader or a builder may be using them. Copies in this user's cache go with what they
+were copied from, and so do temporary folders of this user's killed builds on this machine.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from time import time
 
 from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.build.scratch import remove_abandoned
 from hudi_index_service.config import Settings
+from hudi_index_service.definitions import DefinitionStore
 from hudi_index_service.documents import INDEX_ROOT, NewerFormat, document_name
 from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
-from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing, entry_folder
+from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.local_copy import purge_copies
+from hudi_index_service.index.local_copy import CachedCopy, copies_but, discard
 from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.index.retention import Retention, stored_index_types
 from hudi_index_service.storage import StoredFile
-from hudi_index_service.table.completeness import list_data_files
 from hudi_index_service.table.protocol import HudiTable
 
 log = logging.getLogger(__name__)
 
 _RECORDS_KEPT_SECONDS = 7 * 24 * 3600.0
+
+# A data file, a part of one or a part's description, whole or half written: who made it.
+_MADE_BY = re.compile(r"data-(?P<build>\d+)-.+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +47,26 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What a clean removed, or (dry run) would remove."""
+    """What a clean removed, or (dry run) would remove.
+
+    Attributes:
+        removals: Files below ``.hoodie/.index``; paths are relative to the table.
+        copies: Files in this user's cache.
+        folders: How many folders of a local table had become empty.
+    """
 
     removals: tuple[Removal, ...]
+    copies: tuple[CachedCopy, ...] = ()
     folders: int = 0
 
     @property
     def bytes(self) -> int:
-        """Bytes freed."""
+        """Bytes freed at the table."""
         return sum(removal.size for removal in self.removals)
 
 
 def clean(
     table: HudiTable,
-    live_columns: Mapping[str, Collection[str]],
     settings: Settings,
     *,
     dry_run: bool = False,
@@ -62,119 +75,188 @@ def clean(
     """Removes what has expired.
 
     Args:
-        live_columns: Index type → the columns that live definitions ask for.
-        grace_seconds: For entries that no live definition uses, instead of the settings' own;
-            what a running build may be about to publish is not touched by it.
+        dry_run: Only say what would go.
+        grace_seconds: For entries and what belongs to them, instead of the settings' own. What a
+            living build may be about to publish stays whatever it is.
 
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.
     """
-    sweep = _Sweep(table, live_columns, settings, grace_seconds)
+    storage = table.storage
+    sweep = _Sweep(table, settings, grace_seconds)
     removals = tuple(sweep.removals())
+    copies: tuple[CachedCopy, ...] = ()
+    if not storage.is_local:
+        copies = tuple(copies_but(storage, settings.cache_folder, keep=sweep.serving_sha256))
     if dry_run:
-        return Cleaning(removals)
+        return Cleaning(removals, copies)
     # Manifests first: an entry is gone before its data is.
-    ordered = sorted(removals, key=lambda removal: not removal.path.endswith(".json"))
-    table.storage.delete([removal.path for removal in ordered])
-    table.storage.delete_unfinished(INDEX_ROOT, before=sweep.grace_ends)
-    folders = table.storage.delete_empty_folders(INDEX_ROOT)
-    if not table.storage.is_local:
-        purge_copies(table.storage, settings.cache_folder, keep=sweep.serving_sha256)
+    paths = [removal.path for removal in removals]
+    storage.delete([path for path in paths if path.endswith(".json")])
+    storage.delete([path for path in paths if not path.endswith(".json")])
+    folders = storage.delete_empty_folders(INDEX_ROOT)
+    remove_abandoned()
+    discard(copies)
     for removal in removals:
         log.info("Removed %s: %s.", removal.path, removal.reason)
-    return Cleaning(removals, folders)
+    return Cleaning(removals, copies, folders)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grace:
+    """Which files are old enough to go.
+
+    Attributes:
+        ends: Files changed later (seconds since the epoch) are in their grace period; None: no
+            file is, however wrong the store's clock.
+    """
+
+    ends: float | None
+
+    @classmethod
+    def of(cls, seconds: float) -> "_Grace":
+        return cls(time() - seconds if seconds > 0 else None)
+
+    def is_over(self, file: StoredFile) -> bool:
+        return self.ends is None or file.modified <= self.ends
 
 
 class _Sweep:
-    def __init__(
-        self,
-        table: HudiTable,
-        live_columns: Mapping[str, Collection[str]],
-        settings: Settings,
-        grace_seconds: float | None,
-    ) -> None:
-        self._table = table
+    """One look at everything below ``.hoodie/.index``.
+
+    The order matters. Base files, the instants of these, records of builds and definitions are all
+    older than the entries that rest on them: they are listed after the entries, and so cannot be
+    missed. Which builds live is asked before: one may publish, and end, in the meantime.
+    """
+
+    def __init__(self, table: HudiTable, settings: Settings, grace_seconds: float | None) -> None:
         self._storage = table.storage
-        self._live_columns = live_columns
         self._settings = settings
-        grace = settings.clean.grace_seconds
-        self.grace_ends = time() - grace
-        self._unused_since = time() - (grace if grace_seconds is None else grace_seconds)
-        self._paths: set[str] = set()
+        own = settings.clean.grace_seconds
+        self._grace = _Grace.of(own if grace_seconds is None else grace_seconds)
+        self._definitions_grace = _Grace.of(own)
+        self._records = BuildRecords(self._storage, stale_seconds=settings.build.stale_seconds)
+        known, living = self._records.ids(), self._records.living()
+        self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
+        self._listings = [
+            EntryListing(self._storage, name) for name in stored_index_types(self._storage)
+        ]
+        self._retention = Retention(table, settings)
+        self._living = living | (self._records.ids() - known)
+        self._definitions = DefinitionStore(self._storage).versions()
         self.serving_sha256: set[str] = set()
 
     def removals(self) -> Iterator[Removal]:
-        """Everything that goes. Entries are listed before base files: an entry is younger than its
-        base file, so no listed entry can miss a base file that is there."""
-        listings = {name: EntryListing(self._storage, name) for name in self._index_types()}
-        base_files = list_data_files(self._storage).base_files()
-        self._paths = {base_file.path for base_file in base_files}
-        instants = {instant.requested for instant in self._table.completed_instants()}
-        for name, listing in listings.items():
-            expected = {entry_folder(name, base_file): base_file for base_file in base_files}
-            for folder in listing.folders():
-                files = listing.files(folder)
-                base_file = expected.get(folder)
-                if base_file is None:
-                    yield from _all(files, "its base file is gone")
-                elif self._settings.clean.retention == "instant" and (
-                    base_file.instant not in instants
-                ):
-                    yield from _all(files, "its instant has left the active timeline")
+        """Everything that goes. Whatever a manifest or a listing says, it lies below the index's
+        own folder and behind no symbolic link."""
+        links = tuple(f"{link}/" for link in self._storage.linked_folders(INDEX_ROOT))
+        for link in links:
+            log.warning("%s is a symbolic link: nothing behind it is removed.", link.rstrip("/"))
+        for removal in self._candidates():
+            is_below = removal.path.startswith(f"{INDEX_ROOT}/")
+            if is_below and not removal.path.startswith(links):
+                yield removal
+
+    def _candidates(self) -> Iterator[Removal]:
+        for listing in self._listings:
+            prefix = f"{INDEX_ROOT}/{listing.index_type}/"
+            unfinished = {folder for folder in self._unfinished if folder.startswith(prefix)}
+            for folder in sorted({*listing.folders(), *unfinished}):
+                files = listing.files(folder) + self._unfinished.pop(folder, [])
+                reason = self._retention.expired(listing.index_type, folder)
+                if reason is not None:
+                    yield from _all(files, reason)
                 else:
-                    yield from self._within(listing, folder, name)
-        records = BuildRecords(
-            self._storage, stale_seconds=self._settings.build.stale_seconds
-        ).ended_before(time() - _RECORDS_KEPT_SECONDS)
-        yield from (Removal(path, 0, "the build is long over") for path in records)
+                    yield from self._within(listing, folder, files)
+        for files in self._unfinished.values():
+            yield from self._leftovers(files, "its writer died")
+        yield from self._superseded_definitions()
+        long_over = self._records.ended_before(time() - _RECORDS_KEPT_SECONDS)
+        yield from _all(long_over, "the build is long over")
 
-    def _index_types(self) -> list[str]:
-        folders = (path.rsplit("/", 1)[1] for path in self._storage.folders(INDEX_ROOT))
-        return sorted(name for name in folders if not name.startswith("_"))
-
-    def _within(self, listing: EntryListing, folder: str, name: str) -> Iterator[Removal]:
+    def _within(
+        self, listing: EntryListing, folder: str, files: list[StoredFile]
+    ) -> Iterator[Removal]:
         """What goes from the folder of an entry whose base file lives."""
-        files = listing.files(folder)
         try:
             manifest = listing.newest_valid(folder)
         except NewerFormat:
             return  # another release's to judge
         except EntryInvalid:
-            yield from _older(files, self.grace_ends, "no valid manifest names it")
+            yield from self._leftovers(files, "no valid manifest names it")
             return
-        if _is_of_newer_version(manifest, name):
+        if _is_of_newer_version(manifest, listing.index_type):
             return
-        live = self._live_columns.get(name, ())
-        if manifest.base_file.path not in self._paths:
-            yield from self._published(listing, folder, time(), "its base file is gone")
-        elif not any(column.name in live for column in manifest.columns):
-            yield from self._published(listing, folder, self._unused_since, "no live index uses it")
-        else:
-            yield from self._superseded(listing, folder, manifest)
-
-    def _published(
-        self, listing: EntryListing, folder: str, moment: float, reason: str
-    ) -> Iterator[Removal]:
-        """Every generation published by that moment. Data files without a manifest are left for
-        the grace period: a build may be about to publish them."""
         published = listing.published(folder)
-        files = listing.files(folder)
-        yield from _older((f for f in files if f.path in published), moment, reason)
-        yield from _older((f for f in files if f.path not in published), self.grace_ends, reason)
+        unpublished = [file for file in files if file.path not in published]
+        entry = [file for file in files if file.path in published]
+        if not self._retention.has_base_file(manifest.base_file.path):
+            yield from _all(entry, "its base file is gone")
+            yield from self._leftovers(unpublished, "no manifest names it")
+        elif self._is_unused(manifest, listing.index_type):
+            gone = [file for file in entry if self._unused_grace.is_over(file)]
+            yield from _all(gone, "no live index uses it")
+            yield from self._leftovers(unpublished, "no manifest names it")
+        else:
+            self.serving_sha256.add(manifest.data.sha256)
+            above = [n for n in listing.generations(folder) if n > manifest.generation]
+            yield from self._superseded(folder, manifest, entry, above)
+            yield from self._leftovers(unpublished, "no manifest names it")
 
     def _superseded(
-        self, listing: EntryListing, folder: str, manifest: Manifest
+        self, folder: str, manifest: Manifest, entry: list[StoredFile], above: Collection[int]
     ) -> Iterator[Removal]:
-        self.serving_sha256.add(manifest.data.sha256)
-        if any(number > manifest.generation for number in listing.generations(folder)):
-            return  # damaged: nothing here is surely superfluous
+        """The generations but the serving one. An older one was superseded when its successor was
+        published, however old it was by then; one above is damaged, else it would serve."""
         newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
         serving = {newest, f"{folder}/{manifest.data.name}"}
-        files = listing.files(folder)
-        # Superseded when its successor was published, however old it was by then.
-        if all(file.modified <= self.grace_ends for file in files if file.path in serving):
-            others = [file for file in files if file.path not in serving]
-            yield from _older(others, self.grace_ends, "a newer generation serves")
+        if not all(self._grace.is_over(file) for file in entry if file.path in serving):
+            return
+        damaged = {document_name(MANIFEST_STEM, number) for number in above}
+        for file in entry:
+            if file.path not in serving and self._grace.is_over(file):
+                is_damaged = file.path.rsplit("/", 1)[1] in damaged
+                reason = "it is damaged" if is_damaged else "a newer generation serves"
+                yield Removal(file.path, file.size, reason)
+
+    def _leftovers(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
+        """Files that no living build can have to do with, after their grace period."""
+        for file in files:
+            if self._grace.is_over(file) and not self._may_be_in_the_making(file):
+                yield Removal(file.path, file.size, reason)
+
+    def _may_be_in_the_making(self, file: StoredFile) -> bool:
+        match = _MADE_BY.fullmatch(file.path.rsplit("/", 1)[1])
+        return bool(self._living) if match is None else match["build"] in self._living
+
+    def _is_unused(self, manifest: Manifest, name: str) -> bool:
+        """Whether no live definition asks for any column of the entry, as far as can be told: an
+        unreadable definition may."""
+        if any(stored.current is None for stored in self._definitions):
+            return False
+        return not any(
+            column.name in {wanted.name for wanted in stored.current.columns}
+            for column in manifest.columns
+            for stored in self._definitions
+            if stored.current is not None
+            and not stored.current.dropped
+            and name in stored.current.index_types
+        )
+
+    @cached_property
+    def _unused_grace(self) -> _Grace:
+        """Entries fall out of use when a definition changes, however old they are by then."""
+        changes = [stored.newest for stored in self._definitions]
+        if self._grace.ends is None or all(map(self._grace.is_over, changes)):
+            return self._grace
+        return _Grace(float("-inf"))
+
+    def _superseded_definitions(self) -> Iterator[Removal]:
+        """Older versions of definitions, which nothing reads. The highest stays for good, also
+        where it says that the index was dropped: numbers are never used twice."""
+        for stored in self._definitions:
+            if stored.current is not None and self._definitions_grace.is_over(stored.newest):
+                yield from _all(stored.older, "a newer version of the definition is current")
 
 
 def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
@@ -186,9 +268,12 @@ def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
         return False
 
 
-def _older(files: Iterable[StoredFile], moment: float, reason: str) -> Iterator[Removal]:
-    return (Removal(file.path, file.size, reason) for file in files if file.modified <= moment)
-
-
 def _all(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
     return (Removal(file.path, file.size, reason) for file in files)
+
+
+def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
+    folders: defaultdict[str, list[StoredFile]] = defaultdict(list)
+    for file in files:
+        folders[file.path.rsplit("/", 1)[0]].append(file)
+    return dict(folders)

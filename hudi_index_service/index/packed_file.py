@@ -7,18 +7,19 @@ parsed to find one's way. See docs/format.md.
 
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import PackedIndex
+from hudi_index_service.index.contract import FileRange, PackedIndex
 
 BLOCK_SIZE = 64 * 1024
 """Bytes per checksummed block."""
 
 _ALIGNMENT = 64
-_COPY_SIZE = 16 * BLOCK_SIZE  # a multiple of the block size, so that checksums see whole blocks
+_COPY_SIZE = 16 * BLOCK_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +39,82 @@ class PackedFile:
     sha256: str
 
 
-def pack(members: Mapping[str, Path | bytes], target: Path) -> PackedFile:
-    """Writes the members (local files or bytes) to `target`, in order of their names."""
+def pack(members: Mapping[str, Path | FileRange | bytes], target: Path) -> PackedFile:
+    """Writes the members (local files, ranges of such, or bytes) to `target`, in order of their
+    names."""
     contents: dict[str, tuple[int, int]] = {}
+    checked = _Checksums()
+    length = 0
     with target.open("wb") as out:
         for name in sorted(members):
-            out.write(b"\0" * (-out.tell() % _ALIGNMENT))
-            start = out.tell()
-            source = members[name]
-            if isinstance(source, bytes):
-                out.write(source)
-            else:
-                with source.open("rb") as file:
-                    while chunk := file.read(_COPY_SIZE):
-                        out.write(chunk)
-            contents[name] = (start, out.tell() - start)
-        length = out.tell()
-    crc32s, sha256 = checksums(target)
-    return PackedFile(length, contents, crc32s, sha256)
+            padding = b"\0" * (-length % _ALIGNMENT)
+            start = length + len(padding)
+            for chunk in chain((padding,), _chunks(members[name])):
+                out.write(chunk)
+                checked.add(chunk)
+                length += len(chunk)
+            contents[name] = (start, length - start)
+    return PackedFile(length, contents, checked.block_crc32(), checked.sha256())
+
+
+def _chunks(source: Path | FileRange | bytes) -> Iterator[bytes]:
+    if isinstance(source, bytes):
+        yield source
+        return
+    path, offset, left = (
+        (source.path, source.offset, source.length)
+        if isinstance(source, FileRange)
+        else (source, 0, source.stat().st_size)
+    )
+    with path.open("rb") as file:
+        file.seek(offset)
+        while left > 0:
+            chunk = file.read(min(_COPY_SIZE, left))
+            if not chunk:
+                raise EntryInvalid(f"{path} ends before byte {offset + left}.")
+            left -= len(chunk)
+            yield chunk
+
+
+class _Checksums:
+    """Block checksums and SHA-256 of bytes that come in pieces."""
+
+    def __init__(self) -> None:
+        self._crc32s: list[int] = []
+        self._digest = hashlib.sha256()
+        self._crc32 = 0
+        self._in_block = 0
+
+    def add(self, piece: bytes) -> None:
+        self._digest.update(piece)
+        view = memoryview(piece)
+        while view:
+            part = view[: BLOCK_SIZE - self._in_block]
+            self._crc32 = zlib.crc32(part, self._crc32)
+            self._in_block += len(part)
+            if self._in_block == BLOCK_SIZE:
+                self._end_block()
+            view = view[len(part) :]
+
+    def _end_block(self) -> None:
+        self._crc32s.append(self._crc32)
+        self._crc32, self._in_block = 0, 0
+
+    def block_crc32(self) -> tuple[int, ...]:
+        if self._in_block:
+            self._end_block()
+        return tuple(self._crc32s)
+
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
 
 
 def checksums(path: Path) -> tuple[tuple[int, ...], str]:
     """Block checksums and SHA-256 of a local file, in one pass."""
-    crc32s: list[int] = []
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_COPY_SIZE):
-            digest.update(chunk)
-            view = memoryview(chunk)
-            crc32s += [
-                zlib.crc32(view[at : at + BLOCK_SIZE]) for at in range(0, len(chunk), BLOCK_SIZE)
-            ]
-    return tuple(crc32s), digest.hexdigest()
+    checked = _Checksums()
+    for chunk in _chunks(path):
+        checked.add(chunk)
+    return checked.block_crc32(), checked.sha256()
 
 
 def read_member(index: PackedIndex, name: str) -> bytes:

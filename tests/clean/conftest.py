@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import BaseFile, FileSlice, HudiTable, Instant, Snapshot
 from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
+from tests.index.golden import make
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,3 +80,33 @@ def open_copy(written: Written, tmp_path: Path) -> Open:
         )
 
     return open_state
+
+
+class TableInStore:
+    """What cleaning and verifying need of a table: hudi-rs opens none in memory."""
+
+    def __init__(self, storage: Storage, base_file: BaseFile, schema: pa.Schema) -> None:
+        self.storage = storage
+        self._base_file = base_file
+        self._schema = schema
+
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    def completed_instants(self) -> tuple[Instant, ...]:
+        return (Instant(self._base_file.instant, "replacecommit"),)
+
+    def snapshot(self) -> Snapshot:
+        file = self._base_file
+        return Snapshot(file.instant, (FileSlice(file.partition, file.file_id, file),))
+
+
+@pytest.fixture
+def table_in_store() -> Callable[[Storage], HudiTable]:
+    """The golden table, wherever its files were copied."""
+
+    def make_table(storage: Storage) -> HudiTable:
+        table = TableInStore(storage, make.base_file(make.FOLDER), make.ROWS.schema)
+        return table  # type: ignore[return-value]
+
+    return make_table

@@ -1,8 +1,13 @@
-"""Copies of remote entries in the user's cache: checked, renewed, and gone with their source."""
+"""Copies of remote entries in the user's cache: checked, renewed, bounded, and gone with their
+source."""
 
+import fcntl
+import multiprocessing
 import os
 import shutil
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import time
 
@@ -12,11 +17,10 @@ from hudi_index_service.clean import clean
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.entry import Entry, EntryListing
-from hudi_index_service.index.local_copy import packed_index, purge_copies
+from hudi_index_service.index.local_copy import copies_but, discard, packed_index
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile, FileSlice, HudiTable, Instant, Snapshot
-from hudi_index_service.verify import verify
+from hudi_index_service.table.protocol import HudiTable
 from tests.index.golden import make
 
 
@@ -40,125 +44,191 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def settings(cache: Path) -> Settings:
+    return Settings(cache_folder=cache)
+
+
 def copies(cache: Path) -> list[str]:
-    return sorted(path.name for path in cache.rglob("*") if path.is_file())
+    return sorted(path.name for path in (cache / "entries").rglob("*"))
 
 
-def test_one_checked_copy_is_made(remote: Storage, entry: Entry, cache: Path) -> None:
-    index = packed_index(remote, entry, cache)
+def copy_of(storage: Storage, entry: Entry, settings: Settings) -> Path:
+    """Makes or finds the copy, as a reader does that opens it."""
+    with packed_index(storage, entry, settings) as index:
+        return index.path
 
-    assert index.path.read_bytes() == remote.read(entry.data_path)
+
+def test_one_checked_copy_is_made(
+    remote: Storage, entry: Entry, cache: Path, settings: Settings
+) -> None:
+    path = copy_of(remote, entry, settings)
+
+    assert path.read_bytes() == remote.read(entry.data_path)
     assert (cache / "entries").stat().st_mode & 0o777 == 0o700
-    assert index.path.stat().st_mode & 0o077 == 0
+    assert path.stat().st_mode & 0o077 == 0
     read = remote.io.bytes_read
-    assert packed_index(remote, entry, cache).path == index.path
+    assert copy_of(remote, entry, settings) == path
     assert remote.io.bytes_read == read
     assert len(copies(cache)) == 1
 
 
 def test_damage_in_the_store_is_found_before_it_is_cached(
-    remote: Storage, entry: Entry, cache: Path
+    remote: Storage, entry: Entry, cache: Path, settings: Settings
 ) -> None:
     content = bytearray(remote.read(entry.data_path))
     content[100] ^= 1
     remote.replace(entry.data_path, bytes(content))
 
     with pytest.raises(EntryInvalid, match="SHA-256 is not the manifest's"):
-        packed_index(remote, entry, cache)
+        copy_of(remote, entry, settings)
     assert copies(cache) == []
 
 
-def test_an_entry_gone_from_the_store(remote: Storage, entry: Entry, cache: Path) -> None:
+def test_an_entry_gone_from_the_store(
+    remote: Storage, entry: Entry, cache: Path, settings: Settings
+) -> None:
     remote.delete([entry.data_path])
     with pytest.raises(EntryInvalid, match="is missing"):
-        packed_index(remote, entry, cache)
+        copy_of(remote, entry, settings)
     assert copies(cache) == []
 
 
-def test_a_copy_cut_short_is_made_anew(remote: Storage, entry: Entry, cache: Path) -> None:
-    copy = packed_index(remote, entry, cache).path
+def test_a_copy_cut_short_is_made_anew(remote: Storage, entry: Entry, settings: Settings) -> None:
+    copy = copy_of(remote, entry, settings)
     copy.write_bytes(copy.read_bytes()[:100])
-    assert checksums(packed_index(remote, entry, cache).path)[1] == entry.manifest.data.sha256
+    assert checksums(copy_of(remote, entry, settings))[1] == entry.manifest.data.sha256
 
 
-def test_copies_that_are_not_kept_go(remote: Storage, entry: Entry, cache: Path) -> None:
-    copy = packed_index(remote, entry, cache).path
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Locks a file as whoever makes or opens a copy does."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def test_copies_that_are_not_kept_go(remote: Storage, entry: Entry, settings: Settings) -> None:
+    cache = settings.cache_folder
+    copy = copy_of(remote, entry, settings)
     others = copy.with_name(f"{'0' * 16}-{entry.manifest.data.sha256}.pack")
     shutil.copy(copy, others)
-    abandoned, running = (
+    given_up, in_the_making = (
         copy.with_name(f"{copy.name[:16]}-{name}.part") for name in ("old", "new")
     )
-    abandoned.write_bytes(b"half")
-    running.write_bytes(b"half")
-    os.utime(abandoned, (time() - 7200, time() - 7200))
-
-    assert purge_copies(remote, cache, keep={entry.manifest.data.sha256}) == 1
-    assert copies(cache) == sorted([copy.name, others.name, running.name])
-    assert purge_copies(remote, cache, keep=()) == 1
-    assert copies(cache) == sorted([others.name, running.name])
-    assert purge_copies(remote, cache / "absent", keep=()) == 0
-
-
-class TableInStore:
-    """What cleaning and verifying need of a table: hudi-rs opens none in memory."""
-
-    def __init__(self, storage: Storage, base_file: BaseFile) -> None:
-        self.storage = storage
-        self._base_file = base_file
-
-    def completed_instants(self) -> tuple[Instant, ...]:
-        return (Instant(self._base_file.instant, "replacecommit"),)
-
-    def snapshot(self) -> Snapshot:
-        file = self._base_file
-        return Snapshot(file.instant, (FileSlice(file.partition, file.file_id, file),))
+    given_up.write_bytes(b"half")
+    in_the_making.write_bytes(b"half")
+    with in_use(in_the_making):
+        unwanted = copies_but(remote, cache, keep={entry.manifest.data.sha256})
+        assert [(each.path, each.size) for each in unwanted] == [(given_up, 4)]
+        discard(unwanted)
+        discard(copies_but(remote, cache, keep=()))
+    assert copies(cache) == sorted([others.name, in_the_making.name])
+    assert copies_but(remote, cache / "absent", keep=()) == []
 
 
-@pytest.fixture
-def table(remote: Storage) -> HudiTable:
-    return TableInStore(remote, make.base_file(make.FOLDER))  # type: ignore[return-value]
+def other_copies(folder: Path, number: int, size: int) -> list[Path]:
+    """Copies of other tables' entries; the first was used longest ago."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for i in range(number):
+        path = folder / f"{'0' * 16}-{i:064}.pack"
+        path.write_bytes(b"\0" * size)
+        os.utime(path, (time() - 1000 + i, time() - 1000 + i))
+        made.append(path)
+    return made
+
+
+def test_copies_used_longest_ago_make_room(remote: Storage, entry: Entry, cache: Path) -> None:
+    settings = Settings(cache_folder=cache, cache_max_mb=1)
+    others = other_copies(cache / "entries", 4, 300_000)
+
+    with in_use(others[0]):  # another process is about to open it
+        copy = copy_of(remote, entry, settings)
+
+    assert copies(cache) == sorted(each.name for each in [others[0], *others[2:], copy])
+
+
+def test_a_copy_that_is_used_again_stays(remote: Storage, entry: Entry, cache: Path) -> None:
+    copy = copy_of(remote, entry, Settings(cache_folder=cache))
+    os.utime(copy, (1, 1))
+    copy_of(remote, entry, Settings(cache_folder=cache))
+    (older,) = other_copies(cache / "entries", 1, 1_048_000)
+    name = next(iter(set(copies(cache)) - {older.name}))
+    os.utime(older, (2, 2))
+
+    second = Storage(f"memory://{uuid.uuid4().hex}")
+    for file in remote.files():
+        second.create(file.path, remote.read(file.path))
+    copy_of(second, entry, Settings(cache_folder=cache, cache_max_mb=1))
+
+    assert name in copies(cache)
+    assert older.name not in copies(cache)
+
+
+def test_a_manifest_of_another_length_than_its_data(
+    remote: Storage, entry: Entry, cache: Path
+) -> None:
+    others = other_copies(cache / "entries", 2, 600_000)
+    longer = entry.manifest.data.model_copy(update={"length": 2**21})
+    manifest = entry.manifest.model_copy(update={"data": longer})
+
+    with pytest.raises(EntryInvalid, match=f"has {entry.manifest.data.length} bytes, not {2**21}"):
+        copy_of(remote, Entry(entry.folder, manifest), Settings(cache_folder=cache, cache_max_mb=1))
+    assert not any(path.exists() for path in others), "room was made for that much"
+
+
+def open_again_and_again(cache: str) -> None:
+    """Opens entries of six tables in turn, in a cache that has room for two of them."""
+    storages = []
+    for table in range(6):
+        storages.append(Storage(f"memory://shared-{table}"))
+        for path in make.FOLDER.rglob("*"):
+            if path.is_file():
+                storages[-1].create(str(path.relative_to(make.FOLDER)), path.read_bytes())
+    entry = EntryListing(storages[0], "lucene").find(make.base_file(make.FOLDER))
+    room = 2.5 * entry.manifest.data.length / 2**20
+    settings = Settings(cache_folder=Path(cache)).model_copy(update={"cache_max_mb": room})
+    for turn in range(60):
+        with packed_index(storages[turn * (os.getpid() % 5 + 1) % 6], entry, settings) as index:
+            assert checksums(index.path)[1] == entry.manifest.data.sha256
+
+
+def test_processes_share_a_cache_that_is_too_small(entry: Entry, cache: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=open_again_and_again, args=(str(cache),)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+
+    assert [process.exitcode for process in processes] == [0, 0]
+    left = copies(cache)
+    assert all(name.endswith(".pack") for name in left)
+    assert len(left) <= 3, "two, and one more while two were opened at once"
 
 
 def test_cleaning_keeps_the_copy_of_a_living_entry(
-    remote: Storage, entry: Entry, cache: Path, table: HudiTable
+    remote: Storage, entry: Entry, settings: Settings, table_in_store: Callable[..., HudiTable]
 ) -> None:
-    packed_index(remote, entry, cache)
-    clean(table, {"lucene": {"name"}}, Settings(cache_folder=cache))
-    assert len(copies(cache)) == 1
+    copy_of(remote, entry, settings)
+    clean(table_in_store(remote), settings)
+    assert len(copies(settings.cache_folder)) == 1
 
 
 def test_erased_data_leaves_the_cache_too(
-    remote: Storage, entry: Entry, cache: Path, table: HudiTable
+    remote: Storage, entry: Entry, settings: Settings, table_in_store: Callable[..., HudiTable]
 ) -> None:
-    packed_index(remote, entry, cache)
+    copy = copy_of(remote, entry, settings)
     remote.delete([make.BASE_FILE])
+    table = table_in_store(remote)
 
-    cleaning = clean(table, {"lucene": {"name"}}, Settings(cache_folder=cache))
+    dry = clean(table, settings, dry_run=True)
+    assert [each.path for each in dry.copies] == [copy]
+    assert copies(settings.cache_folder) == [copy.name]
+    cleaning = clean(table, settings)
 
+    assert cleaning == dry
     assert len(cleaning.removals) == 2
     assert EntryListing(remote, "lucene").folders() == []
-    assert copies(cache) == []
-
-
-def test_verifying_reads_what_is_stored_not_what_is_cached(
-    remote: Storage, entry: Entry, cache: Path, table: HudiTable
-) -> None:
-    settings = Settings(cache_folder=cache)
-    packed_index(remote, entry, cache)
-    assert verify(table, ["lucene"], settings) == []
-
-    content = bytearray(remote.read(entry.data_path))
-    content[100] ^= 1
-    remote.replace(entry.data_path, bytes(content))
-
-    (wrong,) = verify(table, ["lucene"], settings)
-    assert "SHA-256" in wrong.message
-    assert len(copies(cache)) == 1
-
-
-def test_verifying_notices_another_footer(remote: Storage, cache: Path, table: HudiTable) -> None:
-    content = bytearray(remote.read(make.BASE_FILE))
-    content[-20] ^= 1
-    remote.replace(make.BASE_FILE, bytes(content))
-    (wrong,) = verify(table, ["lucene"], Settings(cache_folder=cache))
-    assert "the footer of" in wrong.message
+    assert copies(settings.cache_folder) == []

@@ -1,16 +1,22 @@
 """Cleaning on a real table: what has expired goes, what may be in use stays."""
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from time import time
 
 import pytest
+from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.record import BuildRecords, RunningBuild
 from hudi_index_service.clean import clean
+from hudi_index_service.cli import app
 from hudi_index_service.index.entry import EntryListing, entry_folder
 from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage import Storage, StoredFile
+from hudi_index_service.table.hudi_rs import HudiRsTable
 from hudi_index_service.table.protocol import BaseFile
 from tests.clean.conftest import Open
 
@@ -70,7 +76,7 @@ def test_entries_go_with_their_base_files(open_copy: Open) -> None:
     assert left == Path(table.uri, entry_folder("lucene", base_file(table, "2026-01-01")))
     assert [(s.base_files, s.indexed) for s in table.status()] == [(2, 1)]
     assert table.clean().removals == ()
-    assert table.verify() == []
+    assert table.verify().problems == ()
 
 
 def test_answers_stay_right_while_entries_come_and_go(open_copy: Open) -> None:
@@ -139,8 +145,72 @@ def test_unpublished_data_goes_after_a_grace_period(open_copy: Open) -> None:
     assert table.clean().removals == ()
     assert len(entry_files(table)) == len(published) + 3
     age(table, 61)
-    assert reasons(table) == {"a newer generation serves"}
+    assert reasons(table) == {"no manifest names it"}
     assert entry_files(table) == published
+
+
+def start_build(table: IndexedTable) -> RunningBuild:
+    """A build that lives, as another process would start it."""
+    return BuildRecords(Storage(table.uri), stale_seconds=120).start({"strategy": "all"})
+
+
+def test_what_a_living_build_made_stays_however_old_it_is(open_copy: Open) -> None:
+    table = open_copy("fresh", grace_seconds=0)
+    published = entry_files(table)
+    running = start_build(table)
+    assert running.id == "000002"
+    parts = [
+        "data-000002-abc.pack",
+        "data-000002-def.pack#1",
+        "data-000002-part-0001-of-0002-abc.pack",
+        "data-000002-part-0001-of-0002-abc.pack.part.json",
+    ]
+    for name in (*parts, "data-000009-abc.pack", "data-000001-part-0001-of-0002-abc.pack"):
+        (folders(table)[0] / name).write_bytes(b"a part of an entry")
+    age(table, 24 * 3600)
+    running.beat()
+
+    assert reasons(table) == {"no manifest names it"}
+    assert len(entry_files(table)) == len(published) + len(parts)
+    running.finish({})
+    assert reasons(table) == {"no manifest names it"}
+    assert entry_files(table) == published
+
+
+class Meanwhile(Storage):
+    """Something happens right after the entries were listed."""
+
+    def __init__(self, uri: str, happens: Callable[[], object]) -> None:
+        super().__init__(uri)
+        self._happens = happens
+
+    def files(self, prefix: str = "") -> list[StoredFile]:
+        found = super().files(prefix)
+        if prefix == INDEX:
+            self._happens()
+        return found
+
+
+def test_a_build_that_ends_while_the_cleaner_looks(open_copy: Open) -> None:
+    """Its file was listed before its manifest was there: it may serve by now."""
+    table = open_copy("fresh", grace_seconds=0)
+    running = start_build(table)
+    data = folders(table)[0] / f"data-{running.id}-abc.pack"
+    data.write_bytes(b"published while the cleaner looks")
+
+    storage = Meanwhile(table.uri, lambda: running.finish({}))
+    assert clean(HudiRsTable(storage), table._settings).removals == ()
+    assert data.exists()
+    assert reasons(table) == {"no manifest names it"}
+
+
+def test_a_build_that_begins_while_the_cleaner_looks(open_copy: Open) -> None:
+    table = open_copy("fresh", grace_seconds=0)
+    data = folders(table)[0] / "data-000002-abc.pack"
+    data.write_bytes(b"listed, and the record is not yet known")
+
+    storage = Meanwhile(table.uri, lambda: start_build(table).finish({}))
+    assert clean(HudiRsTable(storage), table._settings).removals == ()
 
 
 def test_an_entry_that_was_never_published_goes(open_copy: Open) -> None:
@@ -160,13 +230,28 @@ def test_a_dropped_indexs_entries_go_after_a_grace_period(open_copy: Open) -> No
 
     assert table.clean().removals == ()
     age(table, 61)
-    assert reasons(table) == {"no live index uses it"}
+    assert reasons(table) == {
+        "no live index uses it",
+        "a newer version of the definition is current",
+    }
     assert entry_files(table) == []
+
+
+def test_the_grace_period_begins_when_the_index_is_dropped(open_copy: Open) -> None:
+    table = open_copy("fresh", grace_seconds=60)
+    age(table, 3600)
+    table.drop_index("early")
+    assert table.clean().removals == ()
+    table.create_index("again", ["msg"])
+    age(table, 3600)
+    assert [status.covered for status in table.status()] == [2]
+    assert reasons(table) == {"a newer version of the definition is current"}
 
 
 def test_purging_takes_entries_at_once_but_not_what_is_being_built(open_copy: Open) -> None:
     table = open_copy("fresh")
-    being_built = folders(table)[0] / "data-000009-abc.pack"
+    running = start_build(table)
+    being_built = folders(table)[0] / f"data-{running.id}-abc.pack"
     being_built.write_bytes(b"about to be published")
 
     table.drop_index("early", purge=True)
@@ -174,13 +259,18 @@ def test_purging_takes_entries_at_once_but_not_what_is_being_built(open_copy: Op
     assert entry_files(table) == [str(being_built.relative_to(Path(table.uri, INDEX)))]
 
 
-def test_purging_takes_superseded_generations_too(open_copy: Open) -> None:
+def test_purging_leaves_nothing_of_any_generation(open_copy: Open) -> None:
     table = open_copy("fresh")
     table.create_index("keys", ["id"])
     table.build(strategy="all")
+    for name in ("data-000001-abc.pack", "data-000001-abc.pack#1", "manifest-0003.json#1"):
+        (folders(table)[0] / name).write_bytes(b"a killed build's")
+    (folders(table)[0] / "manifest-0003.json").write_bytes(b"{")
     table.drop_index("early")
     table.drop_index("keys", purge=True)
-    assert entry_files(table) == []
+
+    assert not Path(table.uri, INDEX).exists()
+    assert [path.name for path in Path(table.uri, INDEX).parent.iterdir()] == ["_service"]
 
 
 def test_purging_one_index_keeps_what_another_uses(open_copy: Open) -> None:
@@ -219,16 +309,53 @@ def test_entries_of_a_newer_index_type_version_are_left_alone(open_copy: Open) -
     assert entry_files(table) == before
 
 
-def test_below_a_damaged_manifest_nothing_goes(open_copy: Open) -> None:
+def test_damaged_manifests_and_what_they_named_go_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
+    before = entry_files(table)
     table.create_index("keys", ["id"])
     table.build(strategy="all")
     for manifest in Path(table.uri, INDEX).rglob("manifest-0002.json"):
         manifest.write_bytes(b"{")
-    age(table, 61)
 
     assert table.clean().removals == ()
+    age(table, 61)
+    assert reasons(table) == {"it is damaged", "no manifest names it"}
+    assert entry_files(table) == before
     assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 14
+
+
+def test_entries_stay_while_a_definition_cannot_be_read(open_copy: Open) -> None:
+    """Whoever wrote it may use them: a newer release, say."""
+    table = open_copy("fresh", grace_seconds=0)
+    (definition,) = Path(table.uri, ".hoodie/.index/_service/definitions").iterdir()
+    definition.write_text('{"format": [2, 0]}')
+    assert table.indexes() == ()
+
+    assert table.clean().removals == ()
+    assert len(folders(table)) == 2
+
+
+def test_older_versions_of_definitions_go_and_the_highest_stays(open_copy: Open) -> None:
+    table = open_copy("fresh", grace_seconds=60)
+    definitions = Path(table.uri, ".hoodie/.index/_service/definitions")
+    table.drop_index("early")
+    table.create_index("early", ["id"])
+    table.drop_index("early")
+    table.create_index("damaged", ["id"])
+    table.drop_index("damaged")
+    (definitions / "damaged-0002.json").write_bytes(b"{")
+    assert table.clean().removals == ()
+    age(table, 61)
+
+    table.clean()
+
+    assert sorted(path.name for path in definitions.iterdir()) == [
+        "damaged-0001.json",  # for whoever mends the one above
+        "damaged-0002.json",
+        "early-0004.json",
+    ]
+    assert table.indexes() == ()
+    assert table.create_index("early", ["msg"]).version == 5
 
 
 def test_an_entry_of_a_base_file_that_bore_the_same_names(open_copy: Open) -> None:
@@ -252,6 +379,85 @@ def test_old_build_records_go_but_the_newest(open_copy: Open) -> None:
     age(table, 8 * 24 * 3600)
     assert "the build is long over" in reasons(table)
     assert [record.number for record in table.builds()] == [2]
+
+
+def outside(table: IndexedTable) -> list[Path]:
+    """All files of the table but the index's, and of the folder beside it."""
+    places = [Path(table.uri), Path(table.uri).parent / "elsewhere"]
+    return sorted(
+        path for place in places for path in place.rglob("*") if ".hoodie/.index" not in str(path)
+    )
+
+
+def test_nothing_behind_a_link_goes(open_copy: Open, tmp_path: Path) -> None:
+    """Whoever may write the index folder must not make the cleaner delete what he may not."""
+    table = open_copy("fresh", grace_seconds=0)
+    index = Path(table.uri, INDEX)
+    elsewhere = tmp_path / "elsewhere"
+    for place in ("a/b/c", "000001", "empty/empty"):
+        (elsewhere / place).mkdir(parents=True)
+        (elsewhere / place / "data-000001-abc.pack").write_bytes(b"another's")
+    (elsewhere / "empty/empty/data-000001-abc.pack").unlink()
+    (elsewhere / "half.pack#1").write_bytes(b"another's")
+    builds = index.parent / "_service" / "builds"
+    (builds / "000000").symlink_to(elsewhere / "000001")
+    (index / "20200101").symlink_to(elsewhere / "a")
+    (index / "20200102").symlink_to(Path(table.uri, "2026-01-01"))
+    (folders(table)[0] / "elsewhere").symlink_to(elsewhere)
+    (folders(table)[1] / "data-000001-a-link.pack").symlink_to(elsewhere / "half.pack#1")
+    (index.parent / "other_type").symlink_to(elsewhere)
+    before = outside(table)
+    age(table, 30 * 24 * 3600)
+
+    cleaning = table.clean()
+
+    assert [Path(each.path).name for each in cleaning.removals] == ["data-000001-a-link.pack"]
+    assert outside(table) == before
+    table.drop_index("early", purge=True)
+    assert outside(table) == before
+    assert sorted(path.name for path in index.iterdir())[:2] == ["20200101", "20200102"]
+
+
+def test_an_index_folder_that_is_a_link_itself(open_copy: Open, tmp_path: Path) -> None:
+    table = open_copy("cleaned", grace_seconds=0)
+    index = Path(table.uri, ".hoodie/.index")
+    index.rename(tmp_path / "elsewhere")
+    index.symlink_to(tmp_path / "elsewhere")
+    before = outside(table)
+
+    assert table.clean().removals == ()
+    assert outside(table) == before
+
+
+@pytest.mark.parametrize("name", ["../../../x", "/x", "..", "a/../../x", "a\\..\\x", "x\0"])
+def test_a_manifest_that_names_a_file_elsewhere_is_none(open_copy: Open, name: str) -> None:
+    table = open_copy("fresh", grace_seconds=0)
+    before = outside(table)
+    for path in Path(table.uri, INDEX).rglob("manifest-*.json"):
+        manifest = Manifest.from_json(path.read_bytes(), source=str(path))
+        data = manifest.data.model_copy(update={"name": name})
+        path.write_bytes(manifest.model_copy(update={"data": data}).to_json())
+
+    assert reasons(table) == {"no valid manifest names it"}
+    assert outside(table) == before
+    assert not Path(table.uri, INDEX).exists()
+
+
+def test_a_manifest_that_names_its_neighbours_file(open_copy: Open) -> None:
+    """The data file of another entry is never taken for one's own."""
+    table = open_copy("fresh", grace_seconds=0)
+    mine, other = folders(table)
+    (manifest,) = mine.glob("manifest-*.json")
+    content = Manifest.from_json(manifest.read_bytes(), source=str(manifest))
+    (named,) = other.glob("data-*.pack")
+    data = content.data.model_copy(update={"name": named.name})
+    manifest.write_bytes(content.model_copy(update={"data": data}).to_json())
+
+    table.clean()
+
+    assert folders(table) == [other]
+    assert named.exists()
+    assert table.scan("msg = 'Buying car 3'").count() == 14
 
 
 def test_other_files_of_the_table_stay(open_copy: Open) -> None:
@@ -278,7 +484,7 @@ def test_entries_on_disk_match_what_clean_reports(open_copy: Open) -> None:
     table = open_copy("cleaned")
     storage = Storage(table.uri)
     expected = {file.path for file in storage.files(INDEX)}
-    cleaning = clean(table._table, {"lucene": {"msg"}}, table._settings)
+    cleaning = clean(table._table, table._settings)
     removed = {removal.path for removal in cleaning.removals}
     assert expected - {file.path for file in storage.files(INDEX)} == removed
     assert EntryListing(storage, "lucene").folders() == [
@@ -291,3 +497,37 @@ def test_cleaning_twice_is_a_no_op(open_copy: Open, name: str) -> None:
     table = open_copy(name, grace_seconds=0)
     table.clean()
     assert (table.clean().removals, table.clean().folders) == ((), 0)
+
+
+def test_a_store_whose_clock_is_ahead(open_copy: Open) -> None:
+    """With no grace period nothing is too young to go."""
+    table = open_copy("fresh")
+    age(table, -3600)
+    table.drop_index("early", purge=True)
+    assert entry_files(table) == []
+
+
+def test_the_command_line(open_copy: Open) -> None:
+    run = CliRunner().invoke
+    table = open_copy("cleaned")
+    gone = {removal.path: removal.size for removal in table.clean(dry_run=True).removals}
+    before = entry_files(table)
+
+    as_json = run(app, ["clean", table.uri, "--dry-run", "--output", "json"])
+    report = json.loads(as_json.stdout)
+    assert report["dry_run"] is True
+    assert {each["path"]: each["bytes"] for each in report["removals"]} == gone
+    assert {each["reason"] for each in report["removals"]} == {"its base file is gone"}
+    assert report["bytes"] == sum(gone.values())
+    *lines, total = run(app, ["clean", table.uri, "--dry-run"]).stdout.splitlines()
+    assert [line.split(maxsplit=2) for line in lines] == [
+        [f"{size:,}", path, "its base file is gone"] for path, size in gone.items()
+    ]
+    assert total == f"2 files would go, {sum(gone.values()):,} bytes of the table's."
+    assert entry_files(table) == before
+
+    assert "2 files removed" in run(app, ["clean", table.uri]).stdout
+    table.drop_index("early")
+    assert "0 files removed" in run(app, ["clean", table.uri]).stdout
+    assert "no live index uses it" in run(app, ["clean", table.uri, "--grace", "0"]).stdout
+    assert entry_files(table) == []

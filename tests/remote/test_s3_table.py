@@ -9,7 +9,6 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
-    EntryInvalid,
     NotAHudiTable,
     PermissionDenied,
     TableNotFound,
@@ -117,8 +116,8 @@ def test_the_copy_of_the_index_in_the_cache_is_checked(
     assert scan.statistics.count(Access.INDEX) == 0
     assert list((settings.cache_folder / "entries").iterdir()) == []
     found = remote.verify()
-    assert len(found) == len(packs) == 2
-    assert all(isinstance(error, EntryInvalid) for error in found)
+    assert len(found.unrepaired) == len(packs) == 2
+    assert {problem.path for problem in found.problems} == {pack.path for pack in packs}
 
 
 def test_a_write_whose_answer_is_lost_counts(
@@ -139,7 +138,7 @@ def test_clean_leaves_no_byte_of_an_index_that_was_dropped(
 ) -> None:
     assert remote.scan("amount = 900").count() == 1
     cache = settings.cache_folder / "entries"
-    assert remote.verify() == []
+    assert remote.verify().problems == ()
     assert len(list(cache.iterdir())) == 1
 
     remote.drop_index("by_msg")

@@ -1,0 +1,93 @@
+"""Whether a packed Lucene index is sound: Lucene's own CheckIndex, and what the manifest says."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_index_service.index.contract import PackedIndex, StoredColumn
+from hudi_index_service.index.lucene import jvm
+from hudi_index_service.index.lucene.directory import packed_directory
+from hudi_index_service.index.lucene.fields import (
+    KEYWORD,
+    NUMBER,
+    keyword_field,
+    null_field,
+    number_field,
+)
+
+
+def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
+    """What is wrong with the index, one sentence each; see `IndexType.verify`."""
+    lucene = jvm.attach()
+    try:
+        directory = packed_directory(index)
+        try:
+            return _by_lucene(directory) or list(_by_manifest(directory, index.rows, columns))
+        finally:
+            directory.close()
+    except lucene.JavaError as error:
+        return [f"Lucene cannot read it: {_first_line(str(error))}."]
+
+
+def _by_lucene(directory: Any) -> list[str]:
+    """What CheckIndex finds: every file's checksum, every posting and point read."""
+    from java.io import ByteArrayOutputStream, PrintStream
+    from org.apache.lucene.index import CheckIndex
+
+    report = ByteArrayOutputStream()
+    check = CheckIndex(directory)
+    try:
+        check.setInfoStream(PrintStream(report))
+        check.setThreadCount(1)
+        status = check.checkIndex()
+    finally:
+        check.close()
+    if status.clean:
+        return []
+    errors = [line.strip() for line in str(report).splitlines() if "ERROR" in line.upper()]
+    return [
+        f"Lucene's CheckIndex finds {status.numBadSegments} of {status.numSegments} segments bad: "
+        f"{_first_line(errors[0]) if errors else 'no reason given'}."
+    ]
+
+
+def _by_manifest(directory: Any, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
+    """Where the index holds something else than the manifest says."""
+    from org.apache.lucene.index import DirectoryReader, Term
+
+    reader = DirectoryReader.open(directory)
+    try:
+        if reader.maxDoc() != rows or reader.numDocs() != rows:
+            yield f"it holds {reader.numDocs()} rows, not {rows}."
+            return
+        leaves = [leaf.reader() for leaf in reader.leaves()]
+        for column in columns:
+            nulls = int(reader.docFreq(Term(null_field(column.name), "1")))
+            if nulls != column.statistics.null_count:
+                yield (
+                    f"column {column.name} is NULL in {nulls} rows, the manifest says "
+                    f"{column.statistics.null_count}."
+                )
+            values = _rows_with_values(leaves, column)
+            if values is not None and values + nulls != rows:
+                yield f"column {column.name} has {values} values and {nulls} NULLs in {rows} rows."
+    finally:
+        reader.close()
+
+
+def _rows_with_values(leaves: list[Any], column: StoredColumn) -> int | None:
+    """In how many rows the index has a value; None for a column of which a row can have none."""
+    if pa.types.is_nested(column.type):
+        return None
+    if KEYWORD in column.fields:
+        found = [leaf.terms(keyword_field(column.name)) for leaf in leaves]
+    elif NUMBER in column.fields:
+        found = [leaf.getPointValues(number_field(column.name)) for leaf in leaves]
+    else:
+        return None
+    return sum(int(each.getDocCount()) for each in found if each is not None)
+
+
+def _first_line(text: str) -> str:
+    return text.split("\n", 1)[0].rstrip(". ")

@@ -1,0 +1,30 @@
+"""A packed index as Lucene's Directory. The JVM must be attached."""
+
+from typing import Any
+
+from hudi_index_service.index.contract import PackedIndex
+
+
+def packed_directory(index: PackedIndex) -> Any:
+    """The index's own members as a read-only Lucene directory, each block checked before its use.
+
+    Raises:
+        lucene.JavaError: the file cannot be mapped, or is not as long as described.
+    """
+    import lucene
+    from hudiindex import PackedDirectory
+
+    files = {n: span for n, span in index.members.items() if not n.startswith("parquet-")}
+    return PackedDirectory(
+        str(index.path),
+        lucene.JArray("string")(list(files)),
+        lucene.JArray("long")([offset for offset, _ in files.values()]),
+        lucene.JArray("long")([length for _, length in files.values()]),
+        index.block_size,
+        lucene.JArray("int")([_signed(crc) for crc in index.block_crc32]),
+    )
+
+
+def _signed(crc32: int) -> int:
+    """The same 32 bits as Java's signed int."""
+    return crc32 - 2**32 if crc32 >= 2**31 else crc32

@@ -1,0 +1,159 @@
+"""Rows of a base file whose values are looked up in its entry: does the index say what the file
+says?"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from random import Random
+
+import hudi_index_parquet
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.columns import column_type, column_values, root_column
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import (
+    Answer,
+    IndexReader,
+    IndexType,
+    PackedIndex,
+    StoredColumn,
+)
+from hudi_index_service.index.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.expression import (
+    ArrayContains,
+    Column,
+    Compare,
+    IsNull,
+    Operator,
+    Predicate,
+)
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.base_file import align, row_source
+from hudi_index_service.table.protocol import BaseFile
+
+_SEED = 51
+
+
+class RowSample:
+    """Some rows of a base file, with the columns of its entry.
+
+    Columns that the table has lost since, or has in another type now, are left out: they serve no
+    query.
+
+    Args:
+        index: The entry's data file; its bytes have been checked.
+        schema: The table's schema.
+        size: How many rows, if the file has as many.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        base_file: BaseFile,
+        index: PackedIndex,
+        schema: pa.Schema,
+        columns: Sequence[StoredColumn],
+        size: int,
+    ) -> None:
+        self._base_file = base_file
+        self._source = row_source(storage, base_file.path)
+        self._index = index
+        self._all_columns = columns
+        self._columns = [c for c in columns if column_type(schema, c.name) == c.type]
+        roots = sorted({root_column(column.name) for column in self._columns})
+        self._schema = pa.schema([schema.field(root) for root in roots])
+        self.positions = sampled_positions(index.rows, size)
+
+    def compare(self, kind: IndexType) -> Iterator[str]:
+        """What the entry says otherwise than the base file.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            EntryInvalid: index bytes are damaged.
+        """
+        own, copied = self._rows(None), self._rows(read_member(self._index, PARQUET_METADATA))
+        # As text: NaN is the same as NaN, and -0.0 not as 0.0.
+        if str(own.to_pylist()) != str(copied.to_pylist()):
+            yield "its copy of the base file's footer leads to other rows."
+        reader = kind.open(self._index, self._all_columns)
+        try:
+            for column in self._columns:
+                yield from self._compare_column(own, column, kind, reader)
+        finally:
+            reader.close()
+
+    def _rows(self, metadata: bytes | None) -> pa.RecordBatch:
+        """The rows, found by the base file's own footer or by the entry's copy of it."""
+        positions = np.array(self.positions, dtype=np.int64)
+        read = partial(
+            hudi_index_parquet.read_rows,
+            self._source,
+            size=self._base_file.size,
+            metadata=metadata,
+        )
+        try:
+            none, _ = read(positions[:0].data)
+            present = [name for name in self._schema.names if name in none.column_names]
+            table, _ = read(positions.data, present)
+        except ParquetReadError as error:
+            whose = "own footer" if metadata is None else "footer as the entry has it"
+            raise EntryInvalid(
+                f"{self._base_file.path} cannot be read by its {whose}: {error}."
+            ) from error
+        if not present:
+            empty = [pa.nulls(len(positions), field.type) for field in self._schema]
+            return pa.RecordBatch.from_arrays(empty, names=self._schema.names)
+        batches = table.combine_chunks().to_batches()
+        batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+        return align(batch, self._schema, source=self._base_file.path)
+
+    def _compare_column(
+        self, rows: pa.RecordBatch, column: StoredColumn, kind: IndexType, reader: IndexReader
+    ) -> Iterator[str]:
+        sampled = BitMap(self.positions)
+        for leaf in dict.fromkeys(_leaves(column, rows)):
+            answer = kind.answer(leaf, self._all_columns)
+            if answer is Answer.NONE:
+                continue
+            is_true = np.asarray(evaluate(leaf, rows).fill_null(False))
+            expected = BitMap(np.array(self.positions, dtype=np.uint32)[is_true])
+            found = reader.row_ids(leaf) & sampled
+            missing, surplus = expected - found, found - expected
+            if missing:
+                yield f"column {column.name}: row {missing[0]} is not found by its value."
+                return
+            if surplus and answer is Answer.EXACT:
+                yield f"column {column.name}: row {surplus[0]} is found by another's value."
+                return
+
+
+def sampled_positions(rows: int, size: int) -> list[int]:
+    """Row ids to look up: the first, the last, some evenly between, and as many at random; the same
+    ones for the same number of rows."""
+    if rows <= size:
+        return list(range(rows))
+    even = np.linspace(0, rows - 1, num=max(1, size // 2), dtype=np.int64).tolist()
+    positions = set(even)
+    random = Random(_SEED)
+    while len(positions) < size:
+        positions.add(random.randrange(rows))
+    return sorted(positions)
+
+
+def _leaves(column: StoredColumn, rows: pa.RecordBatch) -> Iterator[Predicate]:
+    """What the rows' values in a column are found by."""
+    asked = Column(column.name, column.type)
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    for value in column_values(rows, column.name):
+        if not value.is_valid:
+            yield IsNull(asked)
+        elif is_list:
+            for element in value.values:
+                if element.is_valid:
+                    yield ArrayContains(asked, element)
+        else:
+            yield Compare(asked, Operator.EQ, value)

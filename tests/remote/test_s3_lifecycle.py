@@ -1,0 +1,107 @@
+"""Cleaning and verifying in an object store: few requests, nothing left behind, here or there."""
+
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import CleanSettings, Settings
+from hudi_index_service.index.retention import expired_entries
+from hudi_index_service.storage import Storage
+from tests.remote.conftest import Copies, S3Server
+
+
+@pytest.fixture
+def table(copies: Copies, s3: S3Server, tmp_path: Path) -> IndexedTable:
+    settings = Settings(cache_folder=tmp_path / "cache", clean=CleanSettings(grace_seconds=0))
+    table = open_table(copies.uri, storage_options=s3.options, settings=settings)
+    table.create_index("by_msg", ["msg", "amount"])
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+def index_files(copies: Copies, s3: S3Server) -> list[str]:
+    files = Storage(copies.uri, s3.options).files(".hoodie/.index/lucene")
+    return sorted(file.path for file in files)
+
+
+def cached(table: IndexedTable) -> list[str]:
+    return [path.name for path in (table._settings.cache_folder / "entries").iterdir()]
+
+
+def test_many_files_are_deleted_by_one_request(s3: S3Server) -> None:
+    storage = Storage(f"s3://{s3.make_bucket()}/root", s3.options)
+    names = [f"a/{number}" for number in range(50)]
+    for name in names:
+        storage.create(name, b"1")
+    storage.create("a/stays", b"1")
+    s3.forget()
+
+    storage.delete([*names, "absent"])
+
+    assert [request.split()[0] for request in s3.requests] == ["POST"]
+    assert [file.path for file in storage.files()] == ["a/stays"]
+    s3.forget()
+    storage.delete([])
+    assert s3.requests == []
+
+
+def test_an_entry_goes_with_its_base_file_and_its_copy_with_it(
+    table: IndexedTable, copies: Copies, s3: S3Server
+) -> None:
+    assert table.scan("amount = 900").count() == 1
+    assert len(cached(table)) == 1
+    assert len(index_files(copies, s3)) == 4
+    (served,) = [s for s in table._table.snapshot().slices if not s.log_files]
+    assert served.base_file is not None
+    Storage(copies.uri, s3.options).delete([served.base_file.path])  # as Hudi's cleaner does
+
+    (expired,) = expired_entries(table._table, table._settings)
+    dry = table.clean(dry_run=True)
+    assert {removal.path for removal in dry.removals} == {file.path for file in expired.files}
+    assert len(dry.copies) == len(cached(table)) == 1
+    s3.forget()
+    assert table.clean() == dry
+
+    assert len([request for request in s3.requests if request.startswith("POST")]) == 2
+    assert not [request for request in s3.requests if request.startswith("DELETE")]
+    assert len(index_files(copies, s3)) == 2
+    assert cached(table) == []
+    assert table.clean().removals == ()
+
+
+def test_a_purge_leaves_no_object_and_no_copy(
+    table: IndexedTable, copies: Copies, s3: S3Server
+) -> None:
+    assert table.scan("amount = 900").count() == 1
+    table.drop_index("by_msg", purge=True)
+    assert index_files(copies, s3) == []
+    assert cached(table) == []
+
+
+def test_a_damaged_object_is_rebuilt(table: IndexedTable, copies: Copies, s3: S3Server) -> None:
+    assert table.scan("amount = 900").count() == 1
+    storage = Storage(copies.uri, s3.options)
+    packs = [path for path in index_files(copies, s3) if path.endswith(".pack")]
+    for path in packs:
+        content = storage.read(path)
+        storage.replace(path, content[:100] + bytes([content[100] ^ 1]) + content[101:])
+
+    found = table.verify(repair=True)
+
+    assert {problem.path for problem in found.problems} == set(packs)
+    assert found.unrepaired == ()
+    assert len(index_files(copies, s3)) == 4
+    assert not set(packs) & set(index_files(copies, s3))
+    assert table.verify().problems == ()
+
+
+def test_a_damaged_copy_in_the_cache_goes(table: IndexedTable) -> None:
+    assert table.scan("amount = 900").count() == 1
+    (copy,) = (table._settings.cache_folder / "entries").iterdir()
+    content = copy.read_bytes()
+    copy.unlink()
+    copy.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+    assert table.verify().problems == (), "the table's own is sound"
+    assert cached(table) == []

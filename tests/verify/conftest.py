@@ -1,0 +1,124 @@
+"""A real table of two base files, all of it indexed; every test works on a copy."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.index.entry import Entry, EntryListing
+from hudi_index_service.index.local_copy import packed_index
+from hudi_index_service.index.manifest import DataFile, Manifest, Member
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack, read_member
+from hudi_index_service.storage import Storage
+from tests.hudi_tables import hudi_options, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 300  # a base file
+
+
+@pytest.fixture(scope="session")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("verified") / "table"
+    rows = spark.range(2 * ROWS).selectExpr(
+        "cast(id AS string) AS id",
+        "if(id % 13 < 2, null, concat('Buying car ', id % 50)) AS msg",
+        "id * 3 AS amount",
+        "element_at(array(double('NaN'), -0.0D, 0.0D, 1.5D, null), int(id % 5) + 1) AS price",
+        "id % 4 = 1 AS flag",
+        "if(id % 9 = 0, null, named_struct('city', concat('city ', id % 7), 'zip', id)) AS home",
+        "if(id % 8 = 0, null, array(concat('tag', id % 5), concat('tag', id % 3))) AS tags",
+        "0L AS ts",
+        "concat('p', id % 2) AS part",
+    )
+    options = hudi_options("verified", partition_column="part")
+    write(rows.coalesce(1), path, options, "bulk_insert")
+    table = open_table(path)
+    table.create_index(
+        "all",
+        [
+            "id",
+            Column(name="msg", options={"analyzer": "standard"}),
+            "amount",
+            "price",
+            "flag",
+            "home.city",
+            "tags",
+        ],
+    )
+    assert len(table.build(strategy="all").raise_for_failures().built) == 2
+    return path
+
+
+@pytest.fixture
+def table(written: Path, tmp_path: Path) -> IndexedTable:
+    copy = shutil.copytree(written, tmp_path / "table")
+    return open_table(copy, settings=Settings(cache_folder=tmp_path / "cache"))
+
+
+@pytest.fixture
+def entry(table: IndexedTable) -> Entry:
+    """The entry of the first base file."""
+    return serving(table)
+
+
+def serving(table: IndexedTable) -> Entry:
+    """What serves the first base file now."""
+    base_file = table._table.snapshot().base_files()[0]
+    return EntryListing(Storage(table.uri), "lucene", fresh=True).find(base_file)
+
+
+def files(table: IndexedTable, entry: Entry) -> list[str]:
+    """The names of the files in an entry's folder."""
+    return sorted(path.name for path in Path(table.uri, entry.folder).iterdir())
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Puts a file in another's place; a mapped one is never changed in place."""
+    path.unlink()
+    path.write_bytes(content)
+
+
+Forge = Callable[[Mapping[str, bytes]], None]
+
+
+@pytest.fixture
+def members(table: IndexedTable, entry: Entry) -> dict[str, bytes]:
+    """The packed files of the entry."""
+    with packed_index(Storage(table.uri), entry, Settings()) as index:
+        return {name: read_member(index, name) for name in index.members}
+
+
+@pytest.fixture
+def forge(table: IndexedTable, entry: Entry) -> Forge:
+    """Puts other packed files into the entry, with checksums that fit."""
+
+    def put(members: Mapping[str, bytes]) -> None:
+        path = Path(table.uri, entry.data_path)
+        path.unlink()
+        packed = pack(dict(members), path)
+        data = DataFile(
+            name=path.name,
+            length=packed.length,
+            block_size=BLOCK_SIZE,
+            block_crc32=DataFile.encode_crc32s(packed.block_crc32),
+            sha256=packed.sha256,
+            members=tuple(
+                Member(name=name, offset=offset, length=length)
+                for name, (offset, length) in packed.members.items()
+            ),
+        )
+        put_manifest(table, entry, entry.manifest.model_copy(update={"data": data}))
+
+    return put
+
+
+def put_manifest(table: IndexedTable, entry: Entry, manifest: Manifest) -> None:
+    """Puts another manifest in the place of the entry's, with a checksum that fits."""
+    (path,) = Path(table.uri, entry.folder).glob("manifest-*.json")
+    rewrite(path, manifest.to_json())
