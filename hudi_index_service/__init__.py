@@ -7,9 +7,10 @@
 >>> table.scan("sender = 'UserA' AND msg LIKE 'Buying%'").to_arrow()
 """
 
+from hudi_index_service.build.budget import Budget
 from hudi_index_service.definitions import Column
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.indexed_table import IndexedTable, open_table
 
-__all__ = ["Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]
+__all__ = ["Budget", "Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]

@@ -92,6 +92,17 @@ class TableFeatureUnsupported(IndexServiceError):
     )
 
 
+class TableOverwritten(IndexServiceError):
+    """The table was written anew (``mode("overwrite")``): its .hoodie folder went, and the index
+    with it."""
+
+    code = "TABLE_OVERWRITTEN"
+    default_remedy = (
+        "Create its indexes again, or put the hoodie.index.* keys into the write config: they "
+        "bring the index back by themselves."
+    )
+
+
 class SnapshotChanged(IndexServiceError):
     """A file of the planned snapshot was taken away while it was read, twice in a row."""
 
@@ -110,6 +121,13 @@ class ColumnNotFound(IndexServiceError):
 
     code = "COLUMN_NOT_FOUND"
     default_remedy = "Check the name against the table's schema; names are case-insensitive."
+
+
+class ColumnAmbiguous(IndexServiceError):
+    """Several columns of the table differ from the name in case only."""
+
+    code = "COLUMN_AMBIGUOUS"
+    default_remedy = "Spell it exactly as the schema does."
 
 
 class ColumnNotIndexable(IndexServiceError):
@@ -131,6 +149,13 @@ class IndexExists(IndexServiceError):
 
     code = "INDEX_EXISTS"
     default_remedy = "Choose another name, drop the index first, or pass if_not_exists=True."
+
+
+class IndexChanged(IndexServiceError):
+    """Somebody else changed or dropped the index between reading and changing it."""
+
+    code = "INDEX_CHANGED"
+    default_remedy = "Look at the table's indexes and try again."
 
 
 class IndexNotFound(IndexServiceError):
@@ -192,13 +217,20 @@ class BuildFailed(IndexServiceError):
     default_remedy = "See the causes named; the next build tries these base files again."
 
 
+class WorkerMemoryTooSmall(IndexServiceError):
+    """A process that is to build has a memory limit in which it could not."""
+
+    code = "WORKER_MEMORY_TOO_SMALL"
+    default_remedy = "Give the workers more memory, or set lucene.heap_mb lower."
+
+
 class EntryInvalid(IndexServiceError):
     """An index entry is missing, damaged, stale or of a newer format: its slice is scanned."""
 
     code = "ENTRY_INVALID"
     default_remedy = (
-        "Answers stay right by scanning. `hudi-index build` makes a missing entry anew; delete the "
-        "folder of a damaged one first."
+        "Answers stay right by scanning. `hudi-index build` makes a missing entry anew, "
+        "`hudi-index verify --repair` a damaged one."
     )
 
 

@@ -14,35 +14,38 @@ from typing import TYPE_CHECKING, Literal, Self
 import pyarrow as pa
 
 from hudi_index_service import config
+from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.executor import Executor, LocalExecutor
 from hudi_index_service.build.record import BuildRecord, BuildRecords
-from hudi_index_service.build.run import Build, Progress, run_build
+from hudi_index_service.build.run import Build, Progress, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.clean import Cleaning, clean
 from hudi_index_service.config import Settings
+from hudi_index_service.definition_changes import altered_columns, new_columns
 from hudi_index_service.definitions import Column, DefinitionStore, IndexDefinition, SeenTimeline
+from hudi_index_service.drop import Dropped, drop_by_name, drop_columns
 from hudi_index_service.errors import (
-    ColumnNotFound,
     ConfigInvalid,
-    EntryInvalid,
     IndexDefinitionInvalid,
     IndexExists,
-    IndexServiceError,
     PermissionDenied,
+    SnapshotChanged,
     StorageFailed,
     TableFeatureUnsupported,
 )
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.requirements import Requirement, by_index_type, requirement
+from hudi_index_service.index.factory import index_types
+from hudi_index_service.index.requirements import Requirement, requirements
 from hudi_index_service.optimizer import QueryPlan, optimize
+from hudi_index_service.overwritten import KnownTable, overwritten_since
+from hudi_index_service.purge import purge_unasked
 from hudi_index_service.read.planner import UseIndex, first_plan
 from hudi_index_service.read.query import Query, bind_query
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.scan import Planner, Scan
 from hudi_index_service.read.slice_reader import SliceReader
-from hudi_index_service.status import IndexStatus, index_status
+from hudi_index_service.status import TableStatus, table_status
 from hudi_index_service.table import HudiTable, open_hudi_table
-from hudi_index_service.verify import verify
+from hudi_index_service.verify import DEFAULT_SAMPLE, Verification, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,8 +95,9 @@ class IndexedTable:
         self._table = table
         self._spark = spark
         self._settings = settings if settings is not None else config.settings()
-        self._definitions = DefinitionStore(table.storage)
-        self._pool = ReaderPool(table.storage, self._settings.cache_folder)
+        self._definitions = DefinitionStore(table.storage, self._latest)
+        self._known: Mapping[str, IndexDefinition] = {}
+        self._pool = ReaderPool(table.storage, self._settings)
 
     def __repr__(self) -> str:
         return f"IndexedTable({self.uri!r})"
@@ -123,6 +127,11 @@ class IndexedTable:
         """The table's name."""
         return self._table.name
 
+    @property
+    def hudi_table(self) -> HudiTable:
+        """The Hudi table underneath, read only: its timeline, its snapshots."""
+        return self._table
+
     def schema(self) -> pa.Schema:
         """The table's schema, Hudi's meta columns first."""
         return self._table.schema()
@@ -134,8 +143,9 @@ class IndexedTable:
         name: str,
         columns: Sequence[str | Column],
         *,
-        using: str = "lucene",
+        using: str | Sequence[str] = "lucene",
         if_not_exists: bool = False,
+        since: str | None = None,
     ) -> IndexDefinition:
         """Defines an index (RFC-51: createIndex). Nothing is built yet: that happens after the next
         clustering or compaction, or by `build`.
@@ -143,8 +153,10 @@ class IndexedTable:
         Args:
             name: Letters, digits and _.
             columns: Column names, or `Column` with options of the index type.
-            using: The index type.
+            using: The index type, or several: each gets entries of its own with all the columns.
             if_not_exists: Return the present definition if the name is taken.
+            since: INCREMENTAL starts with this instant (requested time); after the present ones
+                when None.
 
         Raises:
             IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
@@ -163,64 +175,127 @@ class IndexedTable:
                 f"{self.uri} cannot be indexed: {refused}",
                 remedy="Query it through Spark: an index would never serve it.",
             )
-        kind = index_type(using)
-        asked = [self._column(column) for column in columns]
-        if not asked:
-            raise IndexDefinitionInvalid(
-                f"Index {name} names no column.", remedy="Name at least one column."
-            )
-        repeated = {c.name for c in asked if [d.name for d in asked].count(c.name) > 1}
-        if repeated:
-            raise IndexDefinitionInvalid(
-                f"Index {name} names column {sorted(repeated)[0]} twice.",
-                remedy="Name each column once.",
-            )
-        schema = self.schema()
-        for column in asked:
-            kind.fields(column.name, schema.field(column.name).type, column.options)
-        return self._definitions.create(name, kind.name, asked, self._seen())
+        kinds = index_types([using] if isinstance(using, str) else using)
+        asked = new_columns(name, columns, kinds, self.schema())
+        names = tuple(kind.name for kind in kinds)
+        return self._definitions.create(name, names, asked, self._seen(since))
 
-    def _column(self, column: str | Column) -> Column:
-        asked = Column(name=column) if isinstance(column, str) else column
-        names = self.schema().names
-        same = [name for name in names if name.lower() == asked.name.lower()]
-        if asked.name not in names and len(same) != 1:
-            raise ColumnNotFound(
-                f"Column {asked.name} is not in the schema of {self.uri}.",
-                remedy=f"The columns are: {', '.join(names)}.",
-            )
-        name = asked.name if asked.name in names else same[0]
-        return asked.model_copy(update={"name": name})
+    def _latest(self) -> str:
+        instants = self._table.completed_instants()
+        return instants[-1].requested if instants else ""
 
-    def _seen(self) -> SeenTimeline:
-        instants = [instant.requested for instant in self._table.completed_instants()]
-        return SeenTimeline(start=min(instants, default=""), instants=tuple(instants))
+    def _seen(self, since: str | None = None) -> SeenTimeline:
+        completed = (instant.requested for instant in self._table.completed_instants())
+        instants = tuple(each for each in completed if since is None or each < since)
+        return SeenTimeline(start=min(instants, default=since or ""), instants=instants)
 
-    def drop_index(self, name: str, *, purge: bool = False) -> None:
-        """Drops an index: it serves no query from now on; its entries go with a later clean.
+    def alter_index(
+        self,
+        name: str,
+        *,
+        add: Sequence[str | Column] = (),
+        drop: Sequence[str] = (),
+        options: Mapping[str, Mapping[str, str]] | None = None,
+        rename_to: str | None = None,
+    ) -> IndexDefinition:
+        """Changes an index. Entries built before serve on with the columns that still match;
+        `refresh` brings them up to date.
+
+        A renamed index keeps its entries. Whoever is killed in the middle of a rename leaves both
+        names, each right, sharing the entries: the same call again, or dropping the old name,
+        finishes it.
 
         Args:
-            purge: Remove the entries that no other index uses at once.
+            add: New columns; one that is there already may come with other options.
+            drop: Columns to leave out.
+            options: Column → its options from now on, for columns that are there.
+            rename_to: Another name.
+
+        Returns:
+            The definition as it is now.
 
         Raises:
-            IndexNotFound, PermissionDenied.
+            IndexNotFound, ColumnNotFound, ColumnNotIndexable, IndexTypeUnknown, PermissionDenied.
+            IndexDefinitionInvalid: nothing would change, no column would be left, or a column or
+                option does not fit.
+            IndexExists: `rename_to` is taken.
+            IndexChanged: somebody else changed it at the same moment; nothing was changed here.
         """
-        self._definitions.drop(name)
-        if purge:
-            clean(self._table, self._live_columns(), self._settings, grace_seconds=0)
+        current = self._definitions.get(name)
+        columns = altered_columns(current, self.schema(), add=add, drop=drop, options=options or {})
+        if rename_to is not None and rename_to != name:
+            return self._definitions.rename(current, rename_to, columns)
+        if columns == current.columns:
+            raise IndexDefinitionInvalid(
+                f"Nothing about index {name} would change.",
+                remedy="Name columns to add or drop, other options, or another name.",
+            )
+        return self._definitions.change(current, columns)
+
+    def drop_index(
+        self,
+        name: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        purge: bool = False,
+    ) -> Dropped:
+        """Drops an index, or takes columns out of every index (RFC-51: dropIndex): it serves no
+        query from now on; what is built goes with later builds and cleans.
+
+        Args:
+            name: The index.
+            columns: Instead of a name: these columns leave every index; an index left with none
+                is dropped.
+            purge: Remove at once everything that no live index asks for, whichever index it was
+                built for: entries that others share are built anew without it. What could not be
+                removed is said in the result; dropping again with `purge` finishes it.
+
+        Raises:
+            IndexNotFound: there is no such index, or none with such a column. With `purge`, one
+                that has been dropped before is purged.
+            ConfigInvalid: neither name nor columns are given, or both.
+            PermissionDenied.
+        """
+        if (name is None) == (columns is None):
+            raise ConfigInvalid(
+                "An index is dropped by its name, or by columns.", remedy="Give one of the two."
+            )
+        if name is not None:
+            dropped = drop_by_name(self._definitions, name, again=purge)
+        else:
+            schema = self.schema()
+            dropped = drop_columns(self._definitions, columns or (), schema, again=purge)
+        if not purge:
+            return dropped
+        purged = purge_unasked(self._table, self._executor(), self._settings)
+        self._pool.close()  # what is open keeps a deleted file's bytes on the disk
+        return replace(dropped, purge=purged)
 
     def indexes(self) -> tuple[IndexDefinition, ...]:
         """The live index definitions, by name."""
-        return self._definitions.live()
+        live = self._definitions.live()
+        self._tell_if_overwritten(live)
+        return live
+
+    def _tell_if_overwritten(self, live: Sequence[IndexDefinition]) -> None:
+        before, self._known = self._known, {each.name: each for each in live}
+        lost = [each for name, each in before.items() if name not in self._known]
+        if lost:
+            last_seen = max((i for each in lost for i in each.seen.instants), default="")
+            overwritten = overwritten_since(self._table, KnownTable.of(last_seen, lost))
+            if overwritten is not None:
+                log.warning("%s", overwritten)
 
     # --- building and keeping ----------------------------------------------------------------
 
     def build(
         self,
         *,
-        strategy: Strategy | Literal["incremental", "all"] = Strategy.INCREMENTAL,
+        strategy: Strategy | Literal["incremental", "all", "refresh"] = Strategy.INCREMENTAL,
         instant: str | None = None,
         partitions: Sequence[str] | None = None,
+        budget: Budget = UNLIMITED,
+        retry_failed: RetryFailed = "now",
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Build:
@@ -230,17 +305,22 @@ class IndexedTable:
         single base files stand in the result; `Build.raise_for_failures` turns them into an error.
 
         Args:
-            strategy: INCREMENTAL: base files that clustering or compaction wrote since the index
-                was defined; ALL: every base file of the present snapshot.
+            strategy: INCREMENTAL: base files that clustering or compaction (the setting `build.on`)
+                wrote since the index was defined; ALL: every base file of the present snapshot;
+                REFRESH: see `refresh`, for all indexes.
             instant: Only base files written by this instant.
-            partitions: Only these partitions (paths relative to the table).
-            dry_run: Only say what is due.
+            partitions: Only these partitions: paths relative to the table, of partitions or of
+                folders above them, or patterns of the shell (``dt=2026-01-*``).
+            budget: When to stop. What is left the next build goes on with.
+            retry_failed: ``now``; ``backoff`` leaves entries alone that failed a short while ago
+                (settings `build.retry_seconds`, `build.retry_max_seconds`), as wake-ups do.
+            dry_run: Only say what is due, and what it would cost.
             progress: Called with (done, all) while it runs.
 
         Raises:
             BuildInProgress, PermissionDenied, TableFeatureUnsupported.
             BuildFailed: the Spark job as a whole failed.
-            ConfigInvalid: there is no such strategy.
+            ConfigInvalid: there is no such strategy, or no such partition.
         """
         return run_build(
             self._table,
@@ -250,9 +330,52 @@ class IndexedTable:
             settings=self._settings,
             instant=instant,
             partitions=partitions,
+            budget=budget,
+            retry_failed=retry_failed,
             dry_run=dry_run,
             progress=progress,
         )
+
+    def refresh(
+        self, name: str, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Build:
+        """Brings an index up to date with its definition, by new generations of what is not: the
+        entries there are that lack one of its columns, or hold what no live index asks for any
+        more; and builds what INCREMENTAL would. Entries that are right are not touched.
+
+        Base files that have no entry and were there before the index are not its business: `build`
+        with the strategy ALL indexes them.
+
+        Args:
+            dry_run: Only say what is due.
+            progress: Called with (done, all) while it runs.
+
+        Raises:
+            IndexNotFound, and what `build` raises.
+        """
+        definition = self._definitions.get(name)
+        return run_build(
+            self._table,
+            self._requirements(),
+            strategy=Strategy.REFRESH,
+            executor=self._executor(),
+            settings=self._settings,
+            indexes=(definition.name,),
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def cancel(self) -> str | None:
+        """Asks the build that runs on the table, here or elsewhere, to give up; it does with its
+        next heartbeat. What is published stays, and a later build goes on with the rest.
+
+        Returns:
+            The build's id; None if no build is running.
+
+        Raises:
+            PermissionDenied: no write access below ``.hoodie/.index``.
+        """
+        return self._records().request_cancel()
 
     def _executor(self) -> Executor:
         if self._spark is None:
@@ -263,53 +386,68 @@ class IndexedTable:
 
     def builds(self) -> list[BuildRecord]:
         """The recorded builds, newest first."""
-        stale_seconds = self._settings.build.stale_seconds
-        return BuildRecords(self._table.storage, stale_seconds=stale_seconds).all()
+        return self._records().all()
 
-    def status(self) -> list[IndexStatus]:
-        """For every index, how much of the present snapshot it covers (RFC-51: "show indexing").
+    def _records(self) -> BuildRecords:
+        stale_seconds = self._settings.build.stale_seconds
+        return BuildRecords(self._table.storage, stale_seconds=stale_seconds)
+
+    def status(self) -> TableStatus:
+        """How the table's indexes stand (RFC-51: "show indexing"): for every index how much of the
+        present snapshot it covers, what is due and since when; the last builds; entries that
+        outlive their base file.
 
         Raises:
             TableFeatureUnsupported: the table cannot be read whole here.
         """
-        return index_status(self._table, self._requirements())
+        return table_status(self._table, self._requirements(), self._records(), self._settings)
 
-    def clean(self, *, dry_run: bool = False) -> Cleaning:
+    def clean(self, *, dry_run: bool = False, grace_seconds: float | None = None) -> Cleaning:
         """Removes entries whose base file (or instant) has expired, superseded generations, what
-        dead builds left, and empty folders.
+        dead builds left, empty folders, and this user's cached copies of all these.
+
+        Args:
+            dry_run: Only say what would go, and why.
+            grace_seconds: Instead of the settings' own; 0 removes at once what no base file, live
+                definition or living build holds.
 
         Raises:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
-        return clean(self._table, self._live_columns(), self._settings, dry_run=dry_run)
+        cleaning = clean(self._table, self._settings, dry_run=dry_run, grace_seconds=grace_seconds)
+        if not dry_run:
+            self._pool.close()  # what is open keeps a deleted file's bytes on the disk
+        return cleaning
 
-    def verify(self) -> list[EntryInvalid]:
-        """Reads every entry of the present snapshot whole, and compares checksums and the base
-        files' footers. Returns what is wrong; queries scan those slices.
+    def verify(self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE) -> Verification:
+        """Reads every entry of the present snapshot whole: compares checksums and the base files'
+        footers, lets the index type check its own structure, and looks up rows of each base file.
+
+        Args:
+            repair: Build what is damaged anew, on Spark if the table was opened with a session;
+                the damaged entries go.
+            sample: How many rows of each base file to look up by each of their values.
 
         Raises:
             TableFeatureUnsupported: the table cannot be read whole here.
+            NativeModuleMissing: what an index type runs on is not installed.
+            ConfigInvalid: `sample` is negative.
+            BuildInProgress, PermissionDenied, BuildFailed: of the repair.
         """
-        return verify(self._table, by_index_type(self._requirements()), self._settings)
+        if sample < 0:
+            raise ConfigInvalid(f"sample={sample} is negative.", remedy="Use 0 or more.")
+        return verify(
+            self._table,
+            self._requirements(),
+            self._settings,
+            sample=sample,
+            executor=self._executor() if repair else None,
+        )
 
     def _requirements(self) -> list[Requirement]:
         """What the live definitions ask for. One that cannot be met here (its index type is not
         installed, a column changed its type) serves nothing, and says so in the log."""
-        found = []
-        schema = self.schema()
-        for definition in self.indexes():
-            try:
-                found.append(requirement(definition, schema))
-            except IndexServiceError as error:
-                log.warning("Index %s is passed over: %s", definition.name, error)
-        return found
-
-    def _live_columns(self) -> dict[str, set[str]]:
-        live: dict[str, set[str]] = {}
-        for definition in self.indexes():
-            names = {column.name for column in definition.columns}
-            live.setdefault(definition.index_type, set()).update(names)
-        return live
+        return requirements(self.indexes(), self.schema())
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -349,14 +487,14 @@ class IndexedTable:
 
     def _plan(self, query: Query, use_index: UseIndex) -> QueryPlan:
         try:
-            requirements = self._requirements()
-        except (PermissionDenied, StorageFailed) as error:
+            asked = self._requirements()
+        except (PermissionDenied, SnapshotChanged, StorageFailed) as error:
             # Whoever may read the table, but not its index folder, gets the answer all the same.
             log.warning("%s is read without index: %s", self.uri, error)
-            requirements = []
+            asked = []
         plan = first_plan(
             self._table.storage,
-            requirements,
+            asked,
             self._table.snapshot(),
             query.normal_form,
             use_index,

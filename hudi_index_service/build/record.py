@@ -1,40 +1,131 @@
 """Build records: who builds what on a table, whether it still lives, and how it ended.
 
     .hoodie/.index/_service/builds/<number>/started.json    created by put-if-absent
-                                            heartbeat       replaced while the build lives
+                                            heartbeat       replaced while the build lives: progress
+                                            cancel.json     somebody wants it to give up
                                             finished.json   the report
 
 They tell operators what happens and keep a second builder from doing the same work. They protect
 nothing: entries are safe against racing builders by themselves (design, rule 5), so a dead build
-stands in nobody's way for longer than it takes its heartbeat to go stale.
+stands in nobody's way for longer than it takes its heartbeat to go stale. A record that cannot be
+written is a warning, once the build has begun: what is built is worth more than the report.
 """
 
 import json
+import logging
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
 from typing import Any
+from uuid import uuid4
 
+from hudi_index_service.build.progress import BuildProgress
+from hudi_index_service.build.retry import FailedEntry, failed_entries
 from hudi_index_service.documents import SERVICE_FOLDER
-from hudi_index_service.errors import BuildInProgress
+from hudi_index_service.errors import BuildInProgress, IndexServiceError
 from hudi_index_service.storage import Storage, StoredFile
+
+log = logging.getLogger(__name__)
 
 BUILDS_FOLDER = f"{SERVICE_FOLDER}/builds"
 _STARTED, _HEARTBEAT, _FINISHED = "started.json", "heartbeat", "finished.json"
+_CANCEL = "cancel.json"
+
+
+class BuildState(StrEnum):
+    """What became of a build."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"  #: some base files could not be indexed, or it broke off
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"  #: its budget was spent
+    DEAD = "dead"  #: silent without having ended
 
 
 @dataclass(frozen=True, slots=True)
 class BuildRecord:
     """One build as the table's records tell it.
 
-    `state` is ``running``, ``finished``, ``failed`` or ``dead`` (silent without having ended).
+    Attributes:
+        state: See `BuildState`.
+        started: When, where, and what was asked for.
+        finished: The report; None of a build that runs or died.
+        progress: At its end, or as of the last heartbeat; None if there was none.
+        last_sign: The last sign of life, in seconds since the epoch by the store's clock.
+        cancel_requested: Whether somebody wants it to give up.
     """
 
     number: int
-    state: str
+    state: BuildState
     started: dict[str, Any]
     finished: dict[str, Any] | None
+    progress: BuildProgress | None = None
+    last_sign: float = 0.0
+    cancel_requested: bool = False
+
+    @property
+    def id(self) -> str:
+        """The number as it stands in paths, log lines and manifests."""
+        return build_id(self.number)
+
+    @property
+    def outcomes(self) -> list[dict[str, Any]]:
+        """What the report says of each entry."""
+        found = (self.finished or {}).get("outcomes")
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The entries that could not be built, with `path`, `index_type` and `error`."""
+        return [each for each in self.outcomes if each.get("status") == "failed"]
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the build as a whole ended before its time: by an error, or without a word."""
+        return self.state is BuildState.DEAD or bool((self.finished or {}).get("error"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `hudi-index status` prints it in JSON."""
+        finished = self.finished or {}
+        return {
+            "build": self.id,
+            "state": str(self.state),
+            "strategy": self.started.get("strategy"),
+            "started": self.started.get("started"),
+            "finished": finished.get("finished"),
+            "host": self.started.get("host"),
+            "pid": self.started.get("pid"),
+            "due": self.started.get("due"),
+            **{
+                key: finished.get(key)
+                for key in ("built", "failed", "left", "seconds", "stopped_by", "error")
+            },
+            "cancel_requested": self.cancel_requested,
+            "progress": None if self.progress is None else self.progress.to_dict(),
+            "failures": [
+                {key: each.get(key) for key in ("path", "index_type", "error")}
+                for each in self.failures
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FailureStreak:
+    """Builds that failed one after the other, up to now.
+
+    Attributes:
+        count: How many; 0 if the last one did not.
+        last: When the last of them failed, in seconds since the epoch; None without any.
+    """
+
+    count: int
+    last: float | None
 
 
 class RunningBuild:
@@ -42,17 +133,38 @@ class RunningBuild:
 
     def __init__(self, storage: Storage, number: int) -> None:
         self._storage = storage
-        self._folder = f"{BUILDS_FOLDER}/{number:06d}"
-        self.id = f"{number:06d}"
+        self._folder = _folder(number)
+        self.id = build_id(number)
 
-    def beat(self) -> None:
-        """Says that the build lives."""
-        self._storage.replace(f"{self._folder}/{_HEARTBEAT}", _now().encode())
+    def beat(self, progress: BuildProgress | None = None) -> None:
+        """Says that the build lives, and how far it is."""
+        content = {"at": _now(), **({} if progress is None else progress.to_dict())}
+        with self._only_a_warning("show that it lives"):
+            self._storage.replace(f"{self._folder}/{_HEARTBEAT}", json.dumps(content).encode())
+
+    def cancel_requested(self) -> bool:
+        """Whether somebody wants the build to give up."""
+        try:
+            self._storage.size(f"{self._folder}/{_CANCEL}")
+        except FileNotFoundError:
+            return False
+        except (IndexServiceError, OSError) as error:
+            log.warning("Build %s could not see whether it is to give up: %s", self.id, error)
+            return False
+        return True
 
     def finish(self, report: dict[str, Any]) -> None:
         """Records how the build ended."""
         content = json.dumps({"finished": _now(), **report}, indent=1).encode()
-        self._storage.create(f"{self._folder}/{_FINISHED}", content)
+        with self._only_a_warning("record how it ended"):
+            self._storage.create(f"{self._folder}/{_FINISHED}", content)
+
+    @contextmanager
+    def _only_a_warning(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (IndexServiceError, OSError) as error:
+            log.warning("Build %s could not %s: %s", self.id, what, error)
 
 
 class BuildRecords:
@@ -77,51 +189,123 @@ class BuildRecords:
         for number in numbers:
             self._refuse_if_alive(number, numbers[number])
         number = max(numbers, default=0) + 1
-        content = {"started": _now(), "host": socket.gethostname(), "pid": os.getpid(), **plan}
+        content = {
+            "started": _now(),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            # Two threads of one process may start at one time, and what stands under the name
+            # byte for byte counts as one's own.
+            "token": uuid4().hex,
+            **plan,
+        }
         try:
             self._storage.create(
-                f"{BUILDS_FOLDER}/{number:06d}/{_STARTED}", json.dumps(content, indent=1).encode()
+                f"{_folder(number)}/{_STARTED}", json.dumps(content, indent=1).encode()
             )
         except FileExistsError as error:
-            raise BuildInProgress(f"Build {number} was started at the same moment.") from error
+            raise BuildInProgress(
+                f"Build {build_id(number)} was started at the same moment."
+            ) from error
         return RunningBuild(self._storage, number)
 
     def _refuse_if_alive(self, number: int, files: dict[str, StoredFile]) -> None:
-        if self._state(files) == "running":
+        if self._is_alive(files):
             started = self._content(number, _STARTED)
             raise BuildInProgress(
-                f"Build {number}, started {started.get('started')} on {started.get('host')} "
-                f"(process {started.get('pid')}), works on {self._storage.uri}."
+                f"Build {build_id(number)}, started {started.get('started')} on "
+                f"{started.get('host')} (process {started.get('pid')}), works on "
+                f"{self._storage.uri}."
             )
 
-    def all(self) -> list[BuildRecord]:
-        """All recorded builds, newest first."""
-        records = []
-        for number, files in sorted(self._files_by_number().items(), reverse=True):
-            state = self._state(files)
-            finished = self._content(number, _FINISHED) if _FINISHED in files else None
-            if finished is not None and (finished.get("failed") or finished.get("error")):
-                state = "failed"
-            records.append(BuildRecord(number, state, self._content(number, _STARTED), finished))
-        return records
+    def request_cancel(self) -> str | None:
+        """Asks the running build to give up; it sees that with its next heartbeat. Returns its id;
+        None if no build is running.
 
-    def ended_before(self, moment: float) -> list[str]:
-        """Paths of the records of builds that are over and silent since `moment` (epoch seconds),
-        except the newest build's."""
+        Raises:
+            PermissionDenied: no write access below ``.hoodie/.index``.
+        """
         numbers = self._files_by_number()
-        paths: list[str] = []
+        alive = [number for number, files in numbers.items() if self._is_alive(files)]
+        if not alive:
+            return None
+        number = max(alive)
+        content = {"requested": _now(), "host": socket.gethostname(), "pid": os.getpid()}
+        try:
+            self._storage.create(f"{_folder(number)}/{_CANCEL}", json.dumps(content).encode())
+        except FileExistsError:  # somebody else wants it, too
+            log.info("Build %s was asked to give up before.", build_id(number))
+        return build_id(number)
+
+    def all(self, limit: int | None = None) -> list[BuildRecord]:
+        """The recorded builds, newest first, `limit` of them at most."""
+        return list(islice(self.newest_first(), limit))
+
+    def newest_first(self) -> Iterator[BuildRecord]:
+        """The recorded builds, each read when it is asked for."""
+        for number, files in sorted(self._files_by_number().items(), reverse=True):
+            yield self._record(number, files)
+
+    def _record(self, number: int, files: dict[str, StoredFile]) -> BuildRecord:
+        finished = self._content(number, _FINISHED) if _FINISHED in files else None
+        if finished is None:
+            state = BuildState.RUNNING if self._is_alive(files) else BuildState.DEAD
+        else:
+            state = _state_of(finished)
+        heartbeat = self._content(number, _HEARTBEAT) if _HEARTBEAT in files else {}
+        return BuildRecord(
+            number,
+            state,
+            self._content(number, _STARTED),
+            finished,
+            BuildProgress.from_dict((finished or {}).get("progress") or heartbeat),
+            _last_sign(files),
+            _CANCEL in files,
+        )
+
+    def failed_entries(self) -> list[FailedEntry]:
+        """What could not be built so far, as the last build that ended left it."""
+        for number, files in sorted(self._files_by_number().items(), reverse=True):
+            if _FINISHED in files:
+                return failed_entries(self._content(number, _FINISHED).get("failing"))
+        return []
+
+    def consecutive_failures(self) -> FailureStreak:
+        """How many builds in a row failed or died, up to the last one that is over."""
+        count, last = 0, None
+        for record in self.newest_first():
+            if record.state is BuildState.RUNNING:
+                continue
+            if record.state not in (BuildState.FAILED, BuildState.DEAD):
+                break
+            count += 1
+            last = last or record.last_sign
+        return FailureStreak(count, last)
+
+    def ids(self) -> frozenset[str]:
+        """The ids of all recorded builds."""
+        return frozenset(map(build_id, self._files_by_number()))
+
+    def living(self) -> frozenset[str]:
+        """The ids of the builds that have not ended and whose last sign of life is fresh."""
+        numbers = self._files_by_number()
+        return frozenset(
+            build_id(number) for number, files in numbers.items() if self._is_alive(files)
+        )
+
+    def ended_before(self, moment: float) -> list[StoredFile]:
+        """The records of builds that are over and silent since `moment` (epoch seconds), except
+        the newest build's."""
+        numbers = self._files_by_number()
+        found: list[StoredFile] = []
         for number, files in numbers.items():
             last = max(file.modified for file in files.values())
-            if number != max(numbers) and self._state(files) != "running" and last < moment:
-                paths += [file.path for file in files.values()]
-        return paths
+            if number != max(numbers) and not self._is_alive(files) and last < moment:
+                found += files.values()
+        return found
 
-    def _state(self, files: dict[str, StoredFile]) -> str:
-        if _FINISHED in files:
-            return "finished"
-        last = max(file.modified for file in files.values())
-        alive = datetime.now(UTC).timestamp() - last < self._stale_seconds
-        return "running" if alive else "dead"
+    def _is_alive(self, files: dict[str, StoredFile]) -> bool:
+        silent = datetime.now(UTC).timestamp() - _last_sign(files)
+        return _FINISHED not in files and silent < self._stale_seconds
 
     def _files_by_number(self) -> dict[int, dict[str, StoredFile]]:
         numbers: dict[int, dict[str, StoredFile]] = {}
@@ -133,10 +317,33 @@ class BuildRecords:
 
     def _content(self, number: int, name: str) -> dict[str, Any]:
         try:
-            content = json.loads(self._storage.read(f"{BUILDS_FOLDER}/{number:06d}/{name}"))
+            content = json.loads(self._storage.read(f"{_folder(number)}/{name}"))
         except (FileNotFoundError, ValueError):
             return {}  # cleaned or damaged: records inform, nothing depends on them
         return content if isinstance(content, dict) else {}
+
+
+def build_id(number: int) -> str:
+    """How a build is called: in paths, log lines, manifests, Spark's job description."""
+    return f"{number:06d}"
+
+
+def _folder(number: int) -> str:
+    return f"{BUILDS_FOLDER}/{build_id(number)}"
+
+
+def _last_sign(files: dict[str, StoredFile]) -> float:
+    """The build's own last sign of life: a request to cancel it is none."""
+    own = [file.modified for name, file in files.items() if name != _CANCEL]
+    return max(own, default=0.0)
+
+
+def _state_of(finished: dict[str, Any]) -> BuildState:
+    try:
+        return BuildState(finished["state"])
+    except (KeyError, ValueError):  # damaged, or written before states were
+        failed = finished.get("failed") or finished.get("error")
+        return BuildState.FAILED if failed else BuildState.FINISHED
 
 
 def _now() -> str:

@@ -1,26 +1,44 @@
 """A build from wake-up to report: reconcile, run the tasks, record what happened."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
-from time import monotonic, perf_counter
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from itertools import islice
+from time import monotonic, perf_counter, time
+from typing import Any, Literal
 
+from hudi_index_service.build.budget import UNLIMITED, Budget
+from hudi_index_service.build.estimate import Estimate, estimate
 from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.progress import ProgressCounter, rows_known
 from hudi_index_service.build.reconcile import DueEntry, due_entries
-from hudi_index_service.build.record import BuildRecords, RunningBuild
+from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
+from hudi_index_service.build.retry import (
+    DeferredEntry,
+    FailedEntry,
+    deferred_entries,
+    failed_after,
+)
+from hudi_index_service.build.scope import partitions_in_scope
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import BuildFailed
+from hudi_index_service.errors import BuildFailed, ConfigInvalid
 from hudi_index_service.index.requirements import Requirement
+from hudi_index_service.index.retention import retained_instants
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
 
+_RECORDS_FOR_ESTIMATE = 100
+
 Progress = Callable[[int, int], None]
 """Called with the number of tasks done and the number of tasks in all."""
+
+RetryFailed = Literal["now", "backoff"]
+"""Whether entries that failed before are tried at once, or only after a while (wake-ups)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +47,25 @@ class Build:
 
     Attributes:
         id: The record's number; "" when there was nothing to record.
-        due: The entries that were due.
+        due: The entries that were due, newest instant first.
         outcomes: What became of each; empty for a dry run.
         seconds: From reconcile to report.
+        state: How it ended; None when there was nothing to do, or only a dry run.
+        stopped_by: Which limit of its budget ended it, as ``budget spent: files``.
+        deferred: Entries that are due too, but failed a short while ago and are left alone for now
+            (only with ``retry_failed="backoff"``).
+        estimate: Of a dry run: what the build would cost.
     """
 
     id: str
     strategy: Strategy
     due: tuple[DueEntry, ...]
-    outcomes: tuple[TaskOutcome, ...] = field(default=())
+    outcomes: tuple[TaskOutcome, ...] = ()
     seconds: float = 0.0
+    state: BuildState | None = None
+    stopped_by: str | None = None
+    deferred: tuple[DeferredEntry, ...] = ()
+    estimate: Estimate | None = None
 
     @property
     def built(self) -> tuple[TaskOutcome, ...]:
@@ -49,6 +76,17 @@ class Build:
     def failed(self) -> tuple[TaskOutcome, ...]:
         """The entries that could not be made."""
         return tuple(o for o in self.outcomes if o.status is TaskStatus.FAILED)
+
+    @property
+    def left(self) -> int:
+        """How many of the due entries nothing is known of: the next build goes on with them. (One
+        that was being built when the build was cancelled may be there all the same.)"""
+        return len(self.due) - sum(o.status is not TaskStatus.LEFT for o in self.outcomes)
+
+    @property
+    def retry_at(self) -> datetime | None:
+        """When the first of the deferred entries may be tried again; None if there is none."""
+        return min((each.retry_at for each in self.deferred), default=None)
 
     def raise_for_failures(self) -> "Build":
         """Itself, if nothing failed.
@@ -64,6 +102,47 @@ class Build:
             )
         return self
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `hudi-index build --output json` prints it."""
+        outcomes = {(each.path, each.index_type): each for each in self.outcomes}
+        return {
+            "build": self.id or None,
+            "state": None if self.state is None else str(self.state),
+            "strategy": self.strategy.value,
+            "due": len(self.due),
+            "built": len(self.built),
+            "failed": len(self.failed),
+            "left": self.left,
+            "seconds": round(self.seconds, 3),
+            "stopped_by": self.stopped_by,
+            "estimate": None if self.estimate is None else self.estimate.to_dict(),
+            "entries": [
+                {
+                    "path": entry.base_file.path,
+                    "index_type": entry.index_type,
+                    "columns": [column.name for column in entry.columns],
+                    "bytes": entry.base_file.size,
+                    **_told(outcomes.get((entry.base_file.path, entry.index_type))),
+                }
+                for entry in self.due
+            ],
+            "deferred": [
+                {**each.failed.to_dict(), "retry_at": each.retry_at.isoformat()}
+                for each in self.deferred
+            ],
+        }
+
+
+def _told(outcome: TaskOutcome | None) -> dict[str, Any]:
+    if outcome is None:
+        return {"status": "due", "rows": None, "index_bytes": None, "error": None}
+    return {
+        "status": outcome.status.value,
+        "rows": outcome.rows,
+        "index_bytes": outcome.index_bytes,
+        "error": outcome.error,
+    }
+
 
 def run_build(
     table: HudiTable,
@@ -74,109 +153,230 @@ def run_build(
     settings: Settings,
     instant: str | None = None,
     partitions: Sequence[str] | None = None,
+    indexes: Collection[str] | None = None,
+    damaged: Mapping[str, int] | None = None,
+    budget: Budget = UNLIMITED,
+    retry_failed: RetryFailed = "now",
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Build:
-    """Builds what is due. Doing it twice does nothing the second time.
+    """Builds what is due. Doing it twice does nothing the second time; doing it again after it was
+    stopped, cancelled or killed goes on with what is missing.
 
     Args:
         instant: Only base files that this instant wrote.
-        partitions: Only base files in these partitions (paths relative to the table).
-        dry_run: Only say what is due.
+        partitions: Only base files in these partitions (see `partitions_in_scope`).
+        indexes: Only what these indexes want (see `due_entries`).
+        damaged: To repair: only these entries, built anew (see `due_entries`).
+        budget: What the build may spend.
+        retry_failed: ``backoff`` leaves entries alone that failed a short while ago.
+        dry_run: Only say what is due, and what it would cost.
 
     Raises:
         TableFeatureUnsupported: the table cannot be read whole here.
         BuildInProgress: another builder works on the table.
         PermissionDenied: no write access below ``.hoodie/.index``.
         BuildFailed: the tasks could not be run to their end.
+        ConfigInvalid: a partition that is not there, or `retry_failed` is none of its words.
     """
+    if retry_failed not in ("now", "backoff"):
+        raise ConfigInvalid(
+            f"There is no retry_failed={retry_failed!r}.", remedy="Use now or backoff."
+        )
     started = perf_counter()
-    base_files = _in_scope(table.snapshot().base_files(), instant, partitions)
+    base_files = table.snapshot().base_files()
     due = due_entries(
         table,
         requirements,
         strategy,
-        base_files=base_files,
-        retained_instants=_retained(table, settings),
+        base_files=_in_scope(base_files, instant, partitions),
+        on=settings.build.on,
+        indexes=indexes,
+        retained_instants=retained_instants(table, settings),
+        damaged=damaged,
     )
-    if dry_run or not due:
-        return Build("", strategy, tuple(due), seconds=perf_counter() - started)
+    if not due:
+        return Build("", strategy, (), seconds=perf_counter() - started)
     records = BuildRecords(table.storage, stale_seconds=settings.build.stale_seconds)
+    failed = records.failed_entries()
+    deferred: list[DeferredEntry] = []
+    if retry_failed == "backoff":
+        deferred = deferred_entries(due, failed, settings.build)
+        waiting = {id(each.due) for each in deferred}
+        due = [entry for entry in due if id(entry) not in waiting]
+    plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
+    if dry_run:
+        recent = islice(records.newest_first(), _RECORDS_FOR_ESTIMATE)
+        cost = estimate(budget.affordable(due), recent, parallelism=executor.parallelism)
+        return replace(plan, estimate=cost, seconds=perf_counter() - started)
+    if not due:
+        return replace(plan, seconds=perf_counter() - started)
     running = records.start({"strategy": strategy.value, "due": len(due)})
     log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
-    outcomes: list[TaskOutcome] = []
-    tasks = [_task(table, entry, running, settings) for entry in due]
-
-    def build_so_far() -> Build:
-        return Build(running.id, strategy, tuple(due), tuple(outcomes), perf_counter() - started)
-
-    try:
-        _run_all(executor, tasks, outcomes, running, settings, progress)
-    except BaseException as error:
-        running.finish({**_report(build_so_far()), "error": f"{type(error).__name__}: {error}"})
-        raise
-    build = build_so_far()
-    running.finish(_report(build))
-    for failure in build.failed:
-        log.error("Build %s: %s: %s", build.id, failure.path, failure.error)
-    return build
+    run = _Run(table, plan, running, executor, settings, budget, started)
+    paths = {file.path for file in base_files}
+    return run.to_its_end(progress, failed_before=failed, paths=paths)
 
 
-def _run_all(
-    executor: Executor,
-    tasks: list[BuildTask],
-    outcomes: list[TaskOutcome],
-    running: RunningBuild,
-    settings: Settings,
-    progress: Progress | None,
-) -> None:
-    running.beat()
-    last_beat = monotonic()
-    with closing(executor.run(tasks)) as results:
-        for outcome in results:
-            if outcome is not None:
-                outcomes.append(outcome)
-            if progress is not None:
-                progress(len(outcomes), len(tasks))
-            if monotonic() - last_beat >= settings.build.heartbeat_seconds:
-                running.beat()
-                last_beat = monotonic()
+class _Run:
+    """One build that has been recorded as started."""
 
+    def __init__(
+        self,
+        table: HudiTable,
+        plan: Build,
+        running: RunningBuild,
+        executor: Executor,
+        settings: Settings,
+        budget: Budget,
+        started: float,
+    ) -> None:
+        self._table = table
+        self._plan = plan
+        self._running = running
+        self._executor = executor
+        self._settings = settings
+        self._budget = budget
+        self._started = started
+        self._entries = budget.affordable(plan.due)
+        self._outcomes: list[TaskOutcome] = []
+        self._cancelled = False
 
-def _task(table: HudiTable, due: DueEntry, running: RunningBuild, settings: Settings) -> BuildTask:
-    return BuildTask(
-        storage=table.storage,
-        due=due,
-        build_id=running.id,
-        memory_mb=settings.build.memory_mb,
-        batch_rows=settings.build.batch_rows,
-    )
+    def to_its_end(
+        self,
+        progress: Progress | None,
+        *,
+        failed_before: Sequence[FailedEntry],
+        paths: Collection[str],
+    ) -> Build:
+        """Runs the tasks and records how that ended, also when it is broken off."""
+        counter = ProgressCounter(self._entries, {})
+        error: BaseException | None = None
+        try:
+            counter = ProgressCounter(self._entries, rows_known(self._table, self._entries))
+            self._run(counter, progress)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            build = self._build(error)
+            failing = failed_after(failed_before, self._plan.due, self._outcomes, paths=paths)
+            report = {
+                **_report(build),
+                "progress": counter.now().to_dict(),
+                "failing": [each.to_dict() for each in failing],
+            }
+            if error is not None:
+                report["error"] = f"{type(error).__name__}: {error}"
+            self._running.finish(report)
+        log.info(
+            "Build %s %s: %d built, %d failed, %d left, %.1f s.",
+            *(build.id, build.state, len(build.built), len(build.failed), build.left),
+            build.seconds,
+        )
+        return build
+
+    def _run(self, counter: ProgressCounter, progress: Progress | None) -> None:
+        self._running.beat(counter.now())
+        last_beat = monotonic()
+        with closing(self._executor.run(self._tasks())) as results:
+            for outcome in results:
+                if outcome is not None:
+                    self._outcomes.append(outcome)
+                    counter.add(outcome)
+                    self._log(outcome)
+                if progress is not None:
+                    progress(len(self._outcomes), len(self._entries))
+                if monotonic() - last_beat >= self._settings.build.heartbeat_seconds:
+                    self._running.beat(counter.now())
+                    last_beat = monotonic()
+                    if self._running.cancel_requested():
+                        log.warning("Build %s gives up: it was cancelled.", self._running.id)
+                        self._cancelled = True
+                        return
+
+    def _tasks(self) -> list[BuildTask]:
+        storage, deadline = self._table.storage, None
+        if self._budget.requests_per_second is not None:
+            each = self._budget.requests_per_second / self._executor.processes
+            storage = storage.throttled(each)
+        if self._budget.minutes is not None:
+            deadline = time() + self._budget.minutes * 60
+        return [
+            BuildTask(
+                storage=storage,
+                due=entry,
+                build_id=self._running.id,
+                part_bytes=self._settings.build.part_mb * 2**20,
+                memory_mb=self._settings.build.memory_mb,
+                batch_rows=self._settings.build.batch_rows,
+                schema=self._table.schema(),
+                deadline=deadline,
+            )
+            for entry in self._entries
+        ]
+
+    def _log(self, outcome: TaskOutcome) -> None:
+        build, where = self._running.id, f"{outcome.index_type} entry of {outcome.path}"
+        if outcome.status is TaskStatus.FAILED:
+            log.error("Build %s: %s: %s", build, where, outcome.error)
+        else:
+            log.info("Build %s: %s: %s.", build, where, outcome.status.value)
+
+    def _build(self, error: BaseException | None) -> Build:
+        """The build as it is now."""
+        build = replace(
+            self._plan,
+            id=self._running.id,
+            outcomes=tuple(self._outcomes),
+            seconds=perf_counter() - self._started,
+        )
+        if self._cancelled or isinstance(error, KeyboardInterrupt):
+            return replace(build, state=BuildState.CANCELLED)
+        spent = self._spent()
+        if error is not None or build.failed:
+            return replace(build, state=BuildState.FAILED, stopped_by=spent)
+        state = BuildState.FINISHED if spent is None else BuildState.STOPPED
+        return replace(build, state=state, stopped_by=spent)
+
+    def _spent(self) -> str | None:
+        if any(each.status is TaskStatus.LEFT for each in self._outcomes):
+            return "budget spent: minutes"
+        if len(self._entries) == len(self._plan.due):
+            return None
+        by_files = len(self._entries) == self._budget.files
+        return f"budget spent: {'files' if by_files else 'bytes'}"
 
 
 def _in_scope(
     base_files: Sequence[BaseFile], instant: str | None, partitions: Sequence[str] | None
 ) -> list[BaseFile]:
-    wanted = None if partitions is None else {partition.strip("/") for partition in partitions}
+    known = {file.partition for file in base_files}
+    wanted = known if partitions is None else partitions_in_scope(known, partitions)
     return [
         file
         for file in base_files
-        if (instant is None or file.instant == instant)
-        and (wanted is None or file.partition in wanted)
+        if (instant is None or file.instant == instant) and file.partition in wanted
     ]
 
 
-def _retained(table: HudiTable, settings: Settings) -> set[str] | None:
-    """With ``retention: instant``, the instants whose entries the cleaner would keep."""
-    if settings.clean.retention == "file-slice":
-        return None
-    return {instant.requested for instant in table.completed_instants()}
-
-
 def _report(build: Build) -> dict[str, Any]:
+    entries = {(each.base_file.path, each.index_type): each for each in build.due}
     return {
+        "state": str(build.state),
         "due": len(build.due),
         "built": len(build.built),
         "failed": len(build.failed),
+        "left": build.left,
         "seconds": round(build.seconds, 3),
-        "outcomes": [{**asdict(each), "status": each.status.value} for each in build.outcomes],
+        "stopped_by": build.stopped_by,
+        "outcomes": [
+            {
+                **asdict(each),
+                "status": each.status.value,
+                "bytes": entries[each.path, each.index_type].base_file.size,
+                "columns": [c.name for c in entries[each.path, each.index_type].columns],
+            }
+            for each in build.outcomes
+        ],
     }

@@ -55,7 +55,7 @@ def test_from_the_definition_to_the_rows(table: str) -> None:
     assert explanation["uses_index"] is True
     assert explanation["actual"]["rows_returned"] == len(rows)
     assert "1 by index" in run("explain", table, where)
-    assert "as they were written" in run("verify", table)
+    assert "0 problems" in run("verify", table)
     assert "0 files removed" in run("clean", table)
 
 
@@ -103,3 +103,16 @@ def test_bad_usage_has_status_2(arguments: list[str], monkeypatch: pytest.Monkey
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
+
+
+def test_keys_of_a_write_config_define_and_build(table: str, tmp_path: Path) -> None:
+    properties = tmp_path / "hudi-write.properties"
+    properties.write_text("hoodie.table.name=cli\nhoodie.index.columns=ts;id\n")
+    keys = ("--props", str(properties), "--hoodie-conf", "hoodie.index.strategy=all")
+
+    assert "1 due" in run("build", table, *keys)
+    assert run("watch", table, "--once", *keys) == ""
+
+    by_name = {each["name"]: each for each in json.loads(run("show", table, "-o", "json"))}
+    assert by_name["write_config"]["columns"] == "ts, id"
+    run("drop", table, "write_config")

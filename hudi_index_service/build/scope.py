@@ -1,0 +1,69 @@
+"""Which partitions a build is narrowed to, by path or by pattern."""
+
+import re
+from collections.abc import Collection, Sequence
+from fnmatch import translate
+from functools import cache
+from urllib.parse import unquote
+
+from hudi_index_service.errors import ConfigInvalid
+
+_SHOWN = 10
+
+
+def partitions_in_scope(known: Collection[str], asked: Sequence[str]) -> frozenset[str]:
+    """The partitions that somebody asks for.
+
+    Each of `asked` is a partition's path relative to the table, as it is on disk or with its
+    ``%xx`` decoded; the path of a folder above partitions (``region=eu``); or a pattern of the
+    shell (``*``, ``?``, ``[…]``), folder by folder (``region=*/dt=2026-01-*``). A path that is
+    there is taken as such, whatever signs are in it.
+
+    Args:
+        known: The table's partitions with base files, "" for a table without partitions.
+
+    Raises:
+        ConfigInvalid: nothing is there that one of `asked` could mean.
+    """
+    found: set[str] = set()
+    for text in asked:
+        wanted = text.strip("/")
+        matches = _matches(known, wanted)
+        if not matches:
+            raise ConfigInvalid(
+                f"The table has no base files in a partition {wanted!r}.",
+                remedy=f"Partitions: {_shown(known)}.",
+            )
+        found |= matches
+    return frozenset(found)
+
+
+def _matches(known: Collection[str], wanted: str) -> set[str]:
+    if wanted in known:
+        return {wanted}
+    parts = wanted.split("/")
+    decoded = {path for path in known if unquote(path) == wanted}
+    below = {path for path in known if path.split("/")[: len(parts)] == parts}
+    return decoded or below or {path for path in known if _fits(path.split("/"), parts)}
+
+
+def _fits(folders: list[str], patterns: list[str]) -> bool:
+    """Whether the leading folders fit the patterns one by one, as they are or decoded."""
+    if len(folders) < len(patterns):
+        return False
+    return all(
+        _pattern(pattern).fullmatch(folder) or _pattern(pattern).fullmatch(unquote(folder))
+        for folder, pattern in zip(folders, patterns, strict=False)
+    )
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text))
+
+
+def _shown(known: Collection[str]) -> str:
+    names = [repr(path) if path else "'' (not partitioned)" for path in sorted(known)]
+    if len(names) > _SHOWN:
+        return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+    return ", ".join(names) or "none yet"

@@ -1,0 +1,42 @@
+"""What a budget allows, and what is no budget."""
+
+from typing import Any
+
+import pytest
+
+from hudi_index_service import Budget
+from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.table.protocol import BaseFile
+
+
+def due(*sizes: int) -> list[DueEntry]:
+    files = [BaseFile(f"{n}.parquet", "", str(n), "1", size) for n, size in enumerate(sizes)]
+    return [DueEntry(file, "lucene", (), {}) for file in files]
+
+
+@pytest.mark.parametrize(
+    ("budget", "affordable"),
+    [
+        (Budget(), 4),
+        (Budget(files=3), 3),
+        (Budget(files=9), 4),
+        (Budget(bytes=1), 1),  # larger than the whole budget, and built all the same
+        (Budget(bytes=100), 1),
+        (Budget(bytes=101), 2),
+        (Budget(bytes=150), 2),
+        (Budget(bytes=10_000), 4),
+        (Budget(files=1, bytes=150), 1),
+        (Budget(minutes=1, requests_per_second=0.1), 4),
+    ],
+)
+def test_the_first_entries_as_far_as_it_goes(budget: Budget, affordable: int) -> None:
+    entries = due(100, 50, 10, 10)
+    assert list(budget.affordable(entries)) == entries[:affordable]
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("limit", ["files", "bytes", "minutes", "requests_per_second"])
+def test_a_limit_is_above_0(limit: str, value: Any) -> None:
+    with pytest.raises(ConfigInvalid, match=f"budget's {limit} is"):
+        Budget(**{limit: value})

@@ -1,0 +1,80 @@
+"""Counting a build's progress, by a clock of the test's own."""
+
+import pytest
+
+from hudi_index_service.build.progress import BuildProgress, ProgressCounter
+from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.build.task import TaskOutcome, TaskStatus
+from hudi_index_service.table.protocol import BaseFile
+
+
+class FakeClock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
+    monkeypatch.setattr("hudi_index_service.build.progress.monotonic", clock)
+    return clock
+
+
+SIZES = {"a": 100, "b": 300, "c": 600}
+
+
+@pytest.fixture
+def entries() -> list[DueEntry]:
+    files = [BaseFile(path, "", path, "1", size) for path, size in SIZES.items()]
+    return [DueEntry(file, "lucene", (), {}) for file in files]
+
+
+def outcome(path: str, status: TaskStatus = TaskStatus.BUILT, rows: int = 0) -> TaskOutcome:
+    return TaskOutcome(path, "lucene", status, rows=rows)
+
+
+def test_rate_and_time_left_follow_what_is_done(clock: FakeClock, entries: list[DueEntry]) -> None:
+    counter = ProgressCounter(entries, {"a": 10, "b": 30, "c": 60})
+    clock.now = 4
+    counter.add(outcome("a", rows=10))
+    counter.add(outcome("b", rows=30))
+    now = counter.now()
+    assert (now.files, now.files_done, now.files_failed) == (3, 2, 0)
+    assert (now.bytes, now.bytes_done) == (1000, 400)
+    assert (now.rows, now.rows_done, now.rows_estimated) == (100, 40, False)
+    assert (now.seconds, now.rows_per_second, now.eta_seconds) == (4, 10, 6)
+
+
+def test_rows_that_no_commit_tells_are_worked_out_from_bytes(
+    clock: FakeClock, entries: list[DueEntry]
+) -> None:
+    counter = ProgressCounter(entries, {"a": 50})
+    assert (counter.now().rows, counter.now().rows_estimated) == (500, True)
+    counter.add(outcome("b", rows=30))  # 80 rows in 400 bytes so far
+    assert counter.now().rows == 80 + 120
+    counter.add(outcome("c", rows=60))
+    assert (counter.now().rows, counter.now().rows_estimated) == (140, False)
+
+
+def test_nothing_known_is_nothing_told(clock: FakeClock, entries: list[DueEntry]) -> None:
+    now = ProgressCounter(entries, {}).now()
+    assert (now.rows, now.rows_per_second, now.eta_seconds) == (None, None, None)
+
+
+def test_failed_and_gone_files_are_done_and_left_ones_are_not(
+    clock: FakeClock, entries: list[DueEntry]
+) -> None:
+    counter = ProgressCounter(entries, {})
+    counter.add(outcome("a", TaskStatus.FAILED))
+    counter.add(outcome("b", TaskStatus.GONE))
+    counter.add(outcome("c", TaskStatus.LEFT))
+    now = counter.now()
+    assert (now.files_done, now.files_failed, now.bytes_done, now.rows_done) == (2, 1, 400, 0)
+
+
+def test_it_is_stored_and_read_back(clock: FakeClock, entries: list[DueEntry]) -> None:
+    now = ProgressCounter(entries, {"a": 1}).now()
+    assert BuildProgress.from_dict({"at": "whenever", **now.to_dict()}) == now
+    assert BuildProgress.from_dict({"at": "whenever"}) is None

@@ -1,0 +1,57 @@
+"""Which partitions a build is narrowed to."""
+
+import pytest
+
+from hudi_index_service.build.scope import partitions_in_scope
+from hudi_index_service.errors import ConfigInvalid
+
+HIVE = ["region=eu/dt=2026-01-01", "region=eu/dt=2026-02-01", "region=us/dt=2026-01-01"]
+ENCODED = ["New%20York", "a%2Fb", "Rome"]
+ODD = ["[x]", "x", "*"]
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "found"),
+    [
+        (HIVE, ["region=eu/dt=2026-01-01"], HIVE[:1]),
+        (HIVE, ["/region=eu/dt=2026-01-01/"], HIVE[:1]),
+        (HIVE, ["region=eu"], HIVE[:2]),
+        (HIVE, ["region=*/dt=2026-01-*"], [HIVE[0], HIVE[2]]),
+        (HIVE, ["region=e?"], HIVE[:2]),
+        (HIVE, ["region=[!e]*"], HIVE[2:]),
+        (HIVE, ["region=us", "region=eu/*-02-*"], [HIVE[1], HIVE[2]]),
+        (ENCODED, ["New%20York"], ENCODED[:1]),
+        (ENCODED, ["New York"], ENCODED[:1]),
+        (ENCODED, ["a/b"], ENCODED[1:2]),
+        (ENCODED, ["New *"], ENCODED[:1]),
+        (ENCODED, ["*"], ENCODED),
+        (ODD, ["[x]"], ODD[:1]),
+        (ODD, ["*"], ODD[2:]),
+        ([""], [""], [""]),
+        (HIVE, [], []),
+    ],
+)
+def test_paths_folders_and_patterns(known: list[str], asked: list[str], found: list[str]) -> None:
+    assert partitions_in_scope(known, asked) == set(found)
+
+
+@pytest.mark.parametrize(
+    "asked", ["region=asia", "dt=2026-01-01", "region=eu/dt=2026-01", "", "*/*/*"]
+)
+def test_what_names_no_partition_is_an_error_that_names_the_known_ones(asked: str) -> None:
+    with pytest.raises(ConfigInvalid) as refused:
+        partitions_in_scope(HIVE, ["region=eu", asked])
+    assert repr(asked) in refused.value.message
+    assert all(repr(path) in refused.value.remedy for path in HIVE)
+
+
+def test_of_many_partitions_some_are_named() -> None:
+    known = [f"dt={day:03}" for day in range(300)]
+    with pytest.raises(ConfigInvalid) as refused:
+        partitions_in_scope(known, ["dt=300"])
+    assert refused.value.remedy.endswith("'dt=009' and 290 more.")
+
+
+def test_a_table_without_partitions_says_so() -> None:
+    with pytest.raises(ConfigInvalid, match="not partitioned"):
+        partitions_in_scope([""], ["dt=2026-01-01"])

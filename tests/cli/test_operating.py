@@ -1,0 +1,120 @@
+"""Building, watching and cancelling from the command line: what is printed, and the exit status."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service import open_table
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.cli import main
+from hudi_index_service.storage import Storage
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions, an index, nothing built."""
+    path = tmp_path_factory.mktemp("operating") / "table"
+    options = hudi_options("operating", partition_column="dt", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, 20).coalesce(1), path, options, "bulk_insert")
+    open_table(path).create_index("by_amount", ["amount"])
+    return path
+
+
+@pytest.fixture
+def table(written: Path, tmp_path: Path) -> str:
+    return str(shutil.copytree(written, tmp_path / "table"))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command, and returns its output and what stands in its errors."""
+
+    def run_in_process(*arguments: str, status: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert (ended.value.code or 0) == status, printed.err
+        return printed.out + printed.err
+
+    return run_in_process
+
+
+def test_a_dry_run_a_budgeted_build_and_the_rest(table: str, run: Run) -> None:
+    build = ("build", table, "--strategy", "all")
+    said = run(*build, "--dry-run")
+    assert "lucene  2026-01-02/" in said
+    assert "Would build 2 of 2 due entries from " in said
+    assert "time: unknown, size: unknown." in said
+
+    said = run(*build, "--max-files", "1")
+    assert "Build 000001 stopped: 2 due, 1 built, 0 failed" in said
+    assert "Budget spent: files; 1 left for the next build." in said
+
+    told = json.loads(run(*build, "--dry-run", "-o", "json"))
+    assert (told["build"], told["due"], told["estimate"]["builds"]) == (None, 1, ["000001"])
+    assert told["entries"][0]["status"] == "due"
+
+    limits = ("--max-bytes", "1", "--max-minutes", "5", "--requests-per-second", "1000")
+    told = json.loads(run(*build, *limits, "-o", "json"))
+    assert (told["build"], told["state"], told["built"]) == ("000002", "finished", 1)
+    assert told["entries"][0]["status"] == "built"
+
+
+def test_partitions(table: str, run: Run) -> None:
+    build = ("build", table, "--strategy", "all", "--dry-run", "-o", "json")
+    due = json.loads(run(*build, "--partition", "*-02"))["entries"]
+    assert [entry["path"].split("/")[0] for entry in due] == ["2026-01-02"]
+    said = run(*build, "--partition", "2027-*", status=1)
+    assert "CONFIG_INVALID: The table has no base files in a partition '2027-*'." in said
+    assert "'2026-01-01', '2026-01-02'" in said
+
+
+def test_status_and_its_alerts(table: str, run: Run) -> None:
+    run("build", table, "--strategy", "all", "--max-files", "1")
+    told = json.loads(run("status", table, "-o", "json"))
+    assert (told["indexes"][0]["coverage"], told["builds"][0]["state"]) == (0.5, "stopped")
+    fine = ("--max-lag", "60", "--max-lag-instants", "1", "--min-coverage", "50")
+    run("status", table, *fine, "--max-outliving", "0", "--failed-build")
+
+    said = run("status", table, "--min-coverage", "50.5", status=3)
+    assert "ALERT: Index by_amount (lucene) covers 1 of 2 base files, less than 50.5%." in said
+    told = json.loads(run("status", table, "--min-coverage", "99", "-o", "json", status=3))
+    assert len(told["alerts"]) == 1
+    assert "000001" in said
+
+
+def test_failures_are_shown_and_the_build_fails(table: str, run: Run) -> None:
+    (base_file,) = Path(table, "2026-01-01").glob("*.parquet")
+    base_file.write_bytes(b"PAR1" + b"\0" * (base_file.stat().st_size - 8) + b"PAR1")
+
+    said = run("build", table, "--strategy", "all", status=1)
+    assert "Build 000001 failed: 2 due, 1 built, 1 failed" in said
+    assert "BUILD_FAILED" in said
+
+    said = run("status", table, "--failed-build", status=3)
+    assert f"Failed 1 times: 2026-01-01/{base_file.name}: " in said
+    assert "ALERT: Build 000001 failed." in said
+
+
+def test_a_running_build_is_shown_and_cancelled(table: str, run: Run) -> None:
+    assert "No build is running." in run("cancel", table)
+    running = BuildRecords(Storage(table), stale_seconds=60).start({"strategy": "all", "due": 2})
+    running.beat()
+    assert "Build 000001 runs and has not told yet how far it is." in run("status", table)
+
+    assert "Build 000001 was asked to give up." in run("cancel", table)
+    assert running.cancel_requested()
+
+
+@pytest.mark.parametrize("limit", ["--max-files", "--max-bytes", "--max-minutes"])
+def test_a_budget_of_nothing_is_refused(limit: str, table: str, run: Run) -> None:
+    assert "CONFIG_INVALID: The budget's" in run("build", table, limit, "0", status=1)

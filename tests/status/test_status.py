@@ -1,0 +1,144 @@
+"""What `status` tells of a table's indexes, and what it raises alerts for."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from time import time
+
+from hudi_index_service import IndexedTable
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.status import PartitionCoverage, Thresholds
+from hudi_index_service.storage import Storage
+
+FIRST, SECOND = "2026-01-01", "2026-01-02"
+
+
+def test_coverage_by_partition(table: IndexedTable) -> None:
+    (before,) = table.status()
+    assert (before.base_files, before.indexed, before.covered, before.coverage) == (2, 0, 0, 0)
+
+    table.build()
+    (after,) = table.status()
+    assert after.partitions == (
+        PartitionCoverage(FIRST, base_files=1, indexed=1, covered=1),
+        PartitionCoverage(SECOND, base_files=1, indexed=0, covered=0),
+    )
+    assert (after.indexed, after.covered, after.coverage) == (1, 1, 0.5)
+
+    # Row ids of a base file say nothing of the log file above it.
+    table.build(strategy="all")
+    (all_built,) = table.status()
+    assert all_built.partitions[1] == PartitionCoverage(SECOND, 1, indexed=1, covered=0)
+    assert all_built.index_bytes == sum(
+        path.stat().st_size for path in Path(table.uri, ".hoodie/.index").rglob("*.pack")
+    )
+
+
+def test_lag_is_that_of_the_oldest_base_file_that_is_due(table: IndexedTable) -> None:
+    (due,) = table.build(dry_run=True).due
+    an_hour_ago = time() - 3600
+    os.utime(Path(table.uri, due.base_file.path), (an_hour_ago, an_hour_ago))
+
+    found = table.status()
+    # The compaction, and the delta commit after it.
+    assert (found[0].due, found[0].lag_instants, found.lag_instants) == (1, 2, 2)
+    assert 3600 <= found[0].lag_seconds == found.lag_seconds < 4000
+
+    table.build()
+    (now,) = table.status()
+    assert (now.due, now.lag_instants, now.lag_seconds) == (0, 0, 0)
+
+
+def test_entries_that_outlive_their_base_file(table: IndexedTable) -> None:
+    table.build(strategy="all")
+    assert (table.status().outliving.entries, table.status().outliving.bytes) == (0, 0)
+    entries = Path(table.uri, ".hoodie/.index/lucene")
+    (first, *_) = sorted(entries.iterdir())
+    shutil.copytree(first, entries / "20200101000000000")
+
+    outliving = table.status().outliving
+    assert outliving.entries == 1
+    assert outliving.bytes == sum(
+        file.stat().st_size for file in (entries / "20200101000000000").rglob("*.*")
+    )
+    table.clean(grace_seconds=0)
+    assert table.status().outliving.entries == 0
+
+
+def test_the_running_build_or_else_the_last(table: IndexedTable) -> None:
+    assert table.status().build is None
+    table.build()
+    finished = table.status().build
+    assert finished is not None
+    assert (finished.id, finished.state) == ("000001", "finished")
+    BuildRecords(Storage(table.uri), stale_seconds=60).start({"strategy": "all", "due": 1})
+    running = table.status().build
+    assert running is not None
+    assert (running.id, running.state) == ("000002", "running")
+
+
+def test_alerts(table: IndexedTable) -> None:
+    nothing = Thresholds()
+    strict = Thresholds(
+        max_lag_seconds=0.0,
+        max_lag_instants=1,
+        min_coverage=0.6,
+        max_outliving=0,
+        failed_build=True,
+    )
+    assert table.status().alerts(nothing) == []
+    lag, instants, coverage = table.status().alerts(strict)
+    assert lag.startswith("Index by_amount (lucene) is ")
+    assert lag.endswith(" s behind, more than 0.")
+    assert instants == "Index by_amount (lucene) is 2 instants behind, more than 1."
+    assert coverage == "Index by_amount (lucene) covers 0 of 2 base files, less than 60%."
+
+    table.build()
+    assert table.status().alerts(strict) == [
+        "Index by_amount (lucene) covers 1 of 2 base files, less than 60%."
+    ]
+    (base_file,) = Path(table.uri, SECOND).glob("*.parquet")
+    content = base_file.read_bytes()
+    base_file.write_bytes(b"PAR1" + b"\0" * (len(content) - 8) + b"PAR1")
+    table.build(strategy="all")
+    assert table.status().alerts(strict)[-1] == "Build 000002 failed."
+    assert table.status().alerts(Thresholds(failed_build=True)) == ["Build 000002 failed."]
+
+
+def test_a_build_that_died_is_an_alert_and_one_that_runs_is_none(table: IndexedTable) -> None:
+    BuildRecords(Storage(table.uri), stale_seconds=60).start({})
+    asked = Thresholds(failed_build=True)
+    assert table.status().alerts(asked) == []
+    for file in Path(table.uri, ".hoodie/.index/_service/builds/000001").iterdir():
+        os.utime(file, (0, 0))
+    assert table.status().alerts(asked) == ["Build 000001 died."]
+
+
+def test_as_json(table: IndexedTable) -> None:
+    table.build()
+    told = json.loads(json.dumps(table.status().to_dict(["something"])))
+
+    assert list(told) == [
+        *("table", "at", "instant", "lag_instants", "lag_seconds", "outliving"),
+        *("indexes", "build", "builds", "failing", "alerts"),
+    ]
+    (index,) = told["indexes"]
+    assert list(index) == [
+        *("index", "index_type", "columns", "base_files", "indexed", "covered", "coverage"),
+        *("index_bytes", "due", "lag_instants", "lag_seconds", "partitions"),
+    ]
+    assert index["partitions"][0] == {
+        "partition": FIRST,
+        "base_files": 1,
+        "indexed": 1,
+        "covered": 1,
+    }
+    assert told["build"] == told["builds"][0]
+    assert list(told["build"]) == [
+        *("build", "state", "strategy", "started", "finished", "host", "pid", "due", "built"),
+        *("failed", "left", "seconds", "stopped_by", "error", "cancel_requested", "progress"),
+        "failures",
+    ]
+    assert told["build"]["progress"]["rows_done"] == 20
+    assert (told["alerts"], told["failing"]) == (["something"], [])
