@@ -3,18 +3,28 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup setup-demo lint format wheels bench-access pins clean
+.PHONY: help demo test test-versions test-cluster test-faults setup setup-demo lint format wheels bench-access bench-build pins clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-14s %s\n", $$1, $$2 }'
 
 demo: setup-demo ## Show the index at work on real Hudi tables (sets up what it needs)
 	@$(ENVIRONMENT) && hudi-index demo
 
 test: setup lint ## Set up, lint and run all tests; PYTEST_ARGS picks some
 	@$(ENVIRONMENT) && pytest $(PYTEST_ARGS)
+
+test-versions: setup ## Test on tables of all Hudi releases; writes them the first time
+	@$(ENVIRONMENT) && python -m tests.versions.written && pytest tests/versions $(PYTEST_ARGS)
+
+test-cluster: setup ## Test a build on a Spark cluster whose workers have no Python of their own
+	@$(ENVIRONMENT) && pytest tests/cluster $(PYTEST_ARGS)
+
+test-faults: setup ## Test with a fault at every call of the storage, interleaved actors, kills
+	@$(ENVIRONMENT) && pytest tests/faults $(PYTEST_ARGS)
 
 setup: ## Make .venv with everything, Airflow and test tools too
 	@$(BOOTSTRAP) test
@@ -33,6 +43,10 @@ wheels: setup-demo ## Build the three distributions into dist/
 
 bench-access: setup ## Measure rows by position against a scan: benchmarks/results/access.json
 	@$(ENVIRONMENT) && python benchmarks/access.py
+
+bench-build: setup ## Measure builds against Hudi and Lance: benchmarks/results/build.json
+	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.build $(BENCH_ARGS)
 
 pins: setup ## Resolve the exact versions in constraints/ anew, keeping those that still fit
 	@$(ENVIRONMENT) && python -m dev.pins

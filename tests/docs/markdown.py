@@ -16,6 +16,8 @@ PAGES = [
         "SECURITY.md",
         "docs/design.md",
         "docs/format.md",
+        "docs/operating.md",
+        "docs/triggers.md",
     )
 ]
 

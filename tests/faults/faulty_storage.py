@@ -1,0 +1,220 @@
+"""Storage that fails at a call of the test's choice, and the ways in which it can fail."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import isfunction
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from hudi_index_service.errors import PermissionDenied, StorageFailed
+from hudi_index_service.storage import Storage
+
+CREATES = frozenset({"create", "upload", "replace"})
+CHANGES = CREATES | {"delete", "delete_empty_folders"}
+READS_ONE_FILE = frozenset({"read", "read_ranges", "size", "modified", "download"})
+LISTS = frozenset(
+    {
+        "root_exists",
+        "files",
+        "files_in",
+        "folders",
+        "unfinished",
+        "linked_folders",
+        "delete_unfinished",
+    }
+)
+ALL = CHANGES | READS_ONE_FILE | LISTS
+ASK_NOTHING = frozenset({"local_path", "throttled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the storage.
+
+    Attributes:
+        number: From 1.
+        operation: The method's name.
+        path: What it is about, relative to the table.
+        data: What a call that creates a file is to store.
+    """
+
+    number: int
+    operation: str
+    path: str
+    data: bytes | Path | None = None
+
+    def __str__(self) -> str:
+        return f"call {self.number}, {self.operation} {self.path}"
+
+    def half(self) -> bytes:
+        """The first half of what is to be stored."""
+        whole = self.data.read_bytes() if isinstance(self.data, Path) else self.data
+        assert whole is not None
+        return whole[: len(whole) // 2]
+
+
+Work = Callable[[], Any]
+
+Gate = Callable[[Call, Work], Any]
+"""What every call passes through: does its work and returns what comes of it, or raises."""
+
+
+class GatedStorage(Storage):
+    """The real storage of a local folder; every call passes through a gate.
+
+    Args:
+        gate: None lets every call pass.
+        remote: Behave as a store without local paths does, so that base files and index data are
+            read through calls of the storage, too.
+    """
+
+    def __init__(self, uri: str | Path, gate: Gate | None = None, *, remote: bool = False) -> None:
+        super().__init__(uri)
+        self.calls: list[Call] = []
+        self.gate = gate
+        self._real = _Remote(uri) if remote else Storage(uri)
+        self._counting = Lock()
+
+    @property
+    def is_local(self) -> bool:
+        return self._real.is_local
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """A call each: a killed cleaner leaves its work half done."""
+        for path in paths:
+            self._pass("delete", path, lambda path=path: self._real.delete([path]))
+
+    def _pass(self, operation: str, path: str, work: Work, data: bytes | Path | None = None) -> Any:
+        with self._counting:
+            call = Call(len(self.calls) + 1, operation, path, data)
+            self.calls.append(call)
+        return work() if self.gate is None else self.gate(call, work)
+
+
+def _gated(operation: str) -> Callable[..., Any]:
+    def method(self: GatedStorage, path: str = "", *arguments: Any, **named: Any) -> Any:
+        work = partial(
+            getattr(self._real, operation), *([path] if path else []), *arguments, **named
+        )
+        data = arguments[0] if operation in CREATES else None
+        return self._pass(operation, path, work, data)
+
+    return method
+
+
+# Whoever adds a method to Storage says in the sets above what it does.
+for _operation, _method in vars(Storage).items():
+    if isfunction(_method) and not _operation.startswith("_") and _operation not in ASK_NOTHING:
+        assert _operation in ALL, f"Storage.{_operation} is new: no fault hits it yet"
+        if _operation not in vars(GatedStorage):
+            setattr(GatedStorage, _operation, _gated(_operation))
+
+
+class _Remote(Storage):
+    """A local folder behind the face of an object store."""
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+
+class Killed(BaseException):
+    """The process is no more: nothing of what it would have done afterwards happens."""
+
+
+Strike = Callable[[Storage, Call, Work], Any]
+"""What becomes of a call that a fault hits: raises, perhaps after the call's work or part of it."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A way to fail.
+
+    Attributes:
+        name: For people.
+        hits: The operations that it can begin at.
+        strike: What happens to the first call that it hits.
+        lasts: The operations that fail from then on.
+        later: What happens to those.
+    """
+
+    name: str
+    hits: frozenset[str]
+    strike: Strike
+    lasts: frozenset[str] = frozenset()
+    later: Strike | None = None
+
+    def gate(self, storage: Storage, first: int) -> Gate:
+        """A gate in which the fault begins at the call of number `first`."""
+
+        def gate(call: Call, work: Work) -> Any:
+            if call.number == first:
+                return self.strike(storage, call, work)
+            if call.number > first and self.later is not None and call.operation in self.lasts:
+                return self.later(storage, call, work)
+            return work()
+
+        return gate
+
+
+def _refuse(storage: Storage, call: Call, work: Work) -> Any:
+    raise StorageFailed(f"{call}: the store does not answer.")
+
+
+def _lose_answer(storage: Storage, call: Call, work: Work) -> Any:
+    work()
+    raise StorageFailed(f"{call}: done, but the answer was lost.")
+
+
+def _kill(storage: Storage, call: Call, work: Work) -> Any:
+    raise Killed(f"{call}: killed before it.")
+
+
+def _fill(storage: Storage, call: Call, work: Work) -> Any:
+    raise StorageFailed(f"{call}: No space left on device (os error 28).")
+
+
+def _deny(storage: Storage, call: Call, work: Work) -> Any:
+    raise PermissionDenied(f"{call}: Permission denied (os error 13).")
+
+
+def _vanish(storage: Storage, call: Call, work: Work) -> Any:
+    raise FileNotFoundError(f"{call}: no such file.")
+
+
+def _leave_half(suffix: str) -> Strike:
+    def strike(storage: Storage, call: Call, work: Work) -> Any:
+        half = storage.local_path(call.path + suffix)
+        half.parent.mkdir(parents=True, exist_ok=True)
+        half.write_bytes(call.half())
+        raise Killed(f"{call}: killed in the middle of it.")
+
+    return strike
+
+
+REFUSED = Fault("refused", ALL, _refuse)
+DOWN = Fault("down", ALL, _refuse, ALL, _refuse)
+ANSWER_LOST = Fault("answer lost", CHANGES, _lose_answer)
+# Who dies before a call that only looks leaves what he leaves before the next that changes.
+KILLED = Fault("killed", CHANGES, _kill, ALL, _kill)
+# obstore writes <name>#<number> on a local disk and then renames it.
+KILLED_WRITING = Fault("killed writing", CREATES, _leave_half("#1"), ALL, _kill)
+# What some file systems keep of a file that was just written.
+POWER_LOST = Fault("power lost", CREATES, _leave_half(""), ALL, _kill)
+DISK_FULL = Fault("disk full", CREATES, _fill, CREATES, _fill)
+RIGHTS_TAKEN = Fault("rights taken", CHANGES, _deny, CHANGES, _deny)
+FILE_GONE = Fault("file gone", READS_ONE_FILE, _vanish)
+
+FAULTS = (
+    REFUSED,
+    DOWN,
+    ANSWER_LOST,
+    KILLED,
+    KILLED_WRITING,
+    POWER_LOST,
+    DISK_FULL,
+    RIGHTS_TAKEN,
+    FILE_GONE,
+)

@@ -1,0 +1,41 @@
+"""Hudi's own writer and cleaner at work on a copy of a table: what they once did is done again, a
+file at a time."""
+
+import filecmp
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.faults.invariants import INDEX
+
+
+def replay(before: Path, after: Path, target: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    """The steps from one state of a table to a later one, to be done to a copy of the former: the
+    path of each file, and what puts it there, in the order of their times, or takes it away."""
+    old, new = _files(before), _files(after)
+    written = sorted(
+        (
+            path
+            for path in new
+            if path not in old or not filecmp.cmp(before / path, after / path, shallow=False)
+        ),
+        key=lambda path: (after / path).stat().st_mtime_ns,
+    )
+    for path in written:
+        yield path, lambda path=path: _put(after / path, target / path)
+    for path in sorted(old - new):
+        yield path, (target / path).unlink
+
+
+def _files(table: Path) -> set[str]:
+    """Hudi's files."""
+    found = (str(path.relative_to(table)) for path in table.rglob("*") if path.is_file())
+    return {path for path in found if not path.startswith(INDEX)}
+
+
+def _put(source: Path, target: Path) -> None:
+    """At once, as a rename in HDFS or a put to an object store is."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    shutil.copy2(source, part)
+    part.rename(target)

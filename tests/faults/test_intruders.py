@@ -1,0 +1,211 @@
+"""At every call of an operation somebody else comes and does a whole thing of his own, before the
+operation goes on: all interleavings of two with one change of turns."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.executor import LocalExecutor
+from hudi_index_service.build.run import run_build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import BuildSettings, Settings
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.table.hudi_rs import HudiRsTable
+from tests.faults.conftest import REWRITTEN, CopyState, State
+from tests.faults.faulty_storage import Call, GatedStorage
+from tests.faults.invariants import (
+    A_WHILE,
+    INDEX,
+    Shape,
+    age,
+    check_answers,
+    check_converged,
+    shape,
+)
+from tests.faults.operations import build_in_parts
+from tests.faults.replay import replay
+
+Work = Callable[[IndexedTable], object]
+Check = Callable[[IndexedTable, BaseException | None], None]
+
+
+def build_for(*names: str) -> Work:
+    """Builds what these indexes want of every base file, and nothing else."""
+
+    def build(table: IndexedTable) -> None:
+        run_build(
+            table.hudi_table,
+            table._requirements(),
+            strategy=Strategy.ALL,
+            executor=LocalExecutor(1),
+            settings=table._settings,
+            indexes=names,
+        ).raise_for_failures()
+
+    return build
+
+
+def thought_dead(work: Work) -> Work:
+    """After so long a while that a builder at work looks dead."""
+
+    def later(table: IndexedTable) -> None:
+        age(Path(table.uri), A_WHILE)
+        work(table)
+
+    return later
+
+
+def clean_at_once(table: IndexedTable) -> None:
+    table.clean(grace_seconds=0)
+
+
+def purge(name: str) -> Work:
+    return lambda table: table.drop_index(name, purge=True)
+
+
+def refresh(table: IndexedTable) -> None:
+    table.alter_index("early", add=["ts"], drop=["amount"])
+    table.refresh("early").raise_for_failures()
+
+
+def anything(table: IndexedTable, raised: BaseException | None) -> None:
+    """Nothing has to hold at once."""
+
+
+def everything_is_built(table: IndexedTable, raised: BaseException | None) -> None:
+    assert raised is None
+    assert table.build(strategy="all", dry_run=True).due == ()
+
+
+def neither_lost_a_column(table: IndexedTable, raised: BaseException | None) -> None:
+    if raised is None:
+        assert table.build(strategy="all", dry_run=True).due == ()
+
+
+def no_entry_is_left(table: IndexedTable, raised: BaseException | None) -> None:
+    assert list(Path(table.uri, INDEX, "lucene").rglob("manifest-*")) == []
+
+
+def no_entry_holds_amount(table: IndexedTable, raised: BaseException | None) -> None:
+    for manifest in Path(table.uri, INDEX, "lucene").rglob("manifest-*"):
+        assert '"amount"' not in manifest.read_text()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An operation and an intruder.
+
+    Attributes:
+        state: Of which state of the table.
+        prepare: Done before.
+        check: What has to hold as soon as both are done; gets what the operation raised.
+        hudi: The intruder is Hudi, which rewrites a partition and cleans.
+    """
+
+    name: str
+    state: str
+    operation: Work
+    intruder: Work
+    check: Check = anything
+    prepare: Work = lambda table: None
+    hudi: bool = False
+
+
+def define_more(table: IndexedTable) -> None:
+    table.create_index("more", ["id"])
+
+
+def define_more_and_build(table: IndexedTable) -> None:
+    define_more(table)
+    build_for("more")(table)
+
+
+def nothing(table: IndexedTable) -> None:
+    pass
+
+
+EARLY, MORE, ALL = build_for("early"), build_for("more"), build_for("early", "keys")
+
+PAIRS = (
+    Pair("build, clean", "defined", EARLY, clean_at_once, everything_is_built),
+    Pair("build, late clean", "defined", EARLY, thought_dead(clean_at_once)),
+    Pair("build, build", "defined", EARLY, thought_dead(MORE), neither_lost_a_column, define_more),
+    Pair("build, purge", "defined", EARLY, purge("early"), no_entry_is_left),
+    Pair("build, drop", "defined", EARLY, lambda table: table.drop_index("early")),
+    Pair("build, Hudi", "indexed", ALL, nothing, hudi=True),
+    Pair("parts, clean", "defined", build_in_parts, clean_at_once, everything_is_built),
+    Pair("parts, purge", "defined", build_in_parts, purge("early"), no_entry_is_left),
+    Pair("refresh, clean", "indexed", refresh, clean_at_once),
+    Pair("refresh, build", "indexed", refresh, thought_dead(define_more_and_build)),
+    Pair("refresh, purge", "indexed", refresh, purge("early")),
+    Pair("refresh, Hudi", "indexed", refresh, nothing, hudi=True),
+    Pair("purge, build", "indexed", purge("early"), define_more_and_build, no_entry_holds_amount),
+    Pair("purge, late build", "indexed", purge("early"), thought_dead(define_more_and_build)),
+    Pair("purge, purge", "indexed", purge("early"), purge("keys")),
+    Pair("clean, build", REWRITTEN[-1], clean_at_once, ALL, everything_is_built),
+    Pair("clean, clean", REWRITTEN[-1], clean_at_once, clean_at_once),
+    Pair("clean, Hudi", "indexed", clean_at_once, nothing, hudi=True),
+)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_at_every_call_somebody_comes(
+    pair: Pair, states: dict[str, State], copy_state: CopyState, tmp_path: Path
+) -> None:
+    settings = Settings(
+        cache_folder=tmp_path / "cache", build=BuildSettings(parallelism=1, memory_mb=16)
+    )
+    expected = states[REWRITTEN[-1] if pair.hudi else pair.state].expected
+    settled: set[Shape] = set()
+    for first in count(1):
+        path = copy_state(pair.state)
+        with open_table(path, settings=settings) as table:
+            pair.prepare(table)
+        calls, raised = _with_intruder(pair, path, states, settings, first)
+        if len(calls) < first:  # it was over before
+            break
+        try:
+            assert raised is None or isinstance(raised, IndexServiceError), repr(raised)
+            with open_table(path, settings=settings) as table:
+                check_answers(table, expected)
+                pair.check(table, raised)
+                left = shape(path)
+                if left not in settled:
+                    check_converged(table, expected)
+                    settled.add(left)
+        except BaseException as error:
+            error.add_note(f"{pair.name}: {calls[first - 1]}; it raised {raised!r}")
+            raise
+        shutil.rmtree(path)
+
+
+def _with_intruder(
+    pair: Pair, path: Path, states: dict[str, State], settings: Settings, first: int
+) -> tuple[list[Any], BaseException | None]:
+    def intrude() -> None:
+        if pair.hudi:
+            names = ("indexed", *REWRITTEN)
+            for before, after in pairwise(names):
+                for _, work in replay(states[before].path, states[after].path, path):
+                    work()
+        with open_table(path, settings=settings) as table:
+            pair.intruder(table)
+
+    def gate(call: Call, work: Callable[[], Any]) -> Any:
+        if call.number == first:
+            intrude()
+        return work()
+
+    storage = GatedStorage(path, gate)
+    try:
+        with IndexedTable(HudiRsTable(storage), settings=settings) as table:
+            pair.operation(table)
+    except Exception as error:  # noqa: BLE001 - judged by the test
+        return storage.calls, error
+    return storage.calls, None

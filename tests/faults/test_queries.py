@@ -1,0 +1,52 @@
+"""Queries while the store fails, at every call: the right answer or an error, and the right answer
+whenever it is the index alone that cannot be read."""
+
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.table.hudi_rs import HudiRsTable
+from tests.faults.conftest import CopyState, State
+from tests.faults.faulty_storage import DOWN, FILE_GONE, REFUSED, Call, Fault, Gate, GatedStorage
+from tests.faults.invariants import INDEX
+
+WHERE = "msg = 'Buying car 3' AND amount < 90"
+
+
+def ask(path: Path, gate: Gate | None, remote: bool, cache: Path) -> list[Call]:
+    """Opens the table and asks, once for rows and once for their number. Returns the calls."""
+    storage = GatedStorage(path, gate, remote=remote)
+    settings = Settings(cache_folder=cache, read=ReadSettings(parallelism=1))
+    with IndexedTable(HudiRsTable(storage), settings=settings) as table:
+        scan = table.scan(WHERE, columns=["id"])
+        assert sorted(scan.to_arrow()["id"].to_pylist()) == ["10", "17", "24", "3"]
+        assert scan.count() == 4
+    return storage.calls
+
+
+@pytest.mark.parametrize("remote", [False, True], ids=["local", "remote"])
+@pytest.mark.parametrize("fault", [REFUSED, DOWN, FILE_GONE], ids=lambda fault: fault.name)
+def test_queries(
+    fault: Fault, remote: bool, states: dict[str, State], copy_state: CopyState, tmp_path: Path
+) -> None:
+    calls = ask(copy_state("indexed"), None, remote, tmp_path / "cache")
+    assert any(call.path.endswith(".json") for call in calls)
+    assert remote == any(call.operation == "download" for call in calls)
+    for call in calls:
+        if call.operation not in fault.hits:
+            continue
+        path = copy_state("indexed")
+        gate = fault.gate(GatedStorage(path), call.number)
+        raised: BaseException | None = None
+        try:
+            ask(path, gate, remote, tmp_path / f"cache-{call.number}")
+        except IndexServiceError as error:
+            raised = error
+        except BaseException as error:
+            error.add_note(f"{fault.name} at {call}")
+            raise
+        if raised is not None:
+            assert fault is DOWN or not call.path.startswith(INDEX), (call, raised)

@@ -1,0 +1,113 @@
+"""Every call of the storage fails, one after the other, in every way: afterwards every query gives
+Spark's answer, the next run converges, and the sweep leaves what it leaves of a run without fault.
+"""
+
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import BuildSettings, Settings
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.table.hudi_rs import HudiRsTable
+from tests.faults.conftest import CopyState, State
+from tests.faults.faulty_storage import FAULTS, FILE_GONE, Call, Fault, Gate, GatedStorage, Killed
+from tests.faults.invariants import A_WHILE, Shape, age, check_answers, check_converged, shape
+from tests.faults.operations import OPERATIONS, Operation
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """One task after the other, so that the calls come in the same order each time."""
+    return Settings(
+        cache_folder=tmp_path / "cache", build=BuildSettings(parallelism=1, memory_mb=16)
+    )
+
+
+def run_through(
+    path: Path, operation: Operation, settings: Settings, gate: Gate | None
+) -> tuple[list[Call], BaseException | None]:
+    """Does the operation through a gate; the calls it made, and what it raised."""
+    storage = GatedStorage(path, gate, remote=operation.remote)
+    raised: BaseException | None = None
+    try:
+        with IndexedTable(HudiRsTable(storage), settings=settings) as table:
+            operation.run(table)
+    except (Killed, Exception) as error:  # noqa: BLE001 - which it may be is what is tested
+        raised = error
+    return storage.calls, raised
+
+
+def settled(path: Path, operation: Operation, settings: Settings, state: State) -> list[str]:
+    """Checks the answers, does the operation again, checks that all converges. Returns what is
+    left below the index."""
+    with open_table(path, settings=settings) as table:
+        check_answers(table, state.expected)
+        age(path, A_WHILE)
+        operation.again(table)
+        return check_converged(table, state.expected)
+
+
+# Operation → the states that faults left it in, and that were seen to settle.
+_known: defaultdict[str, set[Shape]] = defaultdict(set)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_every_call_fails(
+    operation: Operation,
+    fault: Fault,
+    states: dict[str, State],
+    copy_state: CopyState,
+    settings: Settings,
+) -> None:
+    state = states[operation.state]
+
+    def fresh() -> Path:
+        path = copy_state(operation.state)
+        operation.prepare(path)
+        return path
+
+    path = fresh()
+    calls, raised = run_through(path, operation, settings, None)
+    assert raised is None
+    left_without_fault = settled(path, operation, settings, state)
+
+    for call in calls:
+        if call.operation not in fault.hits:
+            continue
+        path = fresh()
+        try:
+            gate = fault.gate(GatedStorage(path), call.number)
+            _, raised = run_through(path, operation, settings, gate)
+            check_error(raised, fault, call)
+            left = shape(path)
+            if left not in _known[operation.name]:
+                assert settled(path, operation, settings, state) == left_without_fault
+                _known[operation.name].add(left)
+        except BaseException as error:
+            error.add_note(f"{operation.name}, {fault.name} at {call}; it raised {raised!r}")
+            raise
+        shutil.rmtree(path)
+
+
+def check_error(raised: BaseException | None, fault: Fault, call: Call) -> None:
+    """What a user sees is one of the service's own errors, with a code and a remedy; nothing is
+    passed over in silence but what does no harm."""
+    if raised is None:
+        assert HARMLESS.search(call.path) or (fault is FILE_GONE and "/manifest-" in call.path)
+    elif not isinstance(raised, Killed):
+        assert isinstance(raised, IndexServiceError), repr(raised)
+        assert raised.remedy
+
+
+# Records that only inform, which the log says could not be written or read; and parts of an index:
+# what one task cannot see of them, the next one does, and what stays is the sweep's.
+HARMLESS = re.compile(
+    r"/builds/\d+/(heartbeat|finished\.json|cancel\.json)$"
+    r"|-part-\d+-of-\d+-"
+    r"|/lucene/\d+/[^/]+/[0-9a-f]{16}$"
+)
