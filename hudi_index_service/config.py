@@ -24,6 +24,7 @@ from hudi_index_service.errors import ConfigInvalid
 _PREFIX = "HUDI_INDEX_"
 
 Positive = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Section(BaseModel):
@@ -44,18 +45,28 @@ class LuceneSettings(_Section):
 class BuildSettings(_Section):
     """Building.
 
-    memory_mb: What one task's index writer may hold before it writes a segment, in MiB.
-    parallelism: Base files indexed at once by the local executor.
+    memory_mb: What a process's index writers may hold before they write segments, in MiB.
+    part_mb: A base file that is larger than what each core has to do is built in parts, each of at
+    least so many MiB of it. More parts make larger indexes: each has terms of its own.
+    parallelism: Tasks of the local executor that run at once.
     batch_rows: Rows read from a base file at a time, by builds and by scans.
     heartbeat_seconds: How often a running build says that it lives.
     stale_seconds: A build silent for this long counts as dead.
+    on: After what INCREMENTAL builds: ``clustering``, ``compaction``, and ``commit`` for base files
+    that plain commits write (upserts, inserts, overwrites).
+    retry_seconds, retry_max_seconds: After a failure, wake-ups leave a base file alone for this
+    long, twice as long after the next failure in a row, and so on up to the maximum.
     """
 
-    memory_mb: Positive = 192
+    memory_mb: Positive = 384
+    part_mb: Positive = 192
     parallelism: Positive = 2
     batch_rows: Positive = 65_536
     heartbeat_seconds: Positive = 10
     stale_seconds: Positive = 120
+    on: tuple[Literal["clustering", "compaction", "commit"], ...] = ("clustering", "compaction")
+    retry_seconds: Positive = 60
+    retry_max_seconds: Positive = 21_600
 
 
 class ReadSettings(_Section):
@@ -81,8 +92,8 @@ class CleanSettings(_Section):
 
     retention: ``file-slice`` keeps an entry while its base file exists; ``instant`` only while its
     instant is also on the active timeline.
-    grace_seconds: Files that no manifest names are left alone for this long (a build may be about
-    to publish them), and so are superseded generations and entries of dropped indexes.
+    grace_seconds: Superseded generations, entries of dropped indexes and what dead builds left are
+    left alone for this long: somebody may be using them. What a living build made stays anyway.
     """
 
     retention: Literal["file-slice", "instant"] = "file-slice"
@@ -96,12 +107,29 @@ class HookSettings(_Section):
     secret: What callbacks must carry; a random one when empty.
     queue: Wake-ups held at most; more are refused (503), and nothing is lost by it: the timeline
     tells what is due.
+    parallelism: Tables built at once; one table never is twice.
+    backoff_seconds: A table whose build failed is not built again before this time has passed,
+    twice as long after each further failure in a row, up to `backoff_max_seconds`. A wake-up in
+    the meantime waits until then.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     secret: SecretStr | None = None
     queue: Positive = 1024
+    parallelism: Positive = 2
+    backoff_seconds: Seconds = 5.0
+    backoff_max_seconds: Seconds = 300.0
+
+
+class WatchSettings(_Section):
+    """`hudi-index watch`.
+
+    interval_seconds: How often each timeline is looked at. Failing builds back off as the section
+    `hook` says.
+    """
+
+    interval_seconds: Seconds = 30.0
 
 
 def _default_cache() -> Path:
@@ -109,8 +137,19 @@ def _default_cache() -> Path:
     return Path(base) / "hudi-index-service"
 
 
+def _default_state() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "hudi-index-service"
+
+
 class Settings(BaseSettings):
-    """All settings. See the sections."""
+    """All settings. See the sections.
+
+    cache_folder: Copies of what can be fetched again.
+    cache_max_mb: What copies of remote tables' index data may take there, in MiB; those used
+    longest ago go first.
+    state_folder: What the service remembers of tables between runs (mode 0700).
+    """
 
     model_config = SettingsConfigDict(
         env_prefix=_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
@@ -121,7 +160,10 @@ class Settings(BaseSettings):
     read: ReadSettings = ReadSettings()
     clean: CleanSettings = CleanSettings()
     hook: HookSettings = HookSettings()
+    watch: WatchSettings = WatchSettings()
     cache_folder: Path = Field(default_factory=_default_cache)
+    cache_max_mb: Positive = 10_240
+    state_folder: Path = Field(default_factory=_default_state)
 
     @classmethod
     def settings_customise_sources(

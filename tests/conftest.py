@@ -29,6 +29,14 @@ def hudi_bundle() -> str:
     return path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the service remembers between runs goes to a temporary folder, not to the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """The process's Spark session, with Hudi's extensions, UTC, two cores."""
@@ -50,6 +58,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
         # Dates before 1582 as they are, in today's calendar.
         .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
         .config("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED")
+        # Without it, Hudi's upserts cannot write an array that has a NULL.
+        .config("spark.hadoop.parquet.avro.write-old-list-structure", "false")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "3g")

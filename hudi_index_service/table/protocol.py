@@ -136,8 +136,7 @@ class HudiTable(Protocol):
         """
 
     def has_had(self, requested: str) -> bool:
-        """Whether an instant completed here once: it is on the active timeline or in the archive.
-        """
+        """Whether an instant completed here once: it is on the active timeline or archived."""
 
     def rows_written(self, instant: Instant) -> Mapping[str, int]:
         """Path of each base file that the instant wrote → its rows, by its commit metadata; empty
