@@ -5,11 +5,21 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Protocol
 
+from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
 
 
 class Executor(Protocol):
-    """Runs tasks."""
+    """Runs tasks, a large base file in parts (see `Schedule`); with deadlines it begins them in the
+    order given."""
+
+    @property
+    def parallelism(self) -> int:
+        """Tasks at once."""
+
+    @property
+    def processes(self) -> int:
+        """Processes that these are spread over."""
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """Runs all tasks and yields each outcome as it is known; yields None now and then while
@@ -30,18 +40,31 @@ class LocalExecutor:
     """
 
     def __init__(self, parallelism: int, *, patience: float = 1.0) -> None:
-        self._parallelism = parallelism
+        self.parallelism = parallelism
+        self.processes = 1
         self._patience = patience
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """See `Executor.run`."""
-        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="index-build") as pool:
-            waiting = {pool.submit(run_task, task) for task in tasks}
+        schedule = Schedule(tasks, slots=self.parallelism, processes=self.processes)
+        try:
+            yield from self._run(schedule)
+            yield from self._run(schedule.undecided())
+        finally:
+            schedule.give_up()
+
+    def _run(self, schedule: Schedule) -> Generator[TaskOutcome | None, None, None]:
+        with ThreadPoolExecutor(self.parallelism, thread_name_prefix="index-build") as pool:
+            positions = {
+                pool.submit(run_task, task): position
+                for position, task in enumerate(schedule.tasks)
+            }
+            waiting = set(positions)
             try:
                 while waiting:
                     done, waiting = wait(waiting, self._patience, FIRST_COMPLETED)
                     for future in done:
-                        yield future.result()
+                        yield schedule.ended(positions[future], future.result())
                     if not done:
                         yield None
             finally:

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 class Extremes:
     """Running minimum and maximum of a column, for planning.
 
-    A column with a NaN has neither, nor is there one where the value is long or has no spelling
-    (a timestamp beyond what Arrow prints, bytes that are no text).
+    A column of arrays or with a NaN has neither, nor is there one where the value is long or has
+    no spelling (a timestamp beyond what Arrow prints, bytes that are no text).
     """
 
     _LONGEST = 128
@@ -18,8 +18,25 @@ class Extremes:
         self._high: pa.Scalar | None = None
         self._unknown = False
 
+    @property
+    def bounds(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+        """The least and the greatest value seen, as far as there is one."""
+        return self._low, self._high
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a value was seen that makes both of them unknown."""
+        return self._unknown
+
+    def merge(self, values: pa.Array, *, unknown: bool) -> None:
+        """Takes in what another one has seen: its bounds, and whether they are unknown."""
+        self._unknown |= unknown
+        self.add(values)
+
     def add(self, array: pa.Array) -> None:
         """Takes in the next values."""
+        if pa.types.is_nested(array.type):
+            return
         if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
             self._unknown = True
         known = [pa.repeat(value, 1) for value in (self._low, self._high) if value is not None]

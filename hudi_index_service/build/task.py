@@ -5,24 +5,29 @@ is, and the manifest is created by put-if-absent: a killed task leaves nothing b
 file, which the cleaner removes.
 """
 
-import tempfile
+import os
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import hudi_index_parquet
 import pyarrow as pa
 
-from hudi_index_service.build.extremes import Extremes
-from hudi_index_service.build.reconcile import DueEntry, holds_all, refuse_newer
+from hudi_index_service.build.indexing import BaseFileIndexer, Indexed, PartStaged, manifest_column
+from hudi_index_service.build.memory import prepare_worker
+from hudi_index_service.build.parts import LEAST_BYTES, WHOLE, Part
+from hudi_index_service.build.reconcile import DueEntry, refuse_newer
+from hudi_index_service.build.scratch import scratch_folder
+from hudi_index_service.build.staging import Staging
 from hudi_index_service.documents import NewerFormat, document_name
 from hudi_index_service.errors import BuildFailed, EntryInvalid, IndexServiceError
-from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, IndexType
+from hudi_index_service.index.contract import ColumnSpec, IndexType
+from hudi_index_service.index.demand import Demand, EntryContent, holds_all
 from hudi_index_service.index.entry import (
     DATA_SUFFIX,
     MANIFEST_STEM,
@@ -36,19 +41,11 @@ from hudi_index_service.index.manifest import (
     DataFile,
     IndexedBaseFile,
     Manifest,
-    ManifestColumn,
-    Member,
 )
-from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile, pack
+from hudi_index_service.index.packed_file import pack
 from hudi_index_service.index.requirements import merged
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import (
-    footer_sha256,
-    open_parquet,
-    read_columns,
-    refuse_legacy_calendar,
-    row_source,
-)
+from hudi_index_service.table.base_file import footer_sha256, row_source
 
 _ATTEMPTS = 5  # lost races in a row before a task gives up; each loss means another builder's win
 
@@ -59,18 +56,37 @@ class TaskStatus(Enum):
     BUILT = "built"
     PRESENT = "present"  #: another builder had published it already
     GONE = "gone"  #: Hudi cleaned the base file in the meantime
+    UNWANTED = "unwanted"  #: its indexes were dropped in the meantime
+    LEFT = "left"  #: the build's time was spent before it began
+    STAGED = "staged"  #: a part is done, others are not; no base file ends with it
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class BuildTask:
-    """Everything a task needs; crosses to Spark executors."""
+    """Everything a task needs; crosses to Spark executors.
+
+    Attributes:
+        schema: The table's; with it, definitions changed since reconcile are built as they are
+            now. None: the columns are built as they are due.
+        deadline: Seconds since the epoch after which the task no longer begins; None: it always
+            does.
+        part_bytes: The least bytes of a part, if executors build the base file in parts.
+        part: What of the base file this task indexes; executors decide it.
+        threads: Threads that index at once, at most as many as there are cores; executors decide
+            it.
+    """
 
     storage: Storage
     due: DueEntry
     build_id: str
     memory_mb: int
     batch_rows: int
+    schema: pa.Schema | None = None
+    deadline: float | None = None
+    part_bytes: int = LEAST_BYTES
+    part: Part = WHOLE
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +107,10 @@ def run_task(task: BuildTask) -> TaskOutcome:
     the other base files' entries are built all the same."""
     started = perf_counter()
     outcome = TaskOutcome(task.due.base_file.path, task.due.index_type, TaskStatus.FAILED)
+    if task.deadline is not None and time() > task.deadline:
+        return replace(outcome, status=TaskStatus.LEFT)
     try:
+        prepare_worker()
         outcome = _EntryBuild(task).run()
     except FileNotFoundError as error:
         outcome = replace(outcome, **_gone_or_failed(task, error))
@@ -120,30 +139,79 @@ class _EntryBuild:
         self._base_file = task.due.base_file
         self._kind: IndexType = index_type(task.due.index_type)
         self._folder = entry_folder(task.due.index_type, task.due.base_file)
+        self._part = task.part
+        self._indexer = BaseFileIndexer(
+            task.storage,
+            task.due.base_file,
+            self._kind,
+            memory_mb=task.memory_mb,
+            batch_rows=task.batch_rows,
+            threads=min(task.threads, len(os.sched_getaffinity(0))),
+        )
 
     def run(self) -> TaskOutcome:
-        columns = self._task.due.columns
+        own: Manifest | None = None  # what this task published, with a column dropped meanwhile
         for _ in range(_ATTEMPTS):
             listing = EntryListing(self._storage, self._task.due.index_type)
             try:
-                manifest = self._current(listing)
+                present = self._current(listing)
             except NewerFormat:  # a newer release has built it meanwhile, and will serve it
                 return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.PRESENT)
-            definitions = self._task.due.definitions
-            if manifest is not None and holds_all(manifest, columns):
-                return self._outcome(TaskStatus.PRESENT, manifest)
-            if manifest is not None:
-                # Whoever published this wanted its columns: the next generation keeps them.
-                columns = merged([*_specs(manifest), *columns])
-                definitions = {**manifest.definitions, **definitions}
+            demand = self._demand()
+            content = self._content(demand, present)
+            if not content.columns:
+                self._withdraw(own)
+                return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.UNWANTED)
+            if (
+                present is not None
+                and holds_all(present, content.columns)
+                and not (demand is not None and demand.superfluous(present))
+            ):
+                if present == own:  # asked for again
+                    return self._outcome(TaskStatus.BUILT, present)
+                self._withdraw(own)
+                return self._outcome(TaskStatus.PRESENT, present)
             generation = max(listing.generations(self._folder), default=0) + 1
-            published = self._build(columns, definitions, generation)
-            if published is not None:
+            try:
+                published = self._build(content, generation)
+            except PartStaged:
+                return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.STAGED)
+            if published is None:
+                continue
+            self._withdraw(own)
+            own = published
+            # Dropped while it was built: whoever dropped it looked before this was there.
+            demand = self._demand()
+            if demand is None or not demand.superfluous(published):
                 return self._outcome(TaskStatus.BUILT, published)
         raise BuildFailed(
             f"{self._folder}: other builders published {_ATTEMPTS} times in a row.",
             remedy="Let one builder at a time work on the table.",
         )
+
+    def _demand(self) -> Demand | None:
+        """What is asked of the entry now."""
+        if self._task.schema is None:
+            return None
+        return Demand.now(self._kind.name, self._storage, self._task.schema)
+
+    def _content(self, demand: Demand | None, present: Manifest | None) -> EntryContent:
+        due = self._task.due
+        if demand is not None:
+            return demand.content(due.definitions, present)
+        if present is None:
+            return EntryContent(due.columns, due.definitions)
+        # Whoever published this wanted its columns: the next generation keeps them.
+        columns = merged([*_specs(present), *due.columns])
+        return EntryContent(columns, {**present.definitions, **due.definitions})
+
+    def _withdraw(self, own: Manifest | None) -> None:
+        """Removes what this task published moments ago with columns that were dropped meanwhile:
+        they may have been dropped for good."""
+        if own is not None:
+            manifest = document_name(MANIFEST_STEM, own.generation)
+            paths = [f"{self._folder}/{name}" for name in (manifest, own.data.name)]
+            self._storage.delete(paths)
 
     def _current(self, listing: EntryListing) -> Manifest | None:
         """The manifest that serves now, if any. Raises NewerFormat: there is nothing to do."""
@@ -154,7 +222,7 @@ class _EntryBuild:
         except EntryInvalid:
             return None
         refuse_newer(manifest, self._kind)
-        return manifest
+        return manifest if manifest.generation > self._task.due.damaged else None
 
     def _outcome(self, status: TaskStatus, manifest: Manifest) -> TaskOutcome:
         return TaskOutcome(
@@ -165,14 +233,12 @@ class _EntryBuild:
             index_bytes=manifest.data.length,
         )
 
-    def _build(
-        self, columns: tuple[ColumnSpec, ...], definitions: dict[str, str], generation: int
-    ) -> Manifest | None:
+    def _build(self, content: EntryContent, generation: int) -> Manifest | None:
         """Builds and publishes one generation; None when another builder took its number."""
         started = _now()
-        with tempfile.TemporaryDirectory(prefix="hudi-index-") as scratch:
-            work = Path(scratch)
-            built, extremes = self._index(columns, work)
+        with scratch_folder() as work:
+            indexed = self._indexed(content.columns, work)
+            built = indexed.built
             footer = hudi_index_parquet.stripped_footer(
                 row_source(self._storage, self._base_file.path), size=self._base_file.size
             )
@@ -190,9 +256,12 @@ class _EntryBuild:
                         self._storage, self._base_file.path, self._base_file.size
                     ),
                 ),
-                data=_data_file(data_name, packed),
-                columns=tuple(_column(spec, built, extremes) for spec in columns),
-                definitions=definitions,
+                data=DataFile.of(data_name, packed),
+                columns=tuple(
+                    manifest_column(spec, built.statistics[spec.name], indexed.extremes[spec.name])
+                    for spec in content.columns
+                ),
+                definitions=dict(content.definitions),
                 build=BuildInfo(
                     id=self._task.build_id,
                     started=started,
@@ -213,61 +282,18 @@ class _EntryBuild:
             return None
         return manifest
 
-    def _index(
-        self, columns: tuple[ColumnSpec, ...], work: Path
-    ) -> tuple[BuiltIndex, dict[str, Extremes]]:
-        folder = work / "index"
-        folder.mkdir()
-        schema = pa.schema([(spec.name, spec.type) for spec in columns])
-        extremes = {spec.name: Extremes() for spec in columns}
-        path = self._base_file.path
-        with open_parquet(self._storage, path) as file:
-            # All columns: rows found by the index are read without the footer that would tell.
-            refuse_legacy_calendar(file.metadata, source=path)
-            builder = self._kind.builder(columns, folder, memory_mb=self._task.memory_mb)
-            try:
-                for batch in read_columns(
-                    file, schema, batch_rows=self._task.batch_rows, source=path
-                ):
-                    builder.add(batch)
-                    for name, extreme in extremes.items():
-                        extreme.add(batch.column(name))
-                return builder.finish(), extremes
-            except BaseException:
-                builder.abort()
-                raise
+    def _indexed(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
+        """The index of the whole base file. Its parts are there for the columns that were asked
+        for first; what another builder's win adds is indexed here, all of it."""
+        part, self._part = self._part, WHOLE
+        if part.is_whole:
+            return self._indexer.index(columns, work)
+        staging = Staging(self._storage, self._folder, self._task.build_id)
+        return self._indexer.index_in_parts(columns, work, part, staging)
 
 
 def _specs(manifest: Manifest) -> list[ColumnSpec]:
     return [ColumnSpec(c.name, c.arrow_type(), c.fields) for c in manifest.columns]
-
-
-def _column(spec: ColumnSpec, built: BuiltIndex, extremes: dict[str, Extremes]) -> ManifestColumn:
-    statistics = built.statistics[spec.name]
-    return ManifestColumn(
-        name=spec.name,
-        type=str(spec.type),
-        fields=spec.fields,
-        null_count=statistics.null_count,
-        distinct=statistics.distinct,
-        truncated=statistics.truncated,
-        minimum=extremes[spec.name].minimum,
-        maximum=extremes[spec.name].maximum,
-    )
-
-
-def _data_file(name: str, packed: PackedFile) -> DataFile:
-    return DataFile(
-        name=name,
-        length=packed.length,
-        block_size=BLOCK_SIZE,
-        block_crc32=DataFile.encode_crc32s(packed.block_crc32),
-        sha256=packed.sha256,
-        members=tuple(
-            Member(name=member, offset=offset, length=length)
-            for member, (offset, length) in packed.members.items()
-        ),
-    )
 
 
 def _now() -> str:

@@ -2,8 +2,8 @@
 
 An index type builds one index per base file over several columns, and answers *leaves* of a
 predicate in negation normal form with the row ids for which the leaf is TRUE: `Compare`, `In`,
-`IsNull`, `Like`, or `Not` directly above one of these. Combining leaves, and re-checking what is
-only a superset, is not its business.
+`IsNull`, `Like`, `ArrayContains`, or `Not` directly above one of these. Combining leaves, and
+re-checking what is only a superset, is not its business.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,8 @@ class ColumnStatistics:
     Attributes:
         null_count: Rows where the column is NULL.
         distinct: An estimate of the number of distinct values; None if not known.
-        truncated: Values too long for the index, held by a prefix: their look-ups are supersets.
+        truncated: Values that the index does not hold as they are, because they are too long (then
+            it has their first bytes) or no UTF-8: look-ups in the column are supersets.
     """
 
     null_count: int
@@ -59,10 +60,19 @@ class ColumnStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIndex:
-    """A finished index in a local folder: its files by name, and per-column statistics."""
+class FileRange:
+    """Bytes of a local file: where they begin, and how many there are."""
 
-    files: Mapping[str, Path]
+    path: Path
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """A finished index on the local disk: its files by name, and per-column statistics."""
+
+    files: Mapping[str, Path | FileRange]
     rows: int
     statistics: Mapping[str, ColumnStatistics]
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -147,12 +157,41 @@ class IndexType(Protocol):
         """
 
     def builder(
-        self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int
+        self,
+        columns: Sequence[ColumnSpec],
+        folder: Path,
+        *,
+        memory_mb: int,
+        part: int = 0,
+        threads: int = 1,
     ) -> IndexBuilder:
-        """A builder that works in the empty local folder `folder` within about `memory_mb`."""
+        """A builder that works in the empty local folder `folder` within about `memory_mb`.
+
+        A base file may be built in parts of consecutive rows, each by a builder of its own in any
+        process; `part` counts them from 0. What each finishes is packed and goes to `combine`.
+        `threads` is how many threads it may use; what it builds serves alike.
+        """
+
+    def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
+        """One index over the rows of all parts, in their order, without indexing anything again.
+
+        Returns the files of the index by name: as far as they are the parts' own, as ranges of
+        their packed files; what is new lies in the empty local folder `folder`.
+
+        Raises:
+            EntryInvalid: index bytes of a part are damaged.
+        """
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """How well an index with these columns answers the leaf; touches no index bytes."""
+
+    def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
+        """What is wrong inside a packed index whose bytes are those that were written: a sentence
+        each, without values of the table; empty if nothing is.
+
+        Raises:
+            NativeModuleMissing: what the index type runs on is not installed.
+        """
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens a packed index.

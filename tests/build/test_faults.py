@@ -199,7 +199,7 @@ for action in (
     except PermissionDenied as error:
         print(error.code)
 print(table().scan("amount = 3", use_index="require").to_arrow().num_rows)
-print(table().verify(), [status.covered for status in table().status()])
+print(table().verify().problems, [status.covered for status in table().status()])
 """
 
 
@@ -243,7 +243,7 @@ def test_without_write_access_building_is_refused_and_reading_works(
         "PERMISSION_DENIED",
         "done",  # nothing is due: nothing has to be written
         "1",
-        "[] [2]",
+        "() [2]",
     ]
 
 

@@ -32,34 +32,37 @@ class IndexField:
     column: str
 
 
-def open_writer(folder: Path, *, analyzer: Any = None, merge: bool = False) -> Any:
-    """A writer that keeps doc id = row position, with or without merges of neighbours."""
+def open_directory(folder: Path) -> Any:
     from java.nio.file import Paths
-    from org.apache.lucene.analysis.standard import StandardAnalyzer
-    from org.apache.lucene.index import (
-        IndexWriter,
-        IndexWriterConfig,
-        LogDocMergePolicy,
-        NoMergePolicy,
-        SerialMergeScheduler,
-    )
     from org.apache.lucene.store import FSDirectory
 
-    config = IndexWriterConfig(analyzer or StandardAnalyzer())
-    config.setMergeScheduler(SerialMergeScheduler())
-    config.setMergePolicy(LogDocMergePolicy() if merge else NoMergePolicy.INSTANCE)
-    config.setUseCompoundFile(False)
-    return IndexWriter(FSDirectory.open(Paths.get(str(folder))), config)
+    return FSDirectory.open(Paths.get(str(folder)))
 
 
-def new_indexer(writer: Any, fields: Sequence[IndexField]) -> Any:
+def new_indexer(
+    folder: Path,
+    fields: Sequence[IndexField],
+    *,
+    analyzer: Any = None,
+    memory_mb: float = 64,
+    first_segment: int = 0,
+    threads: int = 1,
+) -> Any:
     from hudiindex import ArrowIndexer
+    from org.apache.lucene.analysis.standard import StandardAnalyzer
 
-    return ArrowIndexer(
-        writer,
+    indexer = ArrowIndexer(
+        open_directory(folder),
         lucene.JArray("string")([field.name for field in fields]),
         lucene.JArray("int")([getattr(ArrowIndexer, field.kind) for field in fields]),
+        float(memory_mb),
+        first_segment,
+        threads,
     )
+    for number, field in enumerate(fields):
+        if field.kind == "TEXT":
+            indexer.setAnalyzer(number, analyzer or StandardAnalyzer())
+    return indexer
 
 
 def set_column(indexer: Any, number: int, array: pa.Array) -> None:
@@ -80,32 +83,55 @@ def index_batches(
     batches: Iterable[pa.RecordBatch],
     *,
     analyzer: Any = None,
-    merge: bool = False,
     segment_per_batch: bool = False,
+    first_segment: int = 0,
+    threads: int = 1,
 ) -> list[int]:
-    """Index the batches; return how many terms of each field were truncated."""
-    writer = open_writer(folder, analyzer=analyzer, merge=merge)
-    indexer = new_indexer(writer, fields)
+    """Index the batches; return how many terms of each field were truncated.
+
+    With `segment_per_batch`, a batch is a segment (8,192 rows of it at most): without memory, none
+    waits for more.
+    """
+    indexer = new_indexer(
+        folder,
+        fields,
+        analyzer=analyzer,
+        memory_mb=0 if segment_per_batch else 64,
+        first_segment=first_segment,
+        threads=threads,
+    )
     rows = 0
     for batch in batches:
         for number, field in enumerate(fields):
             set_column(indexer, number, batch.column(field.column))
         rows += batch.num_rows
         assert indexer.index(batch.num_rows) == rows
-        if segment_per_batch:
-            writer.flush()
     truncated = [indexer.truncated(number) for number in range(len(fields))]
-    writer.commit()
-    writer.close()
+    indexer.finish()
     return truncated
+
+
+def index_parts(folder: Path, fields: Sequence[IndexField], parts: Sequence[pa.Table]) -> None:
+    """Index each part on its own, as several processes would, and join them: a segment a part."""
+    from hudiindex import SegmentList
+    from org.apache.lucene.store import Directory
+
+    directories = []
+    for number, part in enumerate(parts):
+        of_part = folder / f"part{number}"
+        index_batches(of_part, fields, part.to_batches(), first_segment=number)
+        directories.append(open_directory(of_part))
+    rows = SegmentList.join(lucene.JArray("object")(directories, Directory), open_directory(folder))
+    assert rows == sum(part.num_rows for part in parts)
+    for number in range(len(parts)):
+        for file in (folder / f"part{number}").iterdir():
+            if not file.name.startswith("segments_"):
+                file.rename(folder / file.name)
 
 
 def open_folder(folder: Path) -> Any:
     """A searcher over an index in a folder."""
-    from java.nio.file import Paths
-    from org.apache.lucene.store import FSDirectory
-
-    return open_searcher(FSDirectory.open(Paths.get(str(folder))))
+    return open_searcher(open_directory(folder))
 
 
 def open_searcher(directory: Any) -> Any:
@@ -162,7 +188,7 @@ def pack(folder: Path, path: Path) -> PackedFile:
     content = bytearray()
     members = {}
     for file in sorted(folder.iterdir()):
-        if file.name != "write.lock":
+        if file.is_file():
             content += bytes(-len(content) % MEMBER_ALIGNMENT)
             members[file.name] = (len(content), file.stat().st_size)
             content += file.read_bytes()

@@ -279,6 +279,36 @@ def test_row_groups_without_rows(tmp_path: Path) -> None:
     assert plan_rows(stripped_footer(path), positions(0, 5)).row_groups == 2
 
 
+def test_a_field_of_a_struct_is_read_without_the_others(write: Callable[..., Path]) -> None:
+    deep = [
+        None if i % 5 == 0 else {"x": {"y": [i, None], "w": "w" * i}, "z": i} for i in range(90)
+    ]
+    path = write(pa.table({"a": list(range(90)), "s": deep, "t": deep, "z": list(range(90))}))
+    rows = positions(0, 7, 89)
+
+    whole, _ = read_rows(path, rows, ["s"])
+    field, _ = read_rows(path, rows, ["z", "s.x.y", "a"])
+    both, _ = read_rows(path, rows, ["t.z", "s.x.y", "t.x.y"])
+
+    assert field.column_names == ["z", "s", "a"]
+    assert [row and row["x"]["y"] for row in whole["s"].to_pylist()] == [
+        None,
+        [7, None],
+        [89, None],
+    ]
+    assert field["s"].to_pylist() == [None, {"x": {"y": [7, None]}}, {"x": {"y": [89, None]}}]
+    assert both.column_names == ["t", "s"]
+    assert both["t"].to_pylist()[1] == {"x": {"y": [7, None]}, "z": 7}
+    footer = stripped_footer(path)
+    assert plan_rows(footer, rows, ["s.z"]).total_bytes < plan_rows(footer, rows, ["s"]).total_bytes
+    assert read_rows(path, positions(), ["s.z"], metadata=footer)[0].schema == pa.schema(
+        [("s", pa.struct([("z", pa.int64())]))]
+    )
+    for unknown in ("s.q", "s.", "s.x.yy", "q.s", "a.b"):
+        with pytest.raises(ValueError, match="no column"):
+            read_rows(path, rows, [unknown])
+
+
 def test_columns_of_one_name_are_read_together_but_not_chosen(write: Callable[..., Path]) -> None:
     path = write(pa.table([[1, 2], ["a", "b"], [3, 4]], names=["x", "x", "y"]))
 

@@ -14,8 +14,8 @@ from tests.native.lucene_index import (
     attach,
     index_batches,
     new_indexer,
+    open_directory,
     open_folder,
-    open_writer,
     row_ids,
     set_column,
     term,
@@ -150,8 +150,7 @@ def test_rows_of_nothing_but_null_keep_their_place(tmp_path: Path) -> None:
 
 
 def test_arrays_without_data_or_validity_buffers(tmp_path: Path) -> None:
-    writer = open_writer(tmp_path)
-    indexer = new_indexer(writer, [SENDER, nulls("sender")])
+    indexer = new_indexer(tmp_path, [SENDER, nulls("sender")])
     offsets = np.zeros(4, np.int32)
     for field in (0, 1):
         indexer.setColumn(field, 0, offsets.ctypes.data, 0, False, 0)
@@ -159,16 +158,14 @@ def test_arrays_without_data_or_validity_buffers(tmp_path: Path) -> None:
     for field in (0, 1):
         indexer.setColumn(field, 0, 0, 0, False, 0)
     assert indexer.index(0) == 3
-    writer.commit()
-    writer.close()
+    indexer.finish()
 
     index = open_folder(tmp_path)
     assert row_ids(index, term("sender", "")) == [0, 1, 2]
     assert row_ids(index, term("sender.null", "1")) == []
 
 
-@pytest.mark.parametrize("merge", [False, True], ids=["segments", "merged"])
-def test_doc_id_is_the_row_position_over_segments_and_merges(tmp_path: Path, merge: bool) -> None:
+def test_doc_id_is_the_row_position_over_segments(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     amounts = random.integers(0, 1000, 20_000)
     senders = [f"user{i}" for i in random.integers(0, 50, len(amounts))]
@@ -177,13 +174,11 @@ def test_doc_id_is_the_row_position_over_segments_and_merges(tmp_path: Path, mer
         tmp_path,
         [SENDER, AMOUNT],
         table.to_batches(max_chunksize=777),
-        merge=merge,
         segment_per_batch=True,
     )
 
     index = open_folder(tmp_path)
-    segments = index.getIndexReader().leaves().size()
-    assert segments == 26 if not merge else segments < 26
+    assert index.getIndexReader().leaves().size() == 26
     assert row_ids(index, everything()) == list(range(len(amounts)))
     for user in ("user0", "user17", "user49"):
         assert row_ids(index, term("sender", user)) == [
@@ -240,8 +235,7 @@ def test_analysers_split_words_beyond_255_characters(tmp_path: Path, name: str) 
 
 
 def test_a_batch_without_all_columns_or_buffers_is_refused(tmp_path: Path) -> None:
-    writer = open_writer(tmp_path)
-    indexer = new_indexer(writer, [SENDER, AMOUNT])
+    indexer = new_indexer(tmp_path, [SENDER, AMOUNT])
     senders, amounts = pa.array(["x"]), pa.array([1])
     set_column(indexer, 0, senders)
     with pytest.raises(lucene.JavaError, match="field amount has no column for this batch"):
@@ -255,18 +249,19 @@ def test_a_batch_without_all_columns_or_buffers_is_refused(tmp_path: Path) -> No
     assert indexer.index(1) == 1
     with pytest.raises(lucene.JavaError, match="field sender has no column for this batch"):
         indexer.index(1)  # the buffers of the last batch may be gone
-    writer.rollback()
 
 
 def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     from hudiindex import ArrowIndexer
 
-    writer = open_writer(tmp_path)
+    def indexer_of(names: list[str], kinds: list[int]) -> None:
+        names_array, kinds_array = lucene.JArray("string")(names), lucene.JArray("int")(kinds)
+        ArrowIndexer(open_directory(tmp_path), names_array, kinds_array, 64.0, 0, 1)
+
     with pytest.raises(lucene.JavaError, match="field x has the unknown kind 9"):
-        ArrowIndexer(writer, lucene.JArray("string")(["x"]), lucene.JArray("int")([9]))
+        indexer_of(["x"], [9])
     with pytest.raises(lucene.JavaError, match="1 field names but 2 kinds"):
-        ArrowIndexer(writer, lucene.JArray("string")(["x"]), lucene.JArray("int")([0, 1]))
-    writer.rollback()
+        indexer_of(["x"], [0, 1])
 
 
 def test_row_ids_never_write_beyond_the_buffer(tmp_path: Path) -> None:

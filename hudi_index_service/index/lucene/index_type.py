@@ -8,6 +8,7 @@ import pyarrow as pa
 from hudi_index_service.index.contract import (
     Answer,
     ColumnSpec,
+    FileRange,
     IndexBuilder,
     IndexReader,
     PackedIndex,
@@ -29,18 +30,36 @@ class LuceneIndexType:
         return required_fields(column, type, options)
 
     def builder(
-        self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int
+        self,
+        columns: Sequence[ColumnSpec],
+        folder: Path,
+        *,
+        memory_mb: int,
+        part: int = 0,
+        threads: int = 1,
     ) -> IndexBuilder:
         """A builder writing Lucene's files into `folder`."""
         # Imported here: only building and opening need PyLucene and a JDK.
         from hudi_index_service.index.lucene.builder import LuceneBuilder
 
-        return LuceneBuilder(columns, folder, memory_mb=memory_mb)
+        return LuceneBuilder(columns, folder, memory_mb=memory_mb, part=part, threads=threads)
+
+    def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
+        """The segments of all parts, as they are, and a new list of them."""
+        from hudi_index_service.index.lucene.combine import combine
+
+        return combine(parts, folder)
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """From the columns' types and fields alone; needs no JVM."""
         found = lookup(leaf, {column.name: column for column in columns})
         return Answer.NONE if found is None else found.answer
+
+    def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
+        """Lucene's CheckIndex, and numbers of values and NULLs against the manifest's."""
+        from hudi_index_service.index.lucene.check import check_index
+
+        return check_index(index, columns)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the packed Lucene index; blocks are verified as they are first read."""

@@ -49,6 +49,11 @@ def attach() -> Any:
                     "-Xss1m",
                     f"-Xmx{settings().lucene.heap_mb}m",
                     "-XX:+UseSerialGC",
+                    # Reserved at the start: by default more than the heap, for nothing.
+                    "-XX:CompressedClassSpaceSize=64m",
+                    "-XX:ReservedCodeCacheSize=64m",
+                    # Counters for monitors: a file in /tmp, which a killed process leaves there.
+                    "-XX:-UsePerfData",
                     "-Djava.awt.headless=true",
                 ]
             )

@@ -12,7 +12,15 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
 from hudi_index_service.index.lucene import jvm
-from hudi_index_service.index.lucene.lookup import Lookup, Search, lookup, nulls_of
+from hudi_index_service.index.lucene.directory import packed_directory
+from hudi_index_service.index.lucene.fields import is_array
+from hudi_index_service.index.lucene.lookup import (
+    Lookup,
+    Search,
+    lookup,
+    null_elements_of,
+    nulls_of,
+)
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.predicate.expression import Predicate
 
@@ -23,8 +31,7 @@ class LuceneReader:
     """See `hudi_index_service.index.contract.IndexReader`."""
 
     def __init__(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
-        lucene = jvm.attach()
-        from hudiindex import PackedDirectory
+        jvm.attach()
         from org.apache.lucene.index import DirectoryReader
         from org.apache.lucene.search import IndexSearcher
 
@@ -33,16 +40,8 @@ class LuceneReader:
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         self._lock = Lock()
-        files = {n: span for n, span in index.members.items() if not n.startswith("parquet-")}
         with _damage_named(self._path):
-            self._directory = PackedDirectory(
-                str(index.path),
-                lucene.JArray("string")(list(files)),
-                lucene.JArray("long")([offset for offset, _ in files.values()]),
-                lucene.JArray("long")([length for _, length in files.values()]),
-                index.block_size,
-                lucene.JArray("int")([_signed(crc) for crc in index.block_crc32]),
-            )
+            self._directory = packed_directory(index)
             self._reader: Any = DirectoryReader.open(self._directory)
             if self._reader.maxDoc() != self._rows:
                 raise EntryInvalid(
@@ -86,10 +85,13 @@ class LuceneReader:
                 self._reader = None
 
     def _null_rows(self, column: str) -> BitMap:
-        if not self._columns[column].statistics.null_count:
-            return BitMap()
+        """The rows where the column is NULL, or an array that has an element which is."""
+        stored = self._columns[column]
         if column not in self._nulls:
-            self._nulls[column] = self._collect(nulls_of(column))
+            rows = self._collect(nulls_of(column)) if stored.statistics.null_count else BitMap()
+            if is_array(stored.type):
+                rows |= self._collect(null_elements_of(column))
+            self._nulls[column] = rows
         return self._nulls[column]
 
     def _collect(self, search: Search) -> BitMap:
@@ -113,8 +115,3 @@ def _damage_named(path: object) -> Iterator[None]:
     except lucene.JavaError as error:
         first = str(error).split("\n", 1)[0]
         raise EntryInvalid(f"{path} cannot be read: {first}.") from error
-
-
-def _signed(crc32: int) -> int:
-    """The same 32 bits as Java's signed int."""
-    return crc32 - 2**32 if crc32 >= 2**31 else crc32

@@ -38,7 +38,7 @@ pub struct RowPlan {
 pub struct Request {
     selections: Vec<RowGroupSelection>,
     mask: ProjectionMask,
-    /// Positions in the file of the wanted columns, in the wanted order.
+    /// Positions in the file of the wanted top-level columns, in the wanted order.
     roots: Vec<usize>,
 }
 
@@ -53,16 +53,27 @@ impl Request {
     ) -> Result<Self> {
         check_rows(rows, row_count(metadata))?;
         let schema = metadata.file_metadata().schema_descr();
-        let roots = match columns {
-            None => (0..schema.root_schema().get_fields().len()).collect(),
-            Some(names) => names
-                .iter()
-                .map(|name| find_column(schema, name))
-                .collect::<Result<Vec<_>>>()?,
-        };
+        let mut roots = Vec::new();
+        let mut leaves = Vec::new();
+        match columns {
+            None => {
+                roots.extend(0..schema.root_schema().get_fields().len());
+                leaves.extend(0..schema.num_columns());
+            }
+            Some(names) => {
+                for name in names {
+                    let (root, inside) = find_column(schema, name)?;
+                    // Fields of one struct are one column of the answer.
+                    if !(name.contains('.') && roots.contains(&root)) {
+                        roots.push(root);
+                    }
+                    leaves.extend(inside);
+                }
+            }
+        }
         Ok(Self {
             selections: select_rows(metadata, rows),
-            mask: ProjectionMask::roots(schema, roots.iter().copied()),
+            mask: ProjectionMask::leaves(schema, leaves),
             roots,
         })
     }
@@ -134,7 +145,11 @@ impl Request {
 
     fn schema(&self, file: &Schema) -> Result<SchemaRef> {
         // Schema-level metadata is left out: it repeats the key-value metadata of the file.
-        Ok(Arc::new(Schema::new(file.project(&self.roots)?.fields)))
+        let decoded = file
+            .fields()
+            .filter_leaves(|leaf, _| self.mask.leaf_included(leaf));
+        let projected = Schema::new(decoded).project(&self.positions())?;
+        Ok(Arc::new(Schema::new(projected.fields)))
     }
 
     fn leaves(&self, metadata: &ParquetMetaData) -> impl Iterator<Item = usize> {
@@ -175,15 +190,29 @@ fn check_rows(rows: &[i64], row_count: i64) -> Result<()> {
     Ok(())
 }
 
-fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<usize> {
+/// The top-level column that `name` means or lies in, and the leaves that it has.
+fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<(usize, Vec<usize>)> {
     let fields = schema.root_schema().get_fields();
+    let leaves = || 0..schema.num_columns();
     let mut found = (0..fields.len()).filter(|&root| fields[root].name() == name);
     match (found.next(), found.next()) {
-        (Some(root), None) => Ok(root),
+        (Some(root), None) => Ok((
+            root,
+            leaves()
+                .filter(|&leaf| schema.get_column_root_idx(leaf) == root)
+                .collect(),
+        )),
         (Some(_), Some(_)) => Err(Error::Argument(format!(
             "column {name:?} is ambiguous: the file has several of that name"
         ))),
         (None, _) => {
+            let wanted: Vec<&str> = name.split('.').collect();
+            let inside: Vec<usize> = leaves()
+                .filter(|&leaf| starts_with(schema.column(leaf).path().parts(), &wanted))
+                .collect();
+            if let Some(&leaf) = inside.first() {
+                return Ok((schema.get_column_root_idx(leaf), inside));
+            }
             let names: Vec<&str> = fields.iter().map(|field| field.name()).collect();
             Err(Error::Argument(format!(
                 "no column {name:?} in the file, which has {}",
@@ -191,6 +220,10 @@ fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<usize> {
             )))
         }
     }
+}
+
+fn starts_with(path: &[String], start: &[&str]) -> bool {
+    path.len() >= start.len() && path.iter().zip(start).all(|(part, wanted)| part == wanted)
 }
 
 /// Splits checked rows into one selection for each row group that holds some.

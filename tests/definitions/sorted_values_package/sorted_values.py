@@ -38,7 +38,13 @@ class SortedValues:
         return ("sorted", "distinct") if options else ("sorted",)
 
     def builder(
-        self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int, part: int = 0
+        self,
+        columns: Sequence[ColumnSpec],
+        folder: Path,
+        *,
+        memory_mb: int,
+        part: int = 0,
+        threads: int = 1,
     ) -> "_Builder":
         return _Builder(columns, folder)
 

@@ -94,7 +94,8 @@ def read_rows(
     Args:
         source: a local path, or a callable that fetches byte ranges.
         rows: 0-based positions in the file, ascending and unique.
-        columns: names of top-level columns in the wanted order; None for all of them.
+        columns: names of top-level columns in the wanted order; None for all of them. `a.b` reads,
+            of the struct `a`, that field only; the answer has a struct `a` of such fields.
         size: length of the file in bytes. Needed with a callable; for a path it is checked.
         metadata: what `stripped_footer` gave for this very file. The file's own footer is then
             not read, and for no rows nothing is read at all.

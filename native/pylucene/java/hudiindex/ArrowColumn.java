@@ -27,6 +27,10 @@ final class ArrowColumn {
     return data != 0;
   }
 
+  boolean hasNulls() {
+    return validity != 0;
+  }
+
   /** An array without a validity buffer has no NULL. */
   boolean isNull(long row) {
     if (validity == 0) {
@@ -40,7 +44,7 @@ final class ArrowColumn {
     return NativeMemory.getLong(data + 8 * (start + row));
   }
 
-  /** Number of bytes of the string at {@code row}. */
+  /** Number of bytes of the string or binary value at {@code row}. */
   int byteLength(long row) {
     long length = offset(row + 1) - offset(row);
     if (length < 0 || length > Integer.MAX_VALUE - 16) {
@@ -49,11 +53,16 @@ final class ArrowColumn {
     return (int) length;
   }
 
-  /** Copies the first {@code length} bytes of the string at {@code row} to {@code target}. */
+  /** Copies the first {@code length} bytes of the string or binary value at {@code row}. */
   void copy(long row, byte[] target, int length) {
     if (length > 0) { // an array of empty strings may have no data buffer
       NativeMemory.read(data + offset(row), target, length);
     }
+  }
+
+  /** Copies the value at {@code row} of an array whose values all have {@code width} bytes. */
+  void copyFixed(long row, byte[] target, int width) {
+    NativeMemory.read(data + width * (start + row), target, width);
   }
 
   private long offset(long row) {

@@ -1,50 +1,67 @@
 package hudiindex;
 
-import java.nio.charset.StandardCharsets;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.util.HashMap;
 import org.apache.lucene.analysis.Analyzer;
-import org.apache.lucene.document.Field;
-import org.apache.lucene.document.FieldType;
-import org.apache.lucene.document.LongPoint;
+import org.apache.lucene.index.DocValuesType;
+import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
-import org.apache.lucene.index.IndexableField;
+import org.apache.lucene.index.VectorEncoding;
+import org.apache.lucene.index.VectorSimilarityFunction;
 import org.apache.lucene.util.ArrayUtil;
-import org.apache.lucene.util.BytesRef;
 
-/**
- * One field of the index and the Arrow column that fills it.
- *
- * <p>The Lucene field object is made once and given a new value for every row: making objects per
- * row costs more than indexing them.
- */
+/** One field of the index, the Arrow column that fills it, and what the next segment has of it. */
 abstract class ArrowField {
   final String name;
   ArrowColumn column;
+
+  /** Address of the 64-bit offsets that say which elements each row has; 0: one value a row. */
+  long elements;
+
   long truncated;
+
+  /** Terms in the segments that were written. */
+  long terms;
 
   ArrowField(String name) {
     this.name = name;
   }
 
-  static ArrowField of(String name, int kind, Analyzer analyzer) {
+  static ArrowField of(String name, int kind) {
     switch (kind) {
       case ArrowIndexer.KEYWORD:
         return new Keyword(name);
       case ArrowIndexer.TEXT:
-        return new Text(name, analyzer);
+        return new Text(name);
       case ArrowIndexer.LONG:
         return new Long(name);
       case ArrowIndexer.NULLS:
         return new Nulls(name);
+      case ArrowIndexer.BYTES16:
+        return new Bytes16(name);
       default:
         throw new IllegalArgumentException("field " + name + " has the unknown kind " + kind);
     }
   }
 
-  /** What the row adds to its document: null when nothing. */
-  abstract IndexableField at(long row);
+  void setAnalyzer(Analyzer analyzer) {
+    throw new IllegalArgumentException("field " + name + " is not analysed");
+  }
 
-  /** Refuses, before any row is read, a column that lacks a buffer this kind of field reads. */
+  /** Refuses, before any row is read, a column that lacks what this kind of field reads. */
+  final void requireColumn(int rows) {
+    if (column == null) {
+      throw new IllegalStateException("field " + name + " has no column for this batch");
+    }
+    long values = elements == 0 ? rows : NativeMemory.getLong(elements + 8L * rows);
+    if (values > 0) { // an array of no values may have no buffers at all
+      requireBuffers();
+    }
+  }
+
   abstract void requireBuffers();
 
   final void require(boolean present, String buffer) {
@@ -53,84 +70,142 @@ abstract class ArrowField {
     }
   }
 
-  private static FieldType fieldType(boolean tokenized, IndexOptions options) {
-    FieldType type = new FieldType();
-    type.setTokenized(tokenized);
-    type.setOmitNorms(true); // nothing is ranked
-    type.setIndexOptions(options);
-    type.freeze();
-    return type;
+  /** Takes in the batch's rows [from, to), the first as row {@code segmentRow} of the segment. */
+  void add(int from, int to, int segmentRow) {
+    for (int row = from; row < to; row++, segmentRow++) {
+      if (elements == 0) {
+        addValues(row, row + 1, segmentRow);
+      } else {
+        addValues(
+            NativeMemory.getLong(elements + 8L * row),
+            NativeMemory.getLong(elements + 8L * (row + 1)),
+            segmentRow);
+      }
+    }
   }
 
-  private static final class Keyword extends ArrowField {
-    private static final FieldType TYPE = fieldType(false, IndexOptions.DOCS);
-    private final BytesRef term = new BytesRef(64);
-    private final Field field;
+  /** Adds the column's values [from, to), which one row of the segment has. */
+  abstract void addValues(long from, long to, int row);
+
+  abstract boolean isEmpty();
+
+  /** Bytes of heap. */
+  abstract long bytes();
+
+  /** Bytes of heap that writing the field takes beside them. */
+  abstract long bytesToSort();
+
+  /** Forgets what was written. */
+  abstract void clear();
+
+  abstract FieldInfo info(int number);
+
+  /** The field's terms in order; the field is empty from then on. */
+  SortedTerms sortedTerms() {
+    throw new IllegalStateException("field " + name + " has no terms");
+  }
+
+  Points points() {
+    throw new IllegalStateException("field " + name + " has no points");
+  }
+
+  final FieldInfo info(int number, IndexOptions options, int pointBytes) {
+    int dimensions = pointBytes > 0 ? 1 : 0;
+    return new FieldInfo(
+        name,
+        number,
+        false, // term vectors
+        options != IndexOptions.NONE, // no norms: nothing is ranked
+        false, // payloads
+        options,
+        DocValuesType.NONE,
+        -1,
+        new HashMap<>(),
+        dimensions,
+        dimensions,
+        pointBytes,
+        0,
+        VectorEncoding.FLOAT32,
+        VectorSimilarityFunction.EUCLIDEAN,
+        false,
+        false);
+  }
+
+  /** Fields that hold terms. */
+  private abstract static class OfTerms extends ArrowField {
+    Occurrences occurrences = new Occurrences();
+    private final IndexOptions options;
+
+    OfTerms(String name, IndexOptions options) {
+      super(name);
+      this.options = options;
+    }
+
+    private boolean withPositions() {
+      return options != IndexOptions.DOCS;
+    }
+
+    @Override
+    boolean isEmpty() {
+      return occurrences.isEmpty();
+    }
+
+    @Override
+    long bytes() {
+      return occurrences.bytes();
+    }
+
+    @Override
+    long bytesToSort() {
+      return occurrences.bytesToSort(withPositions());
+    }
+
+    @Override
+    void clear() {
+      occurrences = new Occurrences();
+    }
+
+    @Override
+    FieldInfo info(int number) {
+      return info(number, options, 0);
+    }
+
+    @Override
+    SortedTerms sortedTerms() {
+      Occurrences written = occurrences;
+      clear();
+      terms += written.dictionary.size();
+      return new SortedTerms(
+          written.sorted(withPositions()), withPositions(), written.filledRows());
+    }
+  }
+
+  private static final class Keyword extends OfTerms {
+    private byte[] value = new byte[64];
 
     Keyword(String name) {
-      super(name);
-      field = new Field(name, term, TYPE);
+      super(name, IndexOptions.DOCS);
     }
 
     @Override
-    IndexableField at(long row) {
-      if (column.isNull(row)) {
-        return null;
+    void addValues(long from, long to, int row) {
+      int count = 0;
+      for (long at = from; at < to; at++) {
+        if (!column.isNull(at)) {
+          int length = column.byteLength(at);
+          if (length > IndexWriter.MAX_TERM_LENGTH) {
+            length = IndexWriter.MAX_TERM_LENGTH;
+            truncated++;
+          }
+          value = ArrayUtil.growNoCopy(value, length);
+          column.copy(at, value, length);
+          occurrences.add(value, 0, length);
+          count++;
+        }
       }
-      int length = column.byteLength(row);
-      if (length > IndexWriter.MAX_TERM_LENGTH) {
-        length = IndexWriter.MAX_TERM_LENGTH;
-        truncated++;
+      if (count > 0) {
+        occurrences.endRow(row, count);
       }
-      term.bytes = ArrayUtil.growNoCopy(term.bytes, length);
-      column.copy(row, term.bytes, length);
-      term.length = length;
-      return field;
-    }
-
-    @Override
-    void requireBuffers() {
-      require(column.hasOffsets(), "offsets");
-    }
-  }
-
-  private static final class Text extends ArrowField {
-    private static final FieldType TYPE =
-        fieldType(true, IndexOptions.DOCS_AND_FREQS_AND_POSITIONS);
-
-    /**
-     * No token of a text below this many bytes can be an immense term: a filter that maps
-     * characters one by one (lower case) makes at most 3 bytes of 1.
-     */
-    private static final int SAFE_LENGTH = IndexWriter.MAX_TERM_LENGTH / 3;
-
-    private final Analyzer analyzer;
-    private final Field field;
-    private byte[] utf8 = new byte[256];
-
-    Text(String name, Analyzer analyzer) {
-      super(name);
-      this.analyzer = analyzer;
-      field = new Field(name, "", TYPE);
-    }
-
-    @Override
-    IndexableField at(long row) {
-      if (column.isNull(row)) {
-        return null;
-      }
-      int length = column.byteLength(row);
-      utf8 = ArrayUtil.growNoCopy(utf8, length);
-      column.copy(row, utf8, length);
-      String text = new String(utf8, 0, length, StandardCharsets.UTF_8);
-      if (length <= SAFE_LENGTH) {
-        field.setStringValue(text);
-        return field;
-      }
-      return new Field(
-          name,
-          new TermLengthFilter(analyzer.tokenStream(name, text), () -> truncated++),
-          TYPE);
     }
 
     @Override
@@ -139,21 +214,118 @@ abstract class ArrowField {
     }
   }
 
-  private static final class Long extends ArrowField {
-    private final Field field;
+  private static final class Text extends OfTerms {
+    private TextTerms text;
 
-    Long(String name) {
-      super(name);
-      field = new LongPoint(name, 0L);
+    Text(String name) {
+      super(name, IndexOptions.DOCS_AND_FREQS_AND_POSITIONS);
     }
 
     @Override
-    IndexableField at(long row) {
-      if (column.isNull(row)) {
-        return null;
+    void setAnalyzer(Analyzer analyzer) {
+      text = new TextTerms(name, analyzer);
+    }
+
+    @Override
+    void addValues(long from, long to, int row) {
+      if (!column.isNull(from)) {
+        truncated += text.add(column, from, occurrences, row);
       }
-      field.setLongValue(column.longAt(row));
-      return field;
+    }
+
+    @Override
+    void requireBuffers() {
+      require(column.hasOffsets(), "offsets");
+      if (text == null) {
+        throw new IllegalStateException("field " + name + " has no analyser");
+      }
+      if (elements != 0) {
+        throw new IllegalArgumentException("field " + name + ": arrays are not analysed");
+      }
+    }
+  }
+
+  private static final class Nulls extends OfTerms {
+    private static final byte[] TERM = ArrowIndexer.NULL_TERM.getBytes();
+
+    Nulls(String name) {
+      super(name, IndexOptions.DOCS);
+    }
+
+    @Override
+    void add(int from, int to, int segmentRow) {
+      if (column.hasNulls()) {
+        super.add(from, to, segmentRow);
+      }
+    }
+
+    @Override
+    void addValues(long from, long to, int row) {
+      for (long at = from; at < to; at++) {
+        if (column.isNull(at)) {
+          occurrences.add(TERM, 0, TERM.length);
+          occurrences.endRow(row, 1);
+          return;
+        }
+      }
+    }
+
+    @Override
+    void requireBuffers() {} // a column without a validity buffer has no NULL
+  }
+
+  /** Fields that hold points. */
+  private abstract static class OfPoints extends ArrowField {
+    private final int width;
+    Points points;
+
+    OfPoints(String name, int width) {
+      super(name);
+      this.width = width;
+      clear();
+    }
+
+    @Override
+    void addValues(long from, long to, int row) {
+      for (long at = from; at < to; at++) {
+        if (!column.isNull(at)) {
+          byte[] page = points.add(row);
+          write(at, page, points.newest());
+        }
+      }
+    }
+
+    /** Writes the value as {@code width} bytes in unsigned order. */
+    abstract void write(long at, byte[] target, int offset);
+
+    @Override
+    boolean isEmpty() {
+      return points.isEmpty();
+    }
+
+    @Override
+    long bytes() {
+      return points.bytes();
+    }
+
+    @Override
+    long bytesToSort() {
+      return points.bytesToSort();
+    }
+
+    @Override
+    final void clear() {
+      points = new Points(width);
+    }
+
+    @Override
+    FieldInfo info(int number) {
+      return info(number, IndexOptions.NONE, width);
+    }
+
+    @Override
+    Points points() {
+      return points;
     }
 
     @Override
@@ -162,21 +334,32 @@ abstract class ArrowField {
     }
   }
 
-  private static final class Nulls extends ArrowField {
-    private static final FieldType TYPE = fieldType(false, IndexOptions.DOCS);
-    private final Field field;
+  private static final class Long extends OfPoints {
+    private static final VarHandle LONGS =
+        MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
-    Nulls(String name) {
-      super(name);
-      field = new Field(name, new BytesRef(ArrowIndexer.NULL_TERM), TYPE);
+    Long(String name) {
+      super(name, java.lang.Long.BYTES);
     }
 
     @Override
-    IndexableField at(long row) {
-      return column.isNull(row) ? field : null;
+    void write(long at, byte[] target, int offset) {
+      LONGS.set(target, offset, column.longAt(at) ^ java.lang.Long.MIN_VALUE);
+    }
+  }
+
+  private static final class Bytes16 extends OfPoints {
+    private static final int WIDTH = 16;
+    private final byte[] value = new byte[WIDTH];
+
+    Bytes16(String name) {
+      super(name, WIDTH);
     }
 
     @Override
-    void requireBuffers() {} // a column without a validity buffer has no NULL
+    void write(long at, byte[] target, int offset) {
+      column.copyFixed(at, value, WIDTH);
+      System.arraycopy(value, 0, target, offset, WIDTH);
+    }
   }
 }

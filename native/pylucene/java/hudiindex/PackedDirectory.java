@@ -88,7 +88,7 @@ public final class PackedDirectory extends BaseDirectory {
   }
 
   @Override
-  public void close() {
+  public void close() throws IOException {
     isOpen = false;
     file.close();
   }

@@ -3,6 +3,7 @@ package hudiindex;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -16,9 +17,13 @@ import org.apache.lucene.store.AlreadyClosedException;
  *
  * <p>Thread-safe: two threads may check the same block at once, with the same result.
  *
- * <p>The file must not change or shrink while it is mapped. Closing refuses further blocks; the
- * mapping itself goes when the garbage collector finds it unused, because unmapping it under a
- * thread that still reads would kill the process.
+ * <p>The checksum is taken of what a read gives, not of the mapping: where the file has shrunk or the
+ * disk fails, a read throws, but the compiled code of CRC32 on a mapping ends the process (SIGBUS).
+ * Both see the same pages of the system's cache. A block that goes after it was checked is an
+ * InternalError for whoever reads it.
+ *
+ * <p>Closing refuses further blocks; the mapping itself goes when the garbage collector finds it
+ * unused, because unmapping it under a thread that still reads would kill the process.
  */
 final class PackedFile {
   private static final int MAX_MAPPING = 1 << 30;
@@ -29,6 +34,7 @@ final class PackedFile {
   private final int[] crc32s;
   private final int blocksPerMapping;
   private final ByteBuffer[] mappings;
+  private final FileChannel channel;
 
   /** The blocks found intact so far; null: not yet checked. */
   private final AtomicReferenceArray<ByteBuffer> intact;
@@ -44,7 +50,8 @@ final class PackedFile {
     this.crc32s = crc32s.clone();
     blocksPerMapping = MAX_MAPPING / blockSize;
     intact = new AtomicReferenceArray<>(crc32s.length);
-    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+    channel = FileChannel.open(path, StandardOpenOption.READ);
+    try {
       length = channel.size();
       if ((length + blockSize - 1) / blockSize != crc32s.length) {
         throw new CorruptIndexException(
@@ -58,6 +65,9 @@ final class PackedFile {
         mappings[i] =
             channel.map(FileChannel.MapMode.READ_ONLY, at, Math.min(mappingSize, length - at));
       }
+    } catch (IOException | RuntimeException e) {
+      channel.close();
+      throw e;
     }
   }
 
@@ -77,10 +87,11 @@ final class PackedFile {
    * The bytes of an intact block, little-endian as Lucene 9 writes. Shared by all threads: read it
    * by absolute index or duplicate it.
    *
-   * @throws CorruptIndexException if its checksum differs
+   * @throws CorruptIndexException if its checksum differs, or the file has become too short
    * @throws AlreadyClosedException if the file was closed
+   * @throws IOException if the file cannot be read
    */
-  ByteBuffer block(int number) throws CorruptIndexException {
+  ByteBuffer block(int number) throws IOException {
     if (closed) {
       throw new AlreadyClosedException("Already closed: " + path);
     }
@@ -92,27 +103,40 @@ final class PackedFile {
     return block;
   }
 
-  void close() {
+  void close() throws IOException {
     closed = true;
+    channel.close();
   }
 
-  private ByteBuffer check(int number) throws CorruptIndexException {
-    int size = (int) Math.min(blockSize, length - (long) number * blockSize);
-    ByteBuffer block =
-        mappings[number / blocksPerMapping].slice(number % blocksPerMapping * blockSize, size);
+  private ByteBuffer check(int number) throws IOException {
+    long at = (long) number * blockSize;
+    int size = (int) Math.min(blockSize, length - at);
     CRC32 crc32 = new CRC32();
-    crc32.update(block.duplicate());
+    crc32.update(read(at, size));
     if ((int) crc32.getValue() != crc32s[number]) {
       throw new CorruptIndexException(
           String.format(
               "block %d (bytes %d to %d) has checksum %08x, expected %08x",
-              number,
-              (long) number * blockSize,
-              (long) number * blockSize + size,
-              crc32.getValue(),
-              crc32s[number]),
+              number, at, at + size, crc32.getValue(), crc32s[number]),
           path.toString());
     }
-    return block.order(ByteOrder.LITTLE_ENDIAN);
+    return mappings[number / blocksPerMapping]
+        .slice(number % blocksPerMapping * blockSize, size)
+        .order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private byte[] read(long at, int size) throws IOException {
+    ByteBuffer bytes = ByteBuffer.allocate(size);
+    try {
+      while (bytes.hasRemaining()) {
+        if (channel.read(bytes, at + bytes.position()) < 0) {
+          throw new CorruptIndexException(
+              "ends before byte " + (at + size), path.toString());
+        }
+      }
+    } catch (ClosedChannelException e) {
+      throw new AlreadyClosedException("Already closed: " + path, e);
+    }
+    return bytes.array();
   }
 }

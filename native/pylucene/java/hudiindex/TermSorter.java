@@ -1,0 +1,96 @@
+package hudiindex;
+
+import org.apache.lucene.util.MSBRadixSorter;
+
+/**
+ * Sorts the numbers of terms by the terms' bytes, eight bytes at a time: the windows of a range lie
+ * side by side while they are sorted, where the terms themselves are scattered over the heap.
+ */
+final class TermSorter {
+  private static final int FEW = 24;
+
+  private final TermDictionary dictionary;
+  private final int[] terms;
+  private final long[] windows;
+
+  TermSorter(TermDictionary dictionary, int[] terms) {
+    this.dictionary = dictionary;
+    this.terms = terms;
+    windows = new long[terms.length];
+  }
+
+  void sort() {
+    sort(0, terms.length, 0);
+  }
+
+  /** Sorts a range of terms that share their first {@code depth} bytes. */
+  private void sort(int from, int to, int depth) {
+    if (to - from <= FEW) {
+      insertionSort(from, to, depth);
+      return;
+    }
+    for (int i = from; i < to; i++) {
+      windows[i] = dictionary.window(terms[i], depth);
+    }
+    new WindowSorter().sort(from, to);
+    for (int start = from; start < to; ) {
+      int end = start + 1;
+      while (end < to && windows[end] == windows[start]) {
+        end++;
+      }
+      if (end - start > 1) {
+        sortEqualWindows(start, end, depth + Long.BYTES);
+      }
+      start = end;
+    }
+  }
+
+  /**
+   * Terms that end within the window differ from each other in zeros at their end alone, and come
+   * before those that go on: as many as a window has bytes at most.
+   */
+  private void sortEqualWindows(int from, int to, int depth) {
+    int ended = from;
+    for (int i = from; i < to; i++) {
+      if (dictionary.length(terms[i]) <= depth) {
+        int term = terms[i];
+        terms[i] = terms[ended];
+        terms[ended++] = term;
+      }
+    }
+    insertionSort(from, ended, 0);
+    sort(ended, to, depth);
+  }
+
+  private void insertionSort(int from, int to, int depth) {
+    for (int i = from + 1; i < to; i++) {
+      int term = terms[i];
+      int at = i;
+      while (at > from && dictionary.compare(terms[at - 1], term, depth) > 0) {
+        terms[at] = terms[--at];
+      }
+      terms[at] = term;
+    }
+  }
+
+  private final class WindowSorter extends MSBRadixSorter {
+    WindowSorter() {
+      super(Long.BYTES);
+    }
+
+    @Override
+    protected int byteAt(int index, int position) {
+      return (int) (windows[index] >>> 56 - 8 * position) & 0xFF;
+    }
+
+    @Override
+    protected void swap(int i, int j) {
+      long window = windows[i];
+      windows[i] = windows[j];
+      windows[j] = window;
+      int term = terms[i];
+      terms[i] = terms[j];
+      terms[j] = term;
+    }
+  }
+}

@@ -1,0 +1,142 @@
+"""Memory of workers: too little is refused by name before anything runs; enough is enough."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.memory import (
+    RESERVED_MB,
+    RESIDENT_MB,
+    _control_group_limits,
+    check_address_space,
+    check_held,
+)
+from hudi_index_service.errors import WorkerMemoryTooSmall
+
+HEAP_MB = 256
+
+IN_A_WORKER = """
+import resource, sys
+import pyarrow as pa
+from hudi_index_service.build.memory import prepare_worker
+limit = int(sys.argv[1]) << 20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+prepare_worker()
+print(pa.default_memory_pool().backend_name)
+"""
+
+ON_SPARK = """
+import json, resource, sys
+from pyspark.sql import SparkSession
+from hudi_index_service import open_table
+from hudi_index_service.errors import WorkerMemoryTooSmall
+
+path, memory, cores = sys.argv[1:]
+spark = (
+    SparkSession.builder.master("local[1]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.executor.pyspark.memory", memory)
+    .config("spark.executor.cores", cores)
+    .getOrCreate()
+)
+table = open_table(path, spark=spark)
+try:
+    build = table.build(strategy="all").raise_for_failures()
+    found = {"built": len(build.built)}
+except WorkerMemoryTooSmall as refusal:
+    found = {"refused": str(refusal)}
+limit = spark.sparkContext.parallelize([0], 1).map(
+    lambda _: resource.getrlimit(resource.RLIMIT_AS)[0] >> 20
+)
+print(json.dumps({**found, "limit_mb": limit.first()}))
+"""
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB),
+        },
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+
+
+def on_spark(path: str, memory: str, cores: int) -> dict[str, object]:
+    done = run(ON_SPARK, path, memory, str(cores))
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_spark_workers_with_too_little_are_refused_before_a_task_runs(cow: IndexedTable) -> None:
+    # Two cores share it: each worker gets 900 MiB.
+    found = on_spark(cow.uri, "1800m", cores=2)
+
+    assert found == {
+        "refused": "WORKER_MEMORY_TOO_SMALL: A Python worker may reserve 900 MiB (RLIMIT_AS; Spark "
+        "sets it to spark.executor.pyspark.memory divided by spark.executor.cores), and needs "
+        "1536: lucene.heap_mb of 256 and 1280 besides. Set spark.executor.pyspark.memory to 1536m "
+        "or more for each core, leave it out, or set lucene.heap_mb lower "
+        "(HUDI_INDEX_LUCENE__HEAP_MB for the workers too).",
+        "limit_mb": 900,
+    }
+    assert cow.builds()[0].state == "failed"
+    assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
+
+
+def test_spark_workers_with_just_enough_build(cow: IndexedTable) -> None:
+    found = on_spark(cow.uri, f"{HEAP_MB + RESERVED_MB}m", cores=1)
+
+    assert found == {"built": 2, "limit_mb": HEAP_MB + RESERVED_MB}
+    table = open_table(cow.uri)
+    assert table.scan("amount < 30", use_index="require").count() == 10
+
+
+def test_a_worker_checks_the_limit_that_it_was_given() -> None:
+    refused = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB - 1))
+    assert refused.returncode == 1
+    assert "WORKER_MEMORY_TOO_SMALL: A Python worker may reserve 1535 MiB" in refused.stderr
+
+    allowed = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB))
+    assert allowed.stdout == "system\n", allowed.stderr
+
+
+def test_limits_are_compared_with_heap_and_the_rest() -> None:
+    check_address_space(768 + RESERVED_MB, 768)
+    with pytest.raises(WorkerMemoryTooSmall, match="needs 2048"):
+        check_address_space(768 + RESERVED_MB - 1, 768)
+    check_held(768 + RESIDENT_MB, 768)
+    with pytest.raises(WorkerMemoryTooSmall, match=r"may hold 1000 MiB.* needs 1068"):
+        check_held(1000, 768)
+
+
+def test_containers_limits_are_found_in_control_groups_of_both_versions(tmp_path: Path) -> None:
+    groups, mount = tmp_path / "cgroup", tmp_path / "mount"
+
+    def limit(path: str, text: str) -> None:
+        file = mount / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+
+    groups.write_text("4:cpu,memory:/job/7\n1:cpu:/other\n0::/scope\n")
+    limit("memory/job/7/memory.limit_in_bytes", "9223372036854771712")
+    limit("memory/job/memory.limit_in_bytes", "3000")
+    limit("scope/memory.max", "max")
+    limit("memory.max", "2000")
+    limit("other/memory.max", "1")
+
+    assert min(_control_group_limits(groups, mount)) == 2000
+    assert list(_control_group_limits(tmp_path / "none", mount)) == []

@@ -1,0 +1,283 @@
+"""Large base files are built in parts: planned, staged, joined, published once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.build.executor import LocalExecutor
+from hudi_index_service.build.parts import Part, largest_first, part_counts
+from hudi_index_service.build.schedule import Schedule
+from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
+from hudi_index_service.config import Settings
+from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.local_copy import packed_index
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import BaseFile
+from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file
+from tests.index.conftest import rows_where
+
+MB = 2**20
+
+
+def makespan(sizes: list[int], slots: int) -> float:
+    """When the last of the tasks ends, in bytes, if each slot takes the next when it is idle."""
+    counts = part_counts(sizes, slots=slots, least=1)
+    parts = [size / count for size, count in zip(sizes, counts, strict=True) for _ in range(count)]
+    busy = [0.0] * slots
+    for position in largest_first(parts):
+        busy[busy.index(min(busy))] += parts[position]
+    return max(busy)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("small", [0, 1, 20, 500])
+def test_one_large_and_some_small_base_files_keep_every_core_busy(slots: int, small: int) -> None:
+    sizes = [363 * MB, *[5 * MB] * small]
+    assert makespan(sizes, slots) <= 1.05 * sum(sizes) / slots + 5 * MB
+
+
+def test_in_how_many_parts_base_files_are_built() -> None:
+    assert part_counts([363 * MB], slots=2, least=32 * MB) == [2]
+    assert part_counts([363 * MB], slots=100, least=32 * MB) == [11]
+    assert part_counts([63 * MB], slots=100, least=32 * MB) == [1]
+    assert part_counts([363 * MB] * 8, slots=4, least=32 * MB) == [1] * 8
+    assert part_counts([363 * MB, *[5 * MB] * 20], slots=2, least=32 * MB) == [2, *[1] * 20]
+    assert part_counts([], slots=2, least=1) == []
+    assert part_counts([0, 5], slots=0, least=1) == [1, 1]
+
+
+@pytest.mark.parametrize("total", [0, 1, 2, 7, 1000])
+@pytest.mark.parametrize("of", [1, 2, 3, 7])
+def test_parts_are_all_rows_in_order(total: int, of: int) -> None:
+    parts = [Part(number, of).rows(total) for number in range(of)]
+    assert [row for part in parts for row in part] == list(range(total))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.fixture(params=["local", "remote"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """A local folder, and a store whose files have no local path."""
+    return Storage(tmp_path if request.param == "local" else f"memory://{tmp_path}")
+
+
+def run(tasks: list[BuildTask], parallelism: int = 3) -> list[TaskOutcome]:
+    outcomes = LocalExecutor(parallelism).run(tasks)
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def only_manifest(storage: Storage) -> Manifest:
+    listing = EntryListing(storage, "lucene")
+    (folder,) = listing.folders()
+    return listing.newest_valid(folder)
+
+
+def assert_index_answers(storage: Storage, task: BuildTask, rows: pa.Table, cache: Path) -> None:
+    """Row ids are positions in the base file, at the borders of parts and everywhere else."""
+    entry = EntryListing(storage, "lucene").find(task.due.base_file)
+    columns = [column.stored() for column in entry.manifest.columns]
+    with packed_index(storage, entry, Settings(cache_folder=cache)) as index:
+        reader = index_type("lucene").open(index, columns)
+    last = len(rows) - 1
+    borders = [0, 1, last // 3, last // 3 + 1, last // 2, last // 2 + 1, last - 1, last]
+    wheres = [f"id = {border}" for border in borders]
+    wheres += ["sender = 'User13'", "amount is null", "amount < 40.0", f"id > {last // 2}"]
+    for where in wheres:
+        leaf = negation_normal_form(parse_predicate(where, rows.schema))
+        assert reader.row_ids(leaf) == rows_where(leaf, rows), where
+    assert index_type("lucene").verify(index, columns) == []
+    reader.close()
+
+
+def test_a_base_file_in_parts_has_the_entry_that_it_has_in_one(
+    storage: Storage, tmp_path: Path
+) -> None:
+    rows = numbered_rows(10_003)
+    base_file = write_base_file(storage, rows, row_group_size=2_500)
+    task = build_task(storage, base_file, rows.schema)
+
+    (outcome,) = run([task], parallelism=3)
+
+    assert outcome.status is TaskStatus.BUILT, outcome.error
+    assert outcome.rows == 10_003
+    in_parts = only_manifest(storage)
+    assert stored_below(storage) == [in_parts.data.name, "manifest-0001.json"]
+    assert outcome.index_bytes == in_parts.data.length
+    segments = [m.name for m in in_parts.data.members if m.name.endswith(".si")]
+    assert len(segments) == 3
+    assert_index_answers(storage, task, rows, tmp_path / "cache")
+
+    storage.delete([file.path for file in storage.files(".hoodie/.index")])
+    run([task], parallelism=1)
+    whole = only_manifest(storage)
+    assert len([m for m in whole.data.members if m.name.endswith(".si")]) == 1
+    assert (whole.base_file, whole.definitions) == (in_parts.base_file, in_parts.definitions)
+    for ours, theirs in zip(in_parts.columns, whole.columns, strict=True):
+        # Terms that several segments have are counted in each.
+        assert ours.model_copy(update={"distinct": theirs.distinct}) == theirs
+
+
+def test_extremes_are_joined_in_the_order_of_their_types(storage: Storage) -> None:
+    rows = pa.table(
+        {
+            "n": [9, 10, 100, -1],
+            "nan": [1.0, 2.0, 3.0, float("nan")],
+            "null": pa.array([None] * 4, pa.string()),
+            "late": pa.array([None, None, None, "x"]),
+        }
+    )
+    run([build_task(storage, write_base_file(storage, rows), rows.schema)], parallelism=2)
+    found = {c.name: (c.minimum, c.maximum) for c in only_manifest(storage).columns}
+    expected = {"n": ("-1", "100"), "nan": (None, None), "null": (None, None), "late": ("x", "x")}
+    assert found == expected
+
+
+def test_more_parts_than_rows(storage: Storage) -> None:
+    rows = numbered_rows(3)
+    run([build_task(storage, write_base_file(storage, rows), rows.schema)], parallelism=7)
+    assert only_manifest(storage).base_file.rows == 3
+
+
+def test_parts_run_again_and_late_ones_change_nothing(storage: Storage, tmp_path: Path) -> None:
+    """As Spark does with tasks whose worker was lost, or that it runs twice to be sure."""
+    rows = numbered_rows(1_000)
+    task = build_task(storage, write_base_file(storage, rows), rows.schema)
+    schedule = Schedule([task], slots=3)
+    first, second, third = schedule.tasks
+
+    for part in (first, first, second):
+        assert run_task(part).status is TaskStatus.STAGED
+    outcomes = [TaskOutcome("", "", TaskStatus.STAGED)] * 2
+    assert schedule.ended(0, outcomes[0]) is None
+    assert schedule.ended(1, outcomes[1]) is None
+    joined = run_task(third)
+    assert joined.status is TaskStatus.BUILT
+    assert run_task(second).status is TaskStatus.PRESENT, "a late one finds it published"
+    assert schedule.ended(2, joined) is not None
+
+    manifest = only_manifest(storage)
+    assert stored_below(storage) == [manifest.data.name, "manifest-0001.json"]
+    assert_index_answers(storage, task, rows, tmp_path / "cache")
+
+
+def test_columns_that_another_builder_adds_between_parts_are_not_lost(
+    storage: Storage, tmp_path: Path
+) -> None:
+    rows = numbered_rows(1_000)
+    base_file = write_base_file(storage, rows)
+    ours = build_task(storage, base_file, rows.select(["id", "sender"]).schema)
+    theirs = replace(
+        build_task(storage, base_file, rows.select(["amount"]).schema), build_id="000008"
+    )
+    schedule = Schedule([ours], slots=2)
+
+    first = run_task(schedule.tasks[0])
+    assert run_task(theirs).status is TaskStatus.BUILT
+    second = run_task(schedule.tasks[1])
+
+    assert [first.status, second.status] == [TaskStatus.STAGED] * 2
+    assert [schedule.ended(0, first), schedule.ended(1, second)] == [None, None]
+    (whole,) = schedule.undecided().tasks
+    assert run_task(whole).status is TaskStatus.BUILT
+    schedule.give_up()
+    manifest = only_manifest(storage)
+    assert [column.name for column in manifest.columns] == ["amount", "id", "sender"]
+    assert not [name for name in stored_below(storage) if "part" in name]
+    assert_index_answers(storage, whole, rows, tmp_path / "cache")
+
+
+def test_a_part_that_fails_fails_its_base_file_alone(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    rows = numbered_rows(5_000)
+    good = write_base_file(storage, rows, "good")
+    damaged = write_base_file(storage, rows, "damaged", row_group_size=2_500)
+    path = storage.local_path(damaged.path)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 20_000] = bytes(20_000)  # in the second row group
+    path.write_bytes(content)
+
+    tasks = [build_task(storage, each, rows.schema) for each in (good, damaged)]
+    outcomes = {outcome.path: outcome for outcome in run(tasks, parallelism=2)}
+
+    assert outcomes[good.path].status is TaskStatus.BUILT
+    failure = outcomes[damaged.path]
+    assert failure.status is TaskStatus.FAILED
+    assert failure.error is not None
+    assert damaged.path in failure.error
+    assert len(stored_below(storage)) == 2, "nothing staged is left"
+
+
+def test_a_build_given_up_removes_what_it_staged(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    rows = numbered_rows(1_000)
+    tasks = [
+        build_task(storage, write_base_file(storage, rows, name), rows.schema)
+        for name in ("a", "b", "c")
+    ]
+    running = LocalExecutor(2).run(tasks)
+    next(running)
+    running.close()
+    assert not [name for name in stored_below(storage) if "part" in name]
+
+
+def test_with_a_deadline_tasks_begin_in_the_order_given() -> None:
+    storage = Storage("memory://order")
+    rows = numbered_rows(10)
+    files = [write_base_file(storage, rows, name) for name in ("new", "old")]
+    larger = replace(files[1], size=files[0].size * 50)
+    tasks = [build_task(storage, each, rows.schema) for each in (files[0], larger)]
+
+    ids = [task.due.base_file.file_id for task in Schedule(tasks, slots=2).tasks]
+    assert ids == ["old", "old", "new"]
+    in_time = [replace(task, deadline=1e12) for task in tasks]
+    ids = [task.due.base_file.file_id for task in Schedule(in_time, slots=2).tasks]
+    assert ids == ["new", "old", "old"]
+
+
+def test_idle_slots_and_a_process_memory_are_shared_among_tasks() -> None:
+    storage = Storage("memory://sharing")
+    rows = numbered_rows(10)
+    base_file = BaseFile("f1.parquet", "", "f1", "20260101000000000", 1000)
+    task = build_task(storage, base_file, rows.schema, memory_mb=384, part_bytes=2000)
+
+    def given(count: int, slots: int, processes: int | None = None) -> set[tuple[int, int]]:
+        schedule = Schedule([task] * count, slots=slots, processes=processes)
+        return {(each.threads, each.memory_mb) for each in schedule.tasks}
+
+    assert given(1, slots=8) == {(8, 384)}
+    assert given(3, slots=8) == {(2, 384)}
+    assert given(9, slots=8) == {(1, 384)}
+    assert given(1, slots=2, processes=1) == {(2, 384)}
+    assert given(5, slots=2, processes=1) == {(1, 192)}
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (["staged", "built"], "built"),
+        (["built", "present"], "built"),
+        (["staged", "failed"], "failed"),
+        (["staged", "present"], "present"),
+        (["gone", "staged"], "gone"),
+        (["left", "staged"], "left"),
+        (["unwanted", "staged"], "unwanted"),
+        (["staged", "staged"], None),
+    ],
+)
+def test_how_a_base_file_ended_whose_parts_ended_so(parts: list[str], whole: str | None) -> None:
+    storage = Storage("memory://ends")
+    rows = numbered_rows(10)
+    base_file = BaseFile("f1.parquet", "", "f1", "20260101000000000", 1000)
+    schedule = Schedule([build_task(storage, base_file, rows.schema)], slots=2)
+    found = [
+        schedule.ended(position, TaskOutcome(base_file.path, "lucene", TaskStatus(part)))
+        for position, part in enumerate(parts)
+    ]
+    assert found[0] is None, "not before all parts have ended"
+    assert (found[1].status.value if found[1] else None) == whole
+    assert len(schedule.undecided().tasks) == (whole is None)

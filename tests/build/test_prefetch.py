@@ -1,0 +1,80 @@
+"""Reading ahead in a thread."""
+
+import threading
+from collections.abc import Generator
+
+import pytest
+
+from hudi_index_service.build.prefetch import read_ahead
+
+
+def test_items_come_in_order_from_a_thread_of_their_own() -> None:
+    threads = set()
+
+    def numbers() -> Generator[int, None, None]:
+        for number in range(100):
+            threads.add(threading.current_thread().name)
+            yield number
+
+    with read_ahead(numbers(), depth=2) as ready:
+        assert list(ready) == list(range(100))
+    assert threads == {"index-build-read"}
+
+
+def test_no_more_than_the_depth_is_made_ahead() -> None:
+    made = 0
+
+    def numbers() -> Generator[int, None, None]:
+        nonlocal made
+        for number in range(50):
+            made += 1
+            yield number
+
+    with read_ahead(numbers(), depth=2) as ready:
+        for taken in range(50):
+            # One in hand, two waiting, one that waits for room.
+            assert made <= taken + 3
+            assert next(ready) == taken
+    assert made == 50
+
+
+def test_an_error_is_raised_where_the_next_item_would_have_come() -> None:
+    def numbers() -> Generator[int, None, None]:
+        yield 1
+        raise ZeroDivisionError("no more")
+
+    with read_ahead(numbers(), depth=2) as ready:
+        assert next(ready) == 1
+        with pytest.raises(ZeroDivisionError, match="no more"):
+            next(ready)
+
+
+def test_leaving_early_closes_the_generator_in_its_thread() -> None:
+    closed_in = []
+
+    def numbers() -> Generator[int, None, None]:
+        try:
+            while True:
+                yield 0
+        finally:
+            closed_in.append(threading.current_thread().name)
+
+    with read_ahead(numbers(), depth=2) as ready:
+        next(ready)
+    assert closed_in == ["index-build-read"]
+    assert "index-build-read" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_an_error_of_the_reader_ends_the_thread() -> None:
+    def numbers() -> Generator[int, None, None]:
+        while True:
+            yield 0
+
+    def fail_after_one() -> None:
+        with read_ahead(numbers(), depth=1) as ready:
+            next(ready)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_after_one()
+    assert "index-build-read" not in {thread.name for thread in threading.enumerate()}

@@ -1,0 +1,269 @@
+"""Segments written field by field hold what Lucene's own IndexWriter would have put into them."""
+
+import random
+import string
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import lucene
+import pyarrow as pa
+import pytest
+
+from tests.native.lucene_index import (
+    IndexField,
+    attach,
+    index_batches,
+    index_parts,
+    new_indexer,
+    open_directory,
+    open_folder,
+    row_ids,
+    set_column,
+    term,
+)
+
+SENDER = IndexField("sender", "KEYWORD", "sender")
+MESSAGE = IndexField("message", "TEXT", "message")
+AMOUNT = IndexField("amount", "LONG", "amount")
+NULL_AMOUNT = IndexField("amount.null", "NULLS", "amount")
+
+Postings = list[tuple[int, int, list[int]]]
+"""Row, frequency (1 where none is kept) and positions."""
+
+
+@pytest.fixture(autouse=True)
+def _jvm() -> None:
+    attach()
+
+
+def terms_of(folder: Path, field: str) -> dict[bytes, Postings]:
+    """Everything that an index has of a field, in the order of its terms."""
+    from org.apache.lucene.index import MultiTerms, PostingsEnum
+    from org.apache.lucene.util import BytesRefIterator
+
+    reader = open_folder(folder).getIndexReader()
+    terms = MultiTerms.getTerms(reader, field)
+    found: dict[bytes, Postings] = {}
+    if terms is None:
+        return found
+    each = terms.iterator()
+    following = BytesRefIterator.cast_(each)  # TermsEnum has no `next` here: JCC takes it away
+    while (value := following.next()) is not None:
+        name = bytes(b & 0xFF for b in value.bytes[value.offset : value.offset + value.length])
+        rows = each.postings(None, PostingsEnum.POSITIONS)
+        found[name] = []
+        while (row := rows.nextDoc()) != 0x7FFFFFFF:
+            positions = [rows.nextPosition() for _ in range(rows.freq())]
+            found[name].append((row, rows.freq(), positions))
+    return found
+
+
+def write_by_lucene(folder: Path, rows: pa.RecordBatch) -> None:
+    """The same rows by Lucene's IndexWriter, one document at a time."""
+    from org.apache.lucene.analysis.standard import StandardAnalyzer
+    from org.apache.lucene.document import Document, Field, LongPoint, StringField, TextField
+    from org.apache.lucene.index import IndexWriter, IndexWriterConfig
+    from org.apache.lucene.util import BytesRef
+
+    writer = IndexWriter(open_directory(folder), IndexWriterConfig(StandardAnalyzer()))
+    for row in rows.to_pylist():
+        document = Document()
+        if row["sender"] is not None:
+            value = BytesRef(lucene.JArray("byte")(row["sender"].encode()))
+            document.add(StringField("sender", value, Field.Store.NO))
+        if row["message"] is not None:
+            document.add(TextField("message", row["message"], Field.Store.NO))
+        if row["amount"] is not None:
+            document.add(LongPoint("amount", row["amount"]))
+        else:
+            document.add(StringField("amount.null", "1", Field.Store.NO))
+        writer.addDocument(document)
+    writer.forceMerge(1)
+    writer.close()
+
+
+def some_rows(dice: random.Random, count: int) -> pa.RecordBatch:
+    """NULLs, repeated and single values, words that repeat in a row, terms that begin alike."""
+    words = ["a", "new", "New", "car", "carpet", "it's", "3.5", "naïve", "日本語", "x" * 300, "-"]
+
+    def message() -> str | None:
+        kind = dice.random()
+        if kind < 0.1:
+            return None
+        return " ".join(dice.choice(words) for _ in range(dice.randrange(12)))
+
+    def sender() -> str | None:
+        kind = dice.random()
+        if kind < 0.1:
+            return None
+        shared = "a long beginning that many values have in common"
+        cut = dice.choice([0, 7, 8, 9, 16, len(shared)])
+        return shared[:cut] + dice.choice(["", "\0", "\0\0", "ä", str(dice.randrange(count))])
+
+    return pa.RecordBatch.from_pydict(
+        {
+            "sender": [sender() for _ in range(count)],
+            "message": [message() for _ in range(count)],
+            "amount": [
+                None if dice.random() < 0.1 else dice.choice([0, -1, 2**63 - 1, -(2**63), i % 97])
+                for i in range(count)
+            ],
+        }
+    )
+
+
+@pytest.mark.parametrize(("seed", "threads"), [(1, 1), (2, 1), (3, 2), (4, 4), (5, 99)])
+def test_what_lucene_itself_would_have_written(tmp_path: Path, seed: int, threads: int) -> None:
+    from org.apache.lucene.document import LongPoint
+    from org.apache.lucene.index import CheckIndex
+
+    rows = some_rows(random.Random(seed), 3_000)
+    ours, lucenes = tmp_path / "ours", tmp_path / "lucene"
+    batches = [rows.slice(0, 700), rows.slice(700)]
+    index_batches(ours, [SENDER, MESSAGE, AMOUNT, NULL_AMOUNT], batches, threads=threads)
+    write_by_lucene(lucenes, rows)
+
+    for field in ("sender", "message", "amount.null"):
+        of_ours = terms_of(ours, field)
+        assert of_ours == terms_of(lucenes, field)
+        assert list(of_ours) == sorted(of_ours)
+    for low, high in [(0, 0), (-1, 50), (2**63 - 1, 2**63 - 1), (-(2**63), -1), (10, 96)]:
+        query = LongPoint.newRangeQuery("amount", low, high)
+        assert row_ids(open_folder(ours), query) == row_ids(open_folder(lucenes), query)
+    assert CheckIndex(open_directory(ours)).checkIndex().clean
+
+
+def test_an_index_is_the_same_in_one_part_or_in_several(tmp_path: Path) -> None:
+    rows = pa.Table.from_batches([some_rows(random.Random(4), 2_000)])
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    fields = [SENDER, MESSAGE, AMOUNT, NULL_AMOUNT]
+    index_batches(whole, fields, rows.to_batches())
+    index_parts(parts, fields, [rows.slice(0, 1), rows.slice(1, 1_299), rows.slice(1_300)])
+
+    assert open_folder(parts).getIndexReader().leaves().size() == 3
+    for field in ("sender", "message", "amount.null"):
+        assert terms_of(parts, field) == terms_of(whole, field)
+
+
+def test_parts_with_segments_of_one_name_are_refused(tmp_path: Path) -> None:
+    from hudiindex import SegmentList
+    from org.apache.lucene.store import Directory
+
+    senders = pa.RecordBatch.from_pydict({"sender": ["a"]})
+    directories = []
+    for part in ("one", "two"):
+        index_batches(tmp_path / part, [SENDER], [senders])
+        directories.append(open_directory(tmp_path / part))
+    with pytest.raises(lucene.JavaError, match="parts with segments of the same name"):
+        SegmentList.join(lucene.JArray("object")(directories, Directory), open_directory(tmp_path))
+
+
+def ascii_texts(dice: random.Random) -> Iterator[str]:
+    """Every ASCII character between letters, between digits, alone; and random texts of them."""
+    for number in range(128):
+        c = chr(number)
+        yield from (
+            c,
+            f"a{c}B",
+            f"1{c}2",
+            f"a{c}1",
+            f"a{c} b",
+            f"a {c}b",
+            f"1{c}",
+            f"{c}1",
+            f"{c}{c}",
+        )
+        yield from (f"a{c}{c}b", f"a{c}.b", f"1.{c}2", f"don{c}t", f"x_{c}y")
+    usual = string.ascii_letters + string.digits + " .,:;'_-\n"
+    for _ in range(2_000):
+        yield "".join(dice.choice(usual) for _ in range(dice.randrange(30)))
+    yield from ("w" * 255, "w" * 256, "w" * 600 + " end", "W" * 255 + ".W")
+
+
+def test_plain_text_is_split_as_the_standard_analyser_splits_it(tmp_path: Path) -> None:
+    from org.apache.lucene.analysis.standard import StandardAnalyzer
+
+    texts = list(ascii_texts(random.Random(5)))
+    index_batches(tmp_path / "ours", [MESSAGE], [pa.RecordBatch.from_pydict({"message": texts})])
+    # An analyser that is not the very class gets no short cut.
+    by_analyser = tmp_path / "analyser"
+    index_batches(
+        by_analyser,
+        [MESSAGE],
+        [pa.RecordBatch.from_pydict({"message": texts})],
+        analyzer=wrapped(StandardAnalyzer()),
+    )
+    assert terms_of(tmp_path / "ours", "message") == terms_of(by_analyser, "message")
+
+
+def wrapped(analyzer: Any) -> Any:
+    from java.util import HashMap
+    from org.apache.lucene.analysis.miscellaneous import PerFieldAnalyzerWrapper
+
+    return PerFieldAnalyzerWrapper(analyzer, HashMap())
+
+
+@pytest.mark.parametrize("analyzer", ["en.EnglishAnalyzer", "cjk.CJKAnalyzer"])
+def test_stop_words_leave_gaps(tmp_path: Path, analyzer: str) -> None:
+    from hudiindex import Analyzers
+    from org.apache.lucene.search import PhraseQuery
+
+    texts = ["new cars", None, "the car of the year", "日本語のテキスト", "car of year", ""]
+    made = Analyzers.named(f"org.apache.lucene.analysis.{analyzer}")
+    rows = pa.RecordBatch.from_pydict({"message": texts})
+    index_batches(tmp_path, [MESSAGE], [rows], analyzer=made)
+
+    assert terms_of(tmp_path, "message")[b"year"] == [(2, 1, [4]), (4, 1, [2])]
+    phrase = PhraseQuery("message", lucene.JArray("string")(["car", "year"]))
+    assert row_ids(open_folder(tmp_path), phrase) == []
+
+
+def test_rows_beyond_position_255(tmp_path: Path) -> None:
+    text = " ".join(f"w{i}" for i in range(1_000))
+    rows = pa.RecordBatch.from_pydict({"message": ["w999 w5", text, text]})
+    index_batches(tmp_path, [MESSAGE], [rows])
+    found = terms_of(tmp_path, "message")
+    assert found[b"w999"] == [(0, 1, [0]), (1, 1, [999]), (2, 1, [999])]
+    assert found[b"w5"] == [(0, 1, [1]), (1, 1, [5]), (2, 1, [5])]
+
+
+def test_a_row_has_an_arrays_elements_each_once(tmp_path: Path) -> None:
+    tags = pa.array([["b", "a", "b"], [], None, ["a", None], ["c"]], pa.list_(pa.string()))
+    numbers = pa.array([[3, 3], [], None, [5, None], [4]], pa.list_(pa.int64()))
+    indexer = new_indexer(tmp_path, [IndexField("tag", "KEYWORD", ""), IndexField("n", "LONG", "")])
+    kept = []
+    for number, column in enumerate((tags, numbers)):
+        offsets = pa.array([0, *_ends(column.to_pylist())], pa.int64())
+        kept += [column.flatten(), offsets]
+        set_column(indexer, number, kept[-2])
+        indexer.setElements(number, offsets.buffers()[1].address)
+    assert indexer.index(5) == 5
+    indexer.finish()
+
+    from org.apache.lucene.document import LongPoint
+
+    index = open_folder(tmp_path)
+    assert row_ids(index, term("tag", "a")) == [0, 3]
+    assert row_ids(index, term("tag", "b")) == [0]
+    assert terms_of(tmp_path, "tag")[b"b"] == [(0, 1, [-1])]
+    assert row_ids(index, LongPoint.newRangeQuery("n", 3, 4)) == [0, 4]
+
+
+def _ends(lists: Sequence[list[object] | None]) -> Iterator[int]:
+    end = 0
+    for each in lists:
+        end += len(each or [])
+        yield end
+
+
+def test_a_field_whose_rows_are_all_null_is_not_in_the_index(tmp_path: Path) -> None:
+    rows = pa.RecordBatch.from_pydict({"sender": pa.array([None, None], pa.string())})
+    index_batches(tmp_path, [SENDER, IndexField("sender.null", "NULLS", "sender")], [rows])
+    assert terms_of(tmp_path, "sender") == {}
+    assert row_ids(open_folder(tmp_path), term("sender.null", "1")) == [0, 1]
+
+
+def test_no_rows_at_all(tmp_path: Path) -> None:
+    index_batches(tmp_path, [SENDER, AMOUNT], [])
+    assert open_folder(tmp_path).getIndexReader().maxDoc() == 0
