@@ -1,0 +1,138 @@
+"""What is measured against each other on one table: our builds, Hudi's services, Lance."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from benchmarks.bench_table import NAME, ROOT, base_files, cluster, write_table
+from hudi_index_service import Column, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LANCE = ROOT / ".venv" / "bench"
+
+COLUMNS = {
+    "A": [
+        Column(name="msg", options={"analyzer": "standard", "keyword": "false"}),
+        Column(name="sender"),
+        Column(name="city"),
+        Column(name="amount"),
+    ],
+    "B": [
+        Column(name="msg", options={"analyzer": "standard"}),
+        Column(name="sender"),
+        Column(name="city"),
+        Column(name="amount"),
+    ],
+}
+"""Of the indexes A and B."""
+
+
+def our_build(table: Path, index: str, spark: "SparkSession | None") -> tuple[float, int]:
+    """Builds index A or B of every base file anew; returns the seconds and the index's bytes."""
+    shutil.rmtree(table / ".hoodie" / ".index", ignore_errors=True)
+    opened = open_table(table, spark=spark)
+    opened.create_index("bench", COLUMNS[index])
+    started = perf_counter()
+    build = opened.build(strategy="all").raise_for_failures()
+    return perf_counter() - started, sum(outcome.index_bytes for outcome in build.built)
+
+
+class Contestants:
+    """One table, and everything that can be built on it.
+
+    Args:
+        scratch: Folder for tables.
+        rows: Rows of the table.
+    """
+
+    def __init__(self, spark: "SparkSession", scratch: Path, rows: int) -> None:
+        self._spark = spark
+        self._written = scratch / f"written-{rows}"
+        self.table = scratch / f"clustered-{rows}"
+        self._scratch = scratch
+        for folder in (self._written, self.table):
+            shutil.rmtree(folder, ignore_errors=True)
+        write_table(spark, self._written, rows, files=8)
+        shutil.copytree(self._written, self.table)
+        cluster(spark, self.table)
+        self._index_by_hudi()
+
+    @property
+    def base_file(self) -> Path:
+        """The base file that clustering wrote."""
+        return max(base_files(self.table), key=lambda path: path.stat().st_size)
+
+    def _index_by_hudi(self) -> None:
+        """Hudi's record index, without which there is no secondary one; and a first secondary
+        index, to be dropped."""
+        self._spark.sql(f"drop table if exists {NAME}")
+        self._spark.sql(f"create table {NAME} using hudi location '{self.table}'")
+        with _record_index(self._spark):
+            self._spark.sql(f"create index record_index on {NAME} (key)")
+            self._spark.sql(f"create index secondary on {NAME} (sender)")
+
+    def hudi_secondary(self) -> float:
+        """Seconds of Hudi's secondary index on one column."""
+        with _record_index(self._spark):
+            self._spark.sql(f"drop index secondary on {NAME}")
+            started = perf_counter()
+            self._spark.sql(f"create index secondary on {NAME} (sender)")
+            return perf_counter() - started
+
+    def clustering(self) -> float:
+        """Seconds of clustering a fresh copy of the table as it was written."""
+        copy = self._scratch / "to-be-clustered"
+        shutil.copytree(self._written, copy)
+        try:
+            return cluster(self._spark, copy)
+        finally:
+            shutil.rmtree(copy)
+
+    def ours(self, index: str) -> tuple[float, int]:
+        """Seconds and bytes of our index A or B."""
+        return our_build(self.table, index, self._spark)
+
+    def lance(self) -> tuple[float, int]:
+        """Seconds and bytes of Lance's indexes of the same columns."""
+        folder = self._scratch / "lance"
+        shutil.rmtree(folder, ignore_errors=True)
+        command = [sys.executable, str(ROOT / "benchmarks" / "bench_lance.py")]
+        environment = {**os.environ, "PYTHONPATH": str(LANCE)}
+        found = json.loads(
+            subprocess.run(
+                [*command, str(self.base_file), str(folder)],
+                env=environment,
+                check=True,
+                stdout=subprocess.PIPE,
+            ).stdout
+        )
+        shutil.rmtree(folder)
+        return found["seconds"], found["bytes"]
+
+
+@contextmanager
+def _record_index(spark: "SparkSession") -> Iterator[None]:
+    """Hudi's settings for its own indexes, which would slow down its other services."""
+    lock = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+    wanted = {
+        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.global.record.level.index.enable": "true",
+        "hoodie.write.lock.provider": lock,
+    }
+    # Hudi's SQL reads what SET has set, not what conf.set has.
+    for key, value in wanted.items():
+        spark.sql(f"set {key}={value}")
+    try:
+        yield
+    finally:
+        for key in wanted:
+            spark.sql(f"reset {key}")

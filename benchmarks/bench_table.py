@@ -1,0 +1,125 @@
+"""The table that builds are measured on: the same rows in every run, written by Hudi itself.
+
+A message of six common words and a tag (of which there are 500,000), a sender (400,000), a city
+(300), an amount (1,000,000), and columns that no index asks for. At 4,000,000 rows, one base file
+after clustering has about 363 MB.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "bench"
+
+_WORDS = ["buying", "selling", "new", "old", "car", "home", "boat", "summer", "winter", "coming"]
+_WORDS += ["going", "red", "blue", "fast", "slow", "quiet"]
+
+_OPTIONS = {
+    "hoodie.table.name": NAME,
+    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+    "hoodie.datasource.write.recordkey.field": "key",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.operation": "bulk_insert",
+    "hoodie.datasource.write.keygenerator.class": (
+        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+    ),
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    # As many files as there are tasks, however large these get.
+    "hoodie.parquet.max.file.size": str(64 << 30),
+}
+
+
+def hudi_bundle() -> str:
+    """Path of Hudi's Spark bundle: from the environment, else fetched into the user's cache."""
+    given = os.environ.get("HUDI_INDEX_HUDI_JAR")
+    if given:
+        return given
+    fetch = [sys.executable, "-m", "dev.jars"]
+    return subprocess.run(
+        fetch, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def spark_session(scratch: Path) -> "SparkSession":
+    """Two cores, and Hudi with its extensions."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("hudi-index-bench")
+        .config("spark.jars", hudi_bundle())
+        .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
+        .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
+        .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
+        .config(
+            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
+        )
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.local.dir", str(scratch / "spark"))
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "8g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def bench_rows(spark: "SparkSession", rows: int, files: int) -> "DataFrame":
+    """The rows, in `files` tasks."""
+    from pyspark.sql import functions as F
+
+    def dice(salt: int):  # type: ignore[no-untyped-def]  # a Column
+        return F.abs(F.xxhash64("id", F.lit(salt)))
+
+    words = F.array(*[F.lit(word) for word in _WORDS])
+    common = [F.element_at(words, (dice(i) % len(_WORDS) + 1).cast("int")) for i in range(6)]
+    tag = F.concat(F.lit("tag"), (dice(77) % 500_000).cast("string"))
+    return spark.range(0, rows, 1, files).select(
+        F.concat(F.lit("k"), F.lpad(F.abs(F.xxhash64("id")).cast("string"), 19, "0")).alias("key"),
+        F.concat_ws(" ", *common, tag).alias("msg"),
+        F.concat(F.lit("User"), (dice(20) % 400_000).cast("string")).alias("sender"),
+        F.concat(F.lit("city"), (dice(21) % 300).cast("string")).alias("city"),
+        (dice(22) % 1_000_000).alias("amount"),
+        (dice(23) % 100_000 / 7.0).alias("price"),
+        (F.lit(1_767_225_600) + dice(24) % 31_536_000).cast("timestamp").alias("event_ts"),
+        F.sha2(F.col("id").cast("string"), 256).alias("payload"),
+        F.lit(0).cast("long").alias("ts"),
+    )
+
+
+def write_table(spark: "SparkSession", path: Path, rows: int, files: int) -> float:
+    """Writes the table in `files` base files; returns the seconds it took."""
+    started = perf_counter()
+    (
+        bench_rows(spark, rows, files)
+        .write.format("hudi")
+        .options(**_OPTIONS, **{"hoodie.bulkinsert.shuffle.parallelism": str(files)})
+        .mode("overwrite")
+        .save(str(path))
+    )
+    return perf_counter() - started
+
+
+def cluster(spark: "SparkSession", path: Path) -> float:
+    """Clusters the table; returns the seconds it took."""
+    started = perf_counter()
+    done = spark.sql(f"call run_clustering(path => '{path}', op => 'scheduleAndExecute')").collect()
+    if not done:
+        raise SystemExit(f"There was nothing to cluster in {path}.")
+    return perf_counter() - started
+
+
+def base_files(path: Path) -> list[Path]:
+    """The table's Parquet files, old slices included."""
+    return sorted(path.glob("*.parquet"))

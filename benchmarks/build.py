@@ -1,0 +1,235 @@
+"""How long building takes, against what a Hudi user has today: `make bench-build`.
+
+On one table of 4,000,000 rows, one base file of 363 MB after clustering. Contestants alternate
+within one run, beginning with another one in each round; every ratio is the median of the rounds':
+
+- ours, index A: `msg` analysed, `sender`, `city`, `amount`; index B: the same, and `msg` as keyword
+  too (4,000,000 distinct values); by Spark, `local[2]`, as `hudi-index build` does it;
+- the clustering run that wrote the base file;
+- Hudi's own secondary index on `sender`, dropped and created again (its record index, which it
+  needs, is there already and not counted);
+- Lance: B-trees on sender and amount, a bitmap on city, an inverted index on msg (the copy into
+  Lance's format is not counted).
+
+`worker_over_helper`: rows per second of one build task, from the Parquet file to the published
+entry, over those of the Java helper alone that is fed the same Arrow batches from memory, both for
+A in a process of their own, indexing on one thread. `peak_rss_mb`: of such a task, for a base file
+and a 10 times larger one. `growth`: seconds of index A against rows in one base file;
+`growth_files`: against the number of base files of one size.
+
+What takes the time, by sampling (JFR) on a table of 1,000,000 rows, warm, one thread: looking up
+terms in the dictionary of the segment in the making 38%, most of it waiting for memory; writing
+postings and terms through Lucene's codec 28%, sorting occurrences and terms 10%, splitting text 5%,
+points 4%. A fresh Java machine spends as much again on compiling, beside the indexing. Reading 4
+columns of 1,000,000 rows from gzip takes 0.3 s, hidden behind the indexing by a thread; their least
+and greatest values 0.04 s, checking UTF-8 0.03 s; CRC-32 and SHA-256 of 90 MB 0.08 s. Before
+segments were written column by column, an IndexWriter took about twice the processor time.
+
+Written to benchmarks/results/build.json and build-growth.svg. A small run to try things out:
+`python -m benchmarks.build --rows 200000 --rounds 1 --growth 100000,200000 --output /tmp/bench`.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.bench_contestants import Contestants, our_build
+from benchmarks.bench_plot import growth_plot, line_through
+from benchmarks.bench_table import ROOT, hudi_bundle, spark_session, write_table
+from hudi_index_service.build.memory import RESIDENT_MB
+from hudi_index_service.config import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RESULTS = ROOT / "benchmarks" / "results"
+FILE_COUNTS = (1, 4, 16)
+WARM_UP_ROWS = 20_000
+LANCE = "pylance"
+
+Measured = dict[str, list[float]]
+
+
+def say(text: str) -> None:
+    """Shows that the run goes on."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def in_rounds(
+    contestants: dict[str, Callable[[], float]], rounds: int, measured: Measured
+) -> Measured:
+    """Seconds of each contestant in each round; each round begins with another one."""
+    names = list(contestants)
+    for number in range(rounds):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            seconds = contestants[name]()
+            measured[name].append(round(seconds, 3))
+            say(f"round {number + 1} of {rounds}: {name} {seconds:.2f} s")
+    return measured
+
+
+def over(measured: Measured, one: str, other: str) -> float:
+    """The median of the rounds' ratios."""
+    pairs = zip(measured[one], measured[other], strict=True)
+    return round(statistics.median(a / b for a, b in pairs), 3)
+
+
+def compared(spark: "SparkSession", scratch: Path, rows: int, rounds: int) -> dict[str, Any]:
+    """Our builds against the others', and a worker against the helper."""
+    say(f"Writing and clustering a table of {rows:,} rows; then Hudi's record index …")
+    contestants = Contestants(spark, scratch, rows)
+    sizes: dict[str, int] = {}
+
+    def ours(index: str) -> float:
+        seconds, sizes[index] = contestants.ours(index)
+        return seconds
+
+    def lance() -> float:
+        seconds, sizes["lance"] = contestants.lance()
+        return seconds
+
+    measured = in_rounds(
+        {
+            "A": lambda: ours("A"),
+            "hudi_secondary": contestants.hudi_secondary,
+            "lance": lance,
+            "B": lambda: ours("B"),
+            "clustering": contestants.clustering,
+            "helper": lambda: worker("helper", contestants.table)["seconds"],
+            "worker": lambda: worker("worker", contestants.table)["seconds"],
+        },
+        rounds,
+        defaultdict(list),
+    )
+    against = ("hudi_secondary", "clustering", "lance")
+    return {
+        **{
+            index: {f"build_over_{other}": over(measured, index, other) for other in against}
+            | {"index_bytes": sizes[index]}
+            for index in ("A", "B")
+        },
+        "worker_over_helper": over(measured, "helper", "worker"),
+        "lance_index_bytes": sizes["lance"],
+        "base_file_bytes": contestants.base_file.stat().st_size,
+        "seconds": dict(measured),
+    }
+
+
+def worker(role: str, table: Path) -> dict[str, Any]:
+    """What one task, or the helper alone, takes in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.bench_worker", role, str(table)]
+    run = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    found: dict[str, Any] = json.loads(run.stdout)
+    return found
+
+
+def memory(spark: "SparkSession", scratch: Path, rows: int) -> dict[str, Any]:
+    """Peak memory of a task for a base file of a tenth of the rows and for one of all."""
+    peaks = {}
+    for count in (rows // 10, rows):
+        table = scratch / f"memory-{count}"
+        write_table(spark, table, count, files=1)
+        peaks[count] = worker("worker", table)["peak_rss_mb"]
+        say(f"peak of a task for {count:,} rows: {peaks[count]} MiB")
+    return {"peak_rss_mb": peaks, "peak_rss_bound_mb": settings().lucene.heap_mb + RESIDENT_MB}
+
+
+def growth(
+    spark: "SparkSession", scratch: Path, sizes: Sequence[int], rounds: int
+) -> dict[str, Any]:
+    """Seconds of index A against rows, and against base files of the smallest size."""
+    tables = {("rows", rows): (rows, 1) for rows in sizes}
+    few = min(sizes) // 4
+    tables |= {("files", files): (few * files, files) for files in FILE_COUNTS}
+    for name, (rows, files) in tables.items():
+        say(f"Writing {rows:,} rows in {files} base files …")
+        write_table(spark, _folder(scratch, *name), rows, files)
+    measured = in_rounds(
+        {
+            f"{kind} {count}": lambda kind=kind, count=count: our_build(
+                _folder(scratch, kind, count), "A", spark
+            )[0]
+            for kind, count in tables
+        },
+        rounds,
+        defaultdict(list),
+    )
+    medians: dict[str, dict[int, float]] = {"rows": {}, "files": {}}
+    for kind, count in tables:
+        medians[kind][count] = round(statistics.median(measured[f"{kind} {count}"]), 3)
+    return {
+        "growth": medians["rows"],
+        "growth_deviation": round(line_through(medians["rows"]).deviation, 3),
+        "growth_files": medians["files"],
+        "growth_files_rows": few,
+        "growth_files_deviation": round(line_through(medians["files"]).deviation, 3),
+    }
+
+
+def _folder(scratch: Path, kind: str, count: int) -> Path:
+    return scratch / f"growth-{kind}-{count}"
+
+
+def environment() -> dict[str, Any]:
+    """Where it was measured."""
+    lance = ROOT / "constraints" / "bench.txt"
+    pins = dict(line.split("==") for line in lance.read_text().splitlines() if "==" in line)
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "spark": version("pyspark"),
+        "hudi": Path(hudi_bundle()).stem,
+        "pyarrow": version("pyarrow"),
+        "lucene": version("hudi-index-pylucene"),
+        "lance": pins[LANCE],
+    }
+
+
+def options() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--growth", default="1000000,4000000,16000000", help="rows; empty: none")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--scratch", type=Path, help="folder for tables; a temporary one if absent")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures, prints and writes the results."""
+    asked = options()
+    sizes = [int(rows) for rows in asked.growth.split(",") if rows]
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.scratch) as folder:
+        scratch = Path(folder)
+        spark = spark_session(scratch)
+        say("Warming up …")
+        Contestants(spark, scratch, WARM_UP_ROWS).ours("B")
+        results = compared(spark, scratch, asked.rows, asked.rounds)
+        results |= memory(spark, scratch, asked.rows)
+        if sizes:
+            results |= growth(spark, scratch, sizes, asked.rounds)
+        spark.stop()
+    results["rows"] = asked.rows
+    results["environment"] = environment()
+    asked.output.mkdir(parents=True, exist_ok=True)
+    (asked.output / "build.json").write_text(json.dumps(results, indent=1) + "\n")
+    if sizes:
+        plot = growth_plot([("rows", results["growth"]), ("base files", results["growth_files"])])
+        (asked.output / "build-growth.svg").write_text(plot)
+    print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
