@@ -8,6 +8,7 @@ visible to readers, and the cleaner takes what dead builds leave.
 """
 
 import base64
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ from hudi_index_service.index.contract import (
 from hudi_index_service.index.manifest import DataFile, ManifestColumn
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage import Storage
+
+log = logging.getLogger(__name__)
 
 _SUFFIX = ".part.json"
 
@@ -91,12 +94,20 @@ class Staging:
         found: dict[int, StagedPart] = {}
         for path in self._files():
             if path.endswith(_SUFFIX):
-                part = StagedPart.from_json(self._storage.read(path), source=path)
-                if _are_of_one_index(part, like):
+                part = self._described(path)
+                if part is not None and _are_of_one_index(part, like):
                     found.setdefault(part.number, part)
         if len(found) < like.of:
             return None
         return [found[number] for number in range(like.of)]
+
+    def _described(self, path: str) -> StagedPart | None:
+        """What a description says; None if it is damaged or gone: then the part is not there."""
+        try:
+            return StagedPart.from_json(self._storage.read(path), source=path)
+        except (EntryInvalid, FileNotFoundError) as error:
+            log.warning("A staged part is passed over: %s", error)
+            return None
 
     def fetch(self, part: StagedPart, folder: Path) -> PackedIndex:
         """A part's packed file on the local disk: in `folder`, unless it is there already.
@@ -111,8 +122,8 @@ class Staging:
         else:
             path = folder / part.data.name
             self._storage.download(source, path)
-            if checksums(path)[1] != part.data.sha256:
-                raise EntryInvalid(f"{source} is damaged.")
+        if checksums(path)[1] != part.data.sha256:
+            raise EntryInvalid(f"{source} is damaged.")
         return PackedIndex(
             path=path,
             members={m.name: (m.offset, m.length) for m in part.data.members},

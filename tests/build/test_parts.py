@@ -212,6 +212,23 @@ def test_a_part_that_fails_fails_its_base_file_alone(tmp_path: Path) -> None:
     assert len(stored_below(storage)) == 2, "nothing staged is left"
 
 
+def test_a_damaged_part_is_not_joined(storage: Storage) -> None:
+    rows = numbered_rows(1_000)
+    task = build_task(storage, write_base_file(storage, rows), rows.schema)
+    first, second = Schedule([task], slots=2).tasks
+    run_task(first)
+    (packed,) = [f for f in storage.files(".hoodie/.index") if f.path.endswith(".pack")]
+    content = bytearray(storage.read(packed.path))
+    content[len(content) // 2] ^= 1
+    storage.replace(packed.path, bytes(content))
+
+    joined = run_task(second)
+
+    assert joined.status is TaskStatus.FAILED
+    assert joined.error is not None
+    assert f"{packed.path} is damaged" in joined.error
+
+
 def test_a_build_given_up_removes_what_it_staged(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     rows = numbered_rows(1_000)
