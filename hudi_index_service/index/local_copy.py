@@ -7,7 +7,7 @@ themselves (`flock`), which go with the process that held them:
 
 - a copy in the making is locked by whoever makes it: one that is not locked was given up;
 - a copy is locked, shared, from before it is found to be there until it is open; one that is locked
-  is not evicted. After that it may go: whoever has it open reads on.
+  is neither evicted nor replaced. After that it may go: whoever has it open reads on.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,13 +81,23 @@ def _copy(storage: Storage, entry: Entry, settings: Settings) -> Iterator[Path]:
     folder = settings.cache_folder / _FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     copy = folder / f"{_table_digest(storage)}-{data.sha256}{_SUFFIX}"
-    with _locked(copy, fcntl.LOCK_SH) as locked:
-        if locked and copy.stat().st_size == data.length:
-            os.utime(copy)  # used now: the last to be evicted
-            yield copy
-            return
-    with _downloaded(storage, entry, copy, settings):
+    with ExitStack() as held:
+        if not held.enter_context(_in_use(copy, data.length)):
+            held.enter_context(_downloaded(storage, entry, copy, settings))
         yield copy
+
+
+@contextmanager
+def _in_use(copy: Path, length: int) -> Iterator[bool]:
+    """Keeps a copy of that length from eviction for the length of the block; False if there is
+    none."""
+    with _locked(copy, fcntl.LOCK_SH) as locked:
+        status = _status(copy)
+        usable = locked and status is not None and status.st_size == length
+        if usable:
+            with suppress(FileNotFoundError):  # erased in this moment, which no lock prevents
+                os.utime(copy)  # used now: the last to be evicted
+        yield usable
 
 
 @contextmanager
@@ -107,8 +117,13 @@ def _downloaded(storage: Storage, entry: Entry, copy: Path, settings: Settings) 
             raise EntryInvalid(f"{entry.data_path} is missing.") from error
         if checksums(part)[1] != entry.manifest.data.sha256:
             raise EntryInvalid(f"{entry.data_path} is damaged: its SHA-256 is not the manifest's.")
-        part.rename(copy)
-        yield
+        with ExitStack() as held:
+            with _alone_in(copy.parent):
+                # Another process may have made the same copy meanwhile. It is not replaced, since
+                # whoever uses it has locked that file, not ours.
+                if not held.enter_context(_in_use(copy, entry.manifest.data.length)):
+                    part.rename(copy)
+            yield
     finally:
         part.unlink(missing_ok=True)
         os.close(handle)

@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import time
 
@@ -157,10 +157,8 @@ def test_a_copy_that_is_used_again_stays(remote: Storage, entry: Entry, cache: P
     name = next(iter(set(copies(cache)) - {older.name}))
     os.utime(older, (2, 2))
 
-    second = Storage(f"memory://{uuid.uuid4().hex}")
-    for file in remote.files():
-        second.create(file.path, remote.read(file.path))
-    copy_of(second, entry, Settings(cache_folder=cache, cache_max_mb=1))
+    elsewhere = same_entries_elsewhere(remote)
+    copy_of(elsewhere, entry, Settings(cache_folder=cache, cache_max_mb=1))
 
     assert name in copies(cache)
     assert older.name not in copies(cache)
@@ -176,6 +174,38 @@ def test_a_manifest_of_another_length_than_its_data(
     with pytest.raises(EntryInvalid, match=f"has {entry.manifest.data.length} bytes, not {2**21}"):
         copy_of(remote, Entry(entry.folder, manifest), Settings(cache_folder=cache, cache_max_mb=1))
     assert not any(path.exists() for path in others), "room was made for that much"
+
+
+def test_a_copy_made_meanwhile_is_used_and_not_replaced(
+    remote: Storage,
+    entry: Entry,
+    cache: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    faster = ExitStack()
+    download = Storage.download
+
+    def slow_download(self: Storage, source: str, target: Path) -> None:
+        monkeypatch.setattr(Storage, "download", download)
+        faster.enter_context(packed_index(remote, entry, settings))
+        download(self, source, target)
+
+    monkeypatch.setattr(Storage, "download", slow_download)
+    with faster:
+        with packed_index(remote, entry, settings) as index:
+            made = index.path.stat().st_ino
+            assert len(copies(cache)) == 2, "the other copy, and ours, which nobody needs now"
+        full = settings.model_copy(update={"cache_max_mb": 0.001})
+        copy_of(same_entries_elsewhere(remote), entry, full)
+        assert index.path.stat().st_ino == made, "evicted while the faster one still opens it"
+
+
+def same_entries_elsewhere(remote: Storage) -> Storage:
+    other = Storage(f"memory://{uuid.uuid4().hex}")
+    for file in remote.files():
+        other.create(file.path, remote.read(file.path))
+    return other
 
 
 def open_again_and_again(cache: str) -> None:
