@@ -164,6 +164,6 @@ def _require_utf8(values: _Values, predicate: Like) -> None:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         raise TableFeatureUnsupported(
-            f"Column {predicate.column} holds text that is no UTF-8, which the pattern "
-            f"{predicate.pattern!r} may match in Spark only."
+            f"Column {predicate.column} holds text that is no UTF-8, which the pattern of a LIKE "
+            "may match in Spark only."
         ) from error

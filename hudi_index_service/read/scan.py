@@ -186,9 +186,11 @@ class Scan:
 
     def _execution(self, query: Query) -> Execution:
         plan = self._planner.plan(query)
+        # Without its literals: what people search for stays out of the log.
+        columns = set() if query.predicate is None else query.predicate.columns()
         log.info(
-            "%s: %d slices by index, %d scanned, %d merged.",
-            self._where or "no predicate",
+            "Query on %s: %d slices by index, %d scanned, %d merged.",
+            ", ".join(sorted(columns)) or "no column",
             *(plan.count(access) for access in (Access.INDEX, Access.SCAN, Access.MERGE)),
         )
         return Execution(plan, self._planner.reader(query, plan))

@@ -2,6 +2,7 @@
 so. Whatever is wrong with the table, there is one clear error."""
 
 import json
+import logging
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -174,6 +175,21 @@ def test_the_kill_switch_of_a_table(copy: Path, expected: list[str]) -> None:
     }
     assert "hoodie.index.read.enabled=false" in plan.slices[0].reason
     assert keys(table) == expected
+
+
+def test_what_is_searched_for_stays_out_of_the_log(
+    copy: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    where = "name = 'plain' AND amount < 98765432"
+    assert open_table(copy).scan(where).count() > 0
+    next(entry_files(copy, ".pack")).unlink()
+    assert open_table(copy).scan(where).count() > 0
+
+    assert "Query on amount, name: " in caplog.text
+    assert "is scanned: " in caplog.text
+    assert "plain" not in caplog.text
+    assert "98765432" not in caplog.text
 
 
 def test_more_predicates_than_allowed_are_scanned(copy: Path) -> None:
