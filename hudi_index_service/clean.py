@@ -18,7 +18,12 @@ from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.scratch import remove_abandoned
 from hudi_index_service.config import Settings
 from hudi_index_service.definitions import DefinitionStore
-from hudi_index_service.documents import INDEX_ROOT, NewerFormat, document_name
+from hudi_index_service.documents import (
+    INDEX_ROOT,
+    SERVICE_FOLDER,
+    NewerFormat,
+    document_name,
+)
 from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
 from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.factory import index_type
@@ -168,8 +173,12 @@ class _Sweep:
                     yield from _all(files, reason)
                 else:
                     yield from self._within(listing, folder, files)
-        for files in self._unfinished.values():
-            yield from self._leftovers(files, "its writer died")
+        for folder, files in self._unfinished.items():
+            # Definitions and records are in the making without any build.
+            is_service = f"{folder}/".startswith(f"{SERVICE_FOLDER}/")
+            grace = self._definitions_grace if is_service else self._grace
+            over = (file for file in files if grace.is_over(file))
+            yield from self._leftovers(over, "its writer died")
         yield from self._superseded_definitions()
         long_over = self._records.ended_before(time() - _RECORDS_KEPT_SECONDS)
         yield from _all(long_over, "the build is long over")

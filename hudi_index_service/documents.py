@@ -102,14 +102,33 @@ class DocumentCache(Generic[Kept]):
     fetched once a process. Safe to use from several threads.
 
     Args:
-        capacity: Documents kept.
+        capacity: Documents kept, unless `hold` asks for more.
+        most_bytes: Bytes kept at most, as stored.
     """
 
-    def __init__(self, kind: type[Kept], *, capacity: int) -> None:
+    def __init__(self, kind: type[Kept], *, capacity: int, most_bytes: int = 128 * 2**20) -> None:
         self._kind = kind
         self._capacity = capacity
-        self._known: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._most_bytes = most_bytes
+        self._held: dict[Hashable, int] = {}
+        self._known: OrderedDict[Hashable, tuple[Kept, int]] = OrderedDict()
+        self._bytes = 0
         self._lock = Lock()
+
+    def hold(self, owner: Hashable, count: int) -> None:
+        """Makes room for all documents of a folder that is walked again and again: of a walk that
+        is longer than the room, the least recently used is always the next one needed.
+
+        Args:
+            owner: The folder; what it asked for before no longer counts.
+        """
+        with self._lock:
+            self._held[owner] = count
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether the document need not be read."""
+        with self._lock:
+            return key in self._known
 
     def get(self, key: Hashable, read: Callable[[], bytes], *, source: str) -> Kept:
         """The document, read only if it is not known.
@@ -127,12 +146,17 @@ class DocumentCache(Generic[Kept]):
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
-                return known
-        document = self._kind.from_json(read(), source=source)
+                return known[0]
+        data = read()
+        document = self._kind.from_json(data, source=source)
         with self._lock:
-            self._known[key] = document
-            if len(self._known) > self._capacity:
-                self._known.popitem(last=False)
+            if key not in self._known:  # another thread may have fetched it, too
+                self._known[key] = document, len(data)
+                self._bytes += len(data)
+            room = max(self._capacity, sum(self._held.values()))
+            while len(self._known) > room or self._bytes > self._most_bytes:
+                _, (_, size) = self._known.popitem(last=False)
+                self._bytes -= size
         return document
 
 

@@ -240,7 +240,8 @@ class IndexedTable:
         purge: bool = False,
     ) -> Dropped:
         """Drops an index, or takes columns out of every index (RFC-51: dropIndex): it serves no
-        query from now on; what is built goes with later builds and cleans.
+        query from now on; what is built goes with later builds and cleans. Where other indexes
+        share an entry, it keeps the values of the dropped columns until `refresh` or `purge`.
 
         Args:
             name: The index.

@@ -126,7 +126,7 @@ class TableStatus(Sequence[IndexStatus]):
         instant: Requested time of the snapshot's instant.
         indexes: By name; one for each index type of an index.
         builds: The last ten, newest first.
-        failing: Entries that could not be built when they were tried last.
+        failing: Entries that could not be built when they were tried last, and are lacking still.
         outliving: Entries that outlive their base file.
     """
 
@@ -233,14 +233,19 @@ def table_status(
     types = {*stored_index_types(table.storage), *(each.index_type for each in requirements)}
     listings = {name: EntryListing(table.storage, name) for name in sorted(types)}
     coverage = _Coverage(table, snapshot.slices, listings, settings)
+    indexes = tuple(coverage.of(requirement) for requirement in requirements)
     expired = expired_entries(table, settings, listings.values())
     return TableStatus(
         uri=table.storage.uri,
         at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         instant=snapshot.instant,
-        indexes=tuple(coverage.of(requirement) for requirement in requirements),
+        indexes=indexes,
         builds=tuple(records.all(limit=_BUILDS_SHOWN)),
-        failing=tuple(records.failed_entries()),
+        failing=tuple(
+            each
+            for each in records.failed_entries()
+            if (each.path, each.index_type) in coverage.lacking
+        ),
         outliving=Outliving(len(expired), sum(each.bytes for each in expired)),
     )
 
@@ -259,6 +264,8 @@ class _Coverage:
         self._wanted = selector(Strategy.INCREMENTAL, table, settings.build.on)
         self._retained = retained_instants(table, settings)
         self._now = time()
+        self.lacking: set[tuple[str, str]] = set()
+        """Path and index type of the entries that lack something that was asked of them so far."""
 
     def of(self, requirement: Requirement) -> IndexStatus:
         """The status of one index type of one index."""
@@ -282,8 +289,10 @@ class _Coverage:
                 count[1] += 1
                 count[2] += not file_slice.log_files
                 index_bytes += manifest.data.length
-            elif self._is_due(requirement, base_file):
-                due.append(base_file)
+            elif requirement.columns:
+                self.lacking.add((base_file.path, requirement.index_type))
+                if self._is_due(requirement, base_file):
+                    due.append(base_file)
         partitions = tuple(PartitionCoverage(name, *counts[name]) for name in sorted(counts))
         return IndexStatus(
             requirement.definition,
@@ -299,8 +308,6 @@ class _Coverage:
         )
 
     def _is_due(self, requirement: Requirement, base_file: BaseFile) -> bool:
-        if not requirement.columns:
-            return False
         kept = self._retained is None or base_file.instant in self._retained
         return kept and self._wanted(requirement.definition, base_file)
 

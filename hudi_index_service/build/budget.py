@@ -10,7 +10,7 @@ from hudi_index_service.errors import ConfigInvalid
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of one build. What was begun when a limit is reached is finished; the next build goes
-    on with what is left, newest instant first.
+    on with what is left, newest instant first, and last of all with what failed before.
 
     Attributes:
         files: Entries to build at most: one a base file and index type.

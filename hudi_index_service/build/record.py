@@ -57,7 +57,6 @@ class BuildRecord:
         started: When, where, and what was asked for.
         finished: The report; None of a build that runs or died.
         progress: At its end, or as of the last heartbeat; None if there was none.
-        last_sign: The last sign of life, in seconds since the epoch by the store's clock.
         cancel_requested: Whether somebody wants it to give up.
     """
 
@@ -66,7 +65,6 @@ class BuildRecord:
     started: dict[str, Any]
     finished: dict[str, Any] | None
     progress: BuildProgress | None = None
-    last_sign: float = 0.0
     cancel_requested: bool = False
 
     @property
@@ -113,19 +111,6 @@ class BuildRecord:
                 for each in self.failures
             ],
         }
-
-
-@dataclass(frozen=True, slots=True)
-class FailureStreak:
-    """Builds that failed one after the other, up to now.
-
-    Attributes:
-        count: How many; 0 if the last one did not.
-        last: When the last of them failed, in seconds since the epoch; None without any.
-    """
-
-    count: int
-    last: float | None
 
 
 class RunningBuild:
@@ -258,7 +243,6 @@ class BuildRecords:
             self._content(number, _STARTED),
             finished,
             BuildProgress.from_dict((finished or {}).get("progress") or heartbeat),
-            _last_sign(files),
             _CANCEL in files,
         )
 
@@ -268,18 +252,6 @@ class BuildRecords:
             if _FINISHED in files:
                 return failed_entries(self._content(number, _FINISHED).get("failing"))
         return []
-
-    def consecutive_failures(self) -> FailureStreak:
-        """How many builds in a row failed or died, up to the last one that is over."""
-        count, last = 0, None
-        for record in self.newest_first():
-            if record.state is BuildState.RUNNING:
-                continue
-            if record.state not in (BuildState.FAILED, BuildState.DEAD):
-                break
-            count += 1
-            last = last or record.last_sign
-        return FailureStreak(count, last)
 
     def ids(self) -> frozenset[str]:
         """The ids of all recorded builds."""
@@ -296,10 +268,11 @@ class BuildRecords:
         """The records of builds that are over and silent since `moment` (epoch seconds), except
         the newest build's."""
         numbers = self._files_by_number()
+        newest = max(numbers, default=0)
         found: list[StoredFile] = []
         for number, files in numbers.items():
             last = max(file.modified for file in files.values())
-            if number != max(numbers) and not self._is_alive(files) and last < moment:
+            if number != newest and not self._is_alive(files) and last < moment:
                 found += files.values()
         return found
 

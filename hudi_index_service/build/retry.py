@@ -114,8 +114,11 @@ def failed_after(
         if outcome.status is TaskStatus.LEFT:
             continue
         key = tried[outcome.path, outcome.index_type]
-        earlier = known.pop(key, None)
         if outcome.status is TaskStatus.FAILED:
+            earlier = known.pop(key, None)
             times = 1 if earlier is None else earlier.times + 1
             known[key] = FailedEntry(*key, times, now, outcome.error or "unknown")
+        else:  # also what failed with other columns, which it was asked for then, is over
+            for other in [each for each in known if each[:2] == key[:2]]:
+                del known[other]
     return list(known.values())

@@ -1,8 +1,8 @@
 """A build from wake-up to report: reconcile, run the tasks, record what happened."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -19,6 +19,7 @@ from hudi_index_service.build.retry import (
     DeferredEntry,
     FailedEntry,
     deferred_entries,
+    entry_key,
     failed_after,
 )
 from hudi_index_service.build.scope import partitions_in_scope
@@ -47,7 +48,7 @@ class Build:
 
     Attributes:
         id: The record's number; "" when there was nothing to record.
-        due: The entries that were due, newest instant first.
+        due: The entries that were due, newest instant first, those that failed before last.
         outcomes: What became of each; empty for a dry run.
         seconds: From reconcile to report.
         state: How it ended; None when there was nothing to do, or only a dry run.
@@ -204,6 +205,9 @@ def run_build(
         deferred = deferred_entries(due, failed, settings.build)
         waiting = {id(each.due) for each in deferred}
         due = [entry for entry in due if id(entry) not in waiting]
+    # What failed before comes last: else it would spend a small budget again and again.
+    known = {each.key for each in failed}
+    due.sort(key=lambda entry: entry_key(entry) in known)
     plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
     if dry_run:
         recent = islice(records.newest_first(), _RECORDS_FOR_ESTIMATE)
@@ -279,7 +283,8 @@ class _Run:
     def _run(self, counter: ProgressCounter, progress: Progress | None) -> None:
         self._running.beat(counter.now())
         last_beat = monotonic()
-        with closing(self._executor.run(self._tasks())) as results:
+        results = self._executor.run(self._tasks())
+        try:
             for outcome in results:
                 if outcome is not None:
                     self._outcomes.append(outcome)
@@ -294,6 +299,19 @@ class _Run:
                         log.warning("Build %s gives up: it was cancelled.", self._running.id)
                         self._cancelled = True
                         return
+        finally:
+            self._wind_down(results, counter)
+
+    def _wind_down(
+        self, results: Generator[TaskOutcome | None, None, None], counter: ProgressCounter
+    ) -> None:
+        """Gives up what has not begun, and waits for what has. The build shows meanwhile that it
+        lives: a large base file can take longer than it takes a silent build to count as dead."""
+        with ThreadPoolExecutor(1, thread_name_prefix="index-build-end") as pool:
+            ended = pool.submit(results.close)
+            while not wait([ended], self._settings.build.heartbeat_seconds).done:
+                self._running.beat(counter.now())
+        ended.result()
 
     def _tasks(self) -> list[BuildTask]:
         storage, deadline = self._table.storage, None

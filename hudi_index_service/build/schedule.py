@@ -33,10 +33,16 @@ class Schedule:
         slots: Tasks that run at once.
         processes: Processes that these are spread over: the tasks of one share the memory that
             index writers may hold.
+        in_parts: Whether base files may be built in parts.
     """
 
     def __init__(
-        self, tasks: Sequence[BuildTask], *, slots: int, processes: int | None = None
+        self,
+        tasks: Sequence[BuildTask],
+        *,
+        slots: int,
+        processes: int | None = None,
+        in_parts: bool = True,
     ) -> None:
         self._tasks = tuple(tasks)
         self._slots, self._processes = slots, processes
@@ -44,7 +50,7 @@ class Schedule:
         self._yielded = [False] * len(tasks)
         least = min((task.part_bytes for task in tasks), default=1)
         sizes = [task.due.base_file.size for task in tasks]
-        self._counts = part_counts(sizes, slots=slots, least=least)
+        self._counts = part_counts(sizes, slots=slots if in_parts else 1, least=least)
         parts = [
             (number, Part(part, count))
             for number, count in enumerate(self._counts)
@@ -89,20 +95,21 @@ class Schedule:
 
     def undecided(self) -> "Schedule":
         """The base files all of whose parts were staged and none joined, because other builders
-        changed what the entry holds in between: built anew, each in one part."""
+        changed what the entry holds in between: built anew, each in one part, however late."""
         left = [
-            replace(task, part_bytes=max(task.due.base_file.size, 1) + 1)
+            replace(task, deadline=None)
             for task, known, count, done in zip(
                 self._tasks, self._outcomes, self._counts, self._yielded, strict=True
             )
             if not done and len(known) == count
         ]
-        return Schedule(left, slots=self._slots, processes=self._processes)
+        return Schedule(left, slots=self._slots, processes=self._processes, in_parts=False)
 
     def give_up(self) -> None:
-        """Removes what was staged for base files that were not decided."""
-        for number, known in enumerate(self._outcomes):
-            if known and not self._yielded[number]:
+        """Removes what was staged for base files that were not decided: of a part whose outcome
+        was never taken in, too."""
+        for number, is_decided in enumerate(self._yielded):
+            if not is_decided:
                 self._discard(number)
 
     def _discard(self, number: int) -> None:

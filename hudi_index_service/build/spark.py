@@ -163,7 +163,8 @@ class _Jobs:
     def _news(self) -> Iterator[Ended]:
         """What tasks have told since it was asked for last."""
         told = self._live.value
-        fresh, self._told = told[self._told : len(told)], len(told)
+        end = len(told)  # once: Spark's own thread appends to it
+        fresh, self._told = told[self._told : end], end
         yield from self._unknown(fresh)
 
     def _unknown(self, ended: Sequence[Ended]) -> Iterator[Ended]:

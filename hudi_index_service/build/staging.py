@@ -88,6 +88,10 @@ class Staging:
         self._storage.upload(f"{self._folder}/{name}", packed)
         self._storage.create(f"{self._folder}/{name}{_SUFFIX}", described.to_json())
 
+    def has_begun(self) -> bool:
+        """Whether a part, or a file of one, has been staged."""
+        return bool(self._files())
+
     def complete(self, like: StagedPart) -> list[StagedPart] | None:
         """All parts in order, if each has been staged: with the same columns, of the same base
         file, in as many parts."""

@@ -107,9 +107,9 @@ def run_task(task: BuildTask) -> TaskOutcome:
     the other base files' entries are built all the same."""
     started = perf_counter()
     outcome = TaskOutcome(task.due.base_file.path, task.due.index_type, TaskStatus.FAILED)
-    if task.deadline is not None and time() > task.deadline:
-        return replace(outcome, status=TaskStatus.LEFT)
     try:
+        if task.deadline is not None and time() > task.deadline and not _begun(task):
+            return replace(outcome, status=TaskStatus.LEFT)
         prepare_worker()
         outcome = _EntryBuild(task).run()
     except FileNotFoundError as error:
@@ -119,6 +119,14 @@ def run_task(task: BuildTask) -> TaskOutcome:
     except Exception as error:  # noqa: BLE001 - native libraries raise whatever they like
         outcome = replace(outcome, error=f"{type(error).__name__}: {error}")
     return replace(outcome, seconds=perf_counter() - started)
+
+
+def _begun(task: BuildTask) -> bool:
+    """Whether another part of the same base file is there: then this one is finished, too."""
+    if task.part.is_whole:
+        return False
+    folder = entry_folder(task.due.index_type, task.due.base_file)
+    return Staging(task.storage, folder, task.build_id).has_begun()
 
 
 def _gone_or_failed(task: BuildTask, error: FileNotFoundError) -> dict[str, Any]:
@@ -152,7 +160,7 @@ class _EntryBuild:
     def run(self) -> TaskOutcome:
         own: Manifest | None = None  # what this task published, with a column dropped meanwhile
         for _ in range(_ATTEMPTS):
-            listing = EntryListing(self._storage, self._task.due.index_type)
+            listing = self._listing()
             try:
                 present = self._current(listing)
             except NewerFormat:  # a newer release has built it meanwhile, and will serve it
@@ -180,6 +188,8 @@ class _EntryBuild:
                 continue
             self._withdraw(own)
             own = published
+            if self._is_below_another(published):
+                continue
             # Dropped while it was built: whoever dropped it looked before this was there.
             demand = self._demand()
             if demand is None or not demand.superfluous(published):
@@ -188,6 +198,21 @@ class _EntryBuild:
             f"{self._folder}: other builders published {_ATTEMPTS} times in a row.",
             remedy="Let one builder at a time work on the table.",
         )
+
+    def _listing(self) -> EntryListing:
+        return EntryListing(self._storage, self._kind.name, folder=self._folder)
+
+    def _is_below_another(self, own: Manifest) -> bool:
+        """Whether a higher generation serves that lacks something of this one: its builder took
+        this number before, and has withdrawn what it published under it."""
+        listing = self._listing()
+        if max(listing.generations(self._folder), default=0) <= own.generation:
+            return False
+        try:
+            serving = self._current(listing)
+        except NewerFormat:
+            return False
+        return serving is not None and not holds_all(serving, _specs(own))
 
     def _demand(self) -> Demand | None:
         """What is asked of the entry now."""

@@ -11,6 +11,7 @@ indexes with non-blocking concurrency control write them.
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,13 +23,15 @@ from hudi_index_service.documents import (
     document_name,
     numbers_of,
 )
-from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.storage import Storage, StoredFile
 from hudi_index_service.table.protocol import BaseFile
 
 MANIFEST_STEM = "manifest"
 DATA_SUFFIX = ".pack"
+
+_FETCHED_AT_ONCE = 32  # requests for manifests; they are small, so latency is all they cost
 
 _manifests = DocumentCache(Manifest, capacity=4096)
 
@@ -69,15 +72,20 @@ class EntryListing:
         storage: The table's storage.
         index_type: Name of the index type.
         fresh: Read every manifest from the store, also those kept.
+        folder: Only this entry's folder is listed.
     """
 
-    def __init__(self, storage: Storage, index_type: str, *, fresh: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, index_type: str, *, fresh: bool = False, folder: str | None = None
+    ) -> None:
         self._storage = storage
         self._index_type = index_type
         self._fresh = fresh
-        self._files: Mapping[str, list[StoredFile]] = _by_folder(
-            storage.files(index_type_folder(index_type))
-        )
+        found = storage.files(folder or index_type_folder(index_type))
+        self._files: Mapping[str, list[StoredFile]] = _by_folder(found)
+        if folder is None:
+            count = sum(file.path.endswith(".json") for file in found)
+            _manifests.hold((storage.uri, index_type), count)
 
     @property
     def index_type(self) -> str:
@@ -91,6 +99,10 @@ class EntryListing:
     def files(self, folder: str) -> list[StoredFile]:
         """The files in an entry's folder; empty if there is none."""
         return self._files.get(folder, [])
+
+    def shows(self, path: str) -> bool:
+        """Whether the listing shows that file."""
+        return any(file.path == path for file in self.files(path.rsplit("/", 1)[0]))
 
     def generations(self, folder: str) -> list[int]:
         """The manifest numbers present in the folder, highest first, valid or not."""
@@ -141,11 +153,14 @@ class EntryListing:
         if self._fresh:
             manifest = Manifest.from_json(read(), source=path)
         else:
-            listed = next(file for file in self.files(folder) if file.path == path)
+            listed = self._listed(folder, path)
             manifest = _manifests.get((self._storage.uri, listed), read, source=path)
         if manifest.generation != number:
             raise EntryInvalid(f"{path} says it is generation {manifest.generation}.")
         return manifest
+
+    def _listed(self, folder: str, path: str) -> StoredFile:
+        return next(file for file in self.files(folder) if file.path == path)
 
     def _check_data(self, folder: str, manifest: Manifest) -> None:
         """Raises EntryInvalid if the data file is not there whole; what is listed costs nothing."""
@@ -158,6 +173,22 @@ class EntryListing:
             raise EntryInvalid(f"{path} is missing.") from error
         if size != manifest.data.length:
             raise EntryInvalid(f"{path} has {size} bytes, not {manifest.data.length}.")
+
+    def fetch(self, base_files: Iterable[BaseFile]) -> None:
+        """Reads the manifests that `find` will want from a remote store, many at once. What is
+        wrong with one, `find` meets again and tells."""
+        if self._storage.is_local:
+            return
+        unknown = []
+        for folder in (entry_folder(self._index_type, each) for each in base_files):
+            for number in self.generations(folder)[:1]:
+                path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+                if not _manifests.knows((self._storage.uri, self._listed(folder, path))):
+                    unknown.append((folder, number))
+        with ThreadPoolExecutor(max(1, min(len(unknown), _FETCHED_AT_ONCE)), "manifest") as threads:
+            for fetched in [threads.submit(self._manifest, *each) for each in unknown]:
+                with suppress(EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError):
+                    fetched.result()
 
     def find(self, base_file: BaseFile) -> Entry:
         """The entry that serves the base file.

@@ -27,6 +27,7 @@ from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.table.base_file import (
     align,
     column_bytes,
+    is_broken_text,
     open_parquet,
     present_columns,
     read_columns,
@@ -144,7 +145,7 @@ class SliceReader:
                     source, chunk.data, present, size=base_file.size, metadata=metadata
                 )
             except ParquetReadError as error:
-                if not _is_broken_text(error):
+                if not is_broken_text(error):
                     raise _unreadable(base_file, error) from error
                 statistics.note = "it holds text that is no UTF-8: only a scan reads it"
                 yield from self._scanned(base_file, statistics, start_row=int(chunk[0]))
@@ -210,11 +211,6 @@ def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
     if table.num_columns == 0:
         return [pa.record_batch([pa.nulls(rows)], names=["_"]).select([])]
     return list(table.to_batches())
-
-
-def _is_broken_text(error: ParquetReadError) -> bool:
-    """Whether the row reader met text that is no UTF-8, which it refuses and Arrow does not."""
-    return "UTF-8" in str(error)
 
 
 def _unreadable(base_file: BaseFile, error: ParquetReadError) -> StorageFailed:

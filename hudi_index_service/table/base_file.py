@@ -106,6 +106,12 @@ def row_source(storage: Storage, path: str) -> "str | Fetch":
     return partial(storage.read_ranges, path)
 
 
+def is_broken_text(error: Exception) -> bool:
+    """Whether the native row reader met text that is no UTF-8, which it refuses and Arrow does
+    not: such rows are read by `read_columns`."""
+    return "UTF-8" in str(error)
+
+
 def footer_sha256(storage: Storage, path: str, size: int) -> str:
     """SHA-256 of the file's footer (metadata, length and magic), hexadecimal."""
     (tail,) = storage.read_ranges(path, [(size - _FOOTER_TAIL, size)])
@@ -258,7 +264,9 @@ def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -
         return array.cast(target, safe=not pa.types.is_floating(target))
     except pa.ArrowException as error:
         raise TableFeatureUnsupported(
-            f"{source}: column {column} cannot be read as {target}: {error}."
+            # Not what Arrow says, which may be a value.
+            f"{source}: column {column} cannot be read as {target}: it holds {array.type} that "
+            "does not fit."
         ) from error
 
 

@@ -21,6 +21,7 @@ inside alone, and the reader checks it there.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.storage import Storage, StoredFile
@@ -72,6 +73,11 @@ class Listing:
     partitions: frozenset[str] = field(default=frozenset())
     unknown: tuple[str, ...] = ()
 
+    def without_log_files(self) -> "Listing":
+        """The same listing, as if there were no log files."""
+        files = {path: f for path, f in self.files.items() if isinstance(f.name, BaseFileName)}
+        return Listing(files, self.partitions, self.unknown)
+
     def base_files(self) -> tuple[BaseFile, ...]:
         """All base files that are there, whether a snapshot shows them or not."""
         return tuple(
@@ -118,8 +124,8 @@ class Proof:
         pinned: Requested time of the latest instant included.
         replaced: File groups that completed replace commits up to `pinned` took away → requested
             time of the (last) replace commit.
-        archived: Gives the completion times of archived instants by requested time; asked only
-            when a log file turns on one, which is seldom.
+        archived: Gives the completion times of archived instants by requested time; asked once
+            at most, when a log file turns on one, which is seldom.
     """
 
     timeline: Timeline
@@ -127,6 +133,9 @@ class Proof:
     pinned: str
     replaced: Mapping[FileGroup, str]
     archived: Callable[[], Mapping[str, str]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "archived", cache(self.archived))
 
     def check(self, listing: Listing, slices: Sequence[FileSlice]) -> None:
         """Raises:

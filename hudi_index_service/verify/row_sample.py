@@ -32,10 +32,17 @@ from hudi_index_service.predicate.expression import (
     Predicate,
 )
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import align, row_source
+from hudi_index_service.table.base_file import (
+    align,
+    is_broken_text,
+    open_parquet,
+    read_columns,
+    row_source,
+)
 from hudi_index_service.table.protocol import BaseFile
 
 _SEED = 51
+_ROWS_AT_ONCE = 65_536
 
 
 class RowSample:
@@ -59,6 +66,7 @@ class RowSample:
         columns: Sequence[StoredColumn],
         size: int,
     ) -> None:
+        self._storage = storage
         self._base_file = base_file
         self._source = row_source(storage, base_file.path)
         self._index = index
@@ -76,9 +84,9 @@ class RowSample:
             EntryInvalid: index bytes are damaged.
         """
         own, copied = self._rows(None), self._rows(read_member(self._index, PARQUET_METADATA))
-        # As text: NaN is the same as NaN, and -0.0 not as 0.0.
-        if str(own.to_pylist()) != str(copied.to_pylist()):
+        if not _are_same(own, copied):
             yield "its copy of the base file's footer leads to other rows."
+        own = self._scanned() if own is None else own
         reader = kind.open(self._index, self._all_columns)
         try:
             for column in self._columns:
@@ -86,8 +94,9 @@ class RowSample:
         finally:
             reader.close()
 
-    def _rows(self, metadata: bytes | None) -> pa.RecordBatch:
-        """The rows, found by the base file's own footer or by the entry's copy of it."""
+    def _rows(self, metadata: bytes | None) -> pa.RecordBatch | None:
+        """The rows, found by the base file's own footer or by the entry's copy of it; None if they
+        hold text that is no UTF-8, which Spark writes and the row reader refuses."""
         positions = np.array(self.positions, dtype=np.int64)
         read = partial(
             hudi_index_parquet.read_rows,
@@ -100,6 +109,8 @@ class RowSample:
             present = [name for name in self._schema.names if name in none.column_names]
             table, _ = read(positions.data, present)
         except ParquetReadError as error:
+            if is_broken_text(error):
+                return None
             whose = "own footer" if metadata is None else "footer as the entry has it"
             raise EntryInvalid(
                 f"{self._base_file.path} cannot be read by its {whose}: {error}."
@@ -110,6 +121,20 @@ class RowSample:
         batches = table.combine_chunks().to_batches()
         batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
         return align(batch, self._schema, source=self._base_file.path)
+
+    def _scanned(self) -> pa.RecordBatch:
+        """The rows, whatever text they hold: the base file is read whole for it."""
+        wanted = np.array(self.positions, dtype=np.int64)
+        found, start = [], 0
+        with open_parquet(self._storage, self._base_file.path) as file:
+            for batch in read_columns(
+                file, self._schema, batch_rows=_ROWS_AT_ONCE, source=self._base_file.path
+            ):
+                end = start + batch.num_rows
+                found.append(batch.take(wanted[(wanted >= start) & (wanted < end)] - start))
+                start = end
+        (rows,) = pa.Table.from_batches(found).combine_chunks().to_batches()
+        return rows
 
     def _compare_column(
         self, rows: pa.RecordBatch, column: StoredColumn, kind: IndexType, reader: IndexReader
@@ -142,6 +167,33 @@ def sampled_positions(rows: int, size: int) -> list[int]:
     while len(positions) < size:
         positions.add(random.randrange(rows))
     return sorted(positions)
+
+
+def _are_same(rows: pa.RecordBatch | None, others: pa.RecordBatch | None) -> bool:
+    if rows is None or others is None:
+        return rows is others
+    # As text: NaN is the same as NaN, and -0.0 not as 0.0.
+    return str(_plain(rows).to_pylist()) == str(_plain(others).to_pylist())
+
+
+def _plain(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Days and moments as the numbers that are stored: Python's end with the year 9999."""
+    return rows.cast(pa.schema([(field.name, _plain_type(field.type)) for field in rows.schema]))
+
+
+def _plain_type(type: pa.DataType) -> pa.DataType:
+    t = pa.types
+    if t.is_temporal(type):
+        return pa.int32() if type.bit_width == 32 else pa.int64()
+    if t.is_struct(type):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in type])
+    if t.is_map(type):
+        return pa.map_(_plain_type(type.key_type), _plain_type(type.item_type))
+    if t.is_list(type):
+        return pa.list_(_plain_type(type.value_type))
+    if t.is_large_list(type):
+        return pa.large_list(_plain_type(type.value_type))
+    return type
 
 
 def _leaves(column: StoredColumn, rows: pa.RecordBatch) -> Iterator[Predicate]:

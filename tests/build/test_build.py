@@ -1,6 +1,7 @@
 """Builds on real tables: what is due, what is built, and that doing it again does nothing."""
 
 import os
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,8 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.build.run import Build, run_build
-from hudi_index_service.build.spark import SparkExecutor
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.build.task import TaskStatus
+from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.definitions import Column
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
@@ -268,27 +268,28 @@ def test_spark_builds_the_same_entries(
     assert_no_stray_data(by_spark_table.uri)
 
 
-def test_a_spark_job_that_dies_is_a_failed_build(
-    copy_table: CopyTable, spark: "SparkSession", settings: Settings
-) -> None:
-    table = open_table(copy_table("cow"), spark=spark, settings=settings)
+class Dying:
+    """Loses its job before any task has ended."""
 
-    def cancel(done: int, of: int) -> None:
-        if done == 0:
-            spark.sparkContext.cancelAllJobs()
+    parallelism = processes = 1
 
+    def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
+        yield None
+        raise BuildFailed("The Spark job failed: it was cancelled.")
+
+
+def test_a_job_that_dies_is_a_failed_build(cow: IndexedTable, settings: Settings) -> None:
     with pytest.raises(BuildFailed, match="cancelled"):
         run_build(
-            table._table,
-            table._requirements(),
+            cow._table,
+            cow._requirements(),
             strategy=Strategy.ALL,
-            executor=SparkExecutor(spark, patience=0.02),
+            executor=Dying(),
             settings=settings,
-            progress=cancel,
         )
-    assert table.builds()[0].state == "failed"
-    assert len(table.build(strategy="all").due) > 0
-    assert table.status()[0].indexed == 2
+    assert cow.builds()[0].state == "failed"
+    assert len(cow.build(strategy="all").built) == 2
+    assert cow.status()[0].indexed == 2
 
 
 def test_a_living_build_is_not_disturbed(cow: IndexedTable) -> None:

@@ -156,7 +156,8 @@ def test_a_build_killed_before_its_manifest_leaves_nothing_visible(
     assert [status.indexed for status in cow.status()] == [0]
     assert [record.state for record in cow.builds()] == ["running"]
 
-    impatient = Settings(cache_folder=tmp_path, build=BuildSettings(stale_seconds=1))
+    soon = BuildSettings(heartbeat_seconds=1, stale_seconds=2)
+    impatient = Settings(cache_folder=tmp_path, build=soon)
     table = open_table(cow.uri, settings=impatient)
     _wait_until_silent(table)
     assert len(table.build(strategy="all").built) == 2

@@ -14,7 +14,8 @@ import pytest
 from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.budget import UNLIMITED
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.record import BuildRecords, BuildState
+from hudi_index_service.build.progress import BuildProgress
+from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
 from hudi_index_service.build.run import Build, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
@@ -25,6 +26,7 @@ from hudi_index_service.storage import Storage
 from hudi_index_service.table.commit_metadata import CommitMetadata
 from hudi_index_service.table.protocol import Instant
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests
+from tests.build.spark_jobs import all_jobs_end
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 
 if TYPE_CHECKING:
@@ -242,6 +244,45 @@ def test_a_build_is_cancelled_from_elsewhere_and_resumed(
     assert {manifest.generation for manifest in manifests(table.uri)} == {1}
 
 
+class Winding(Patient):
+    """Once it is closed, waits for what it has begun: until the test lets it end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closing, self.over = Event(), Event()
+
+    def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
+        try:
+            yield from super().run(tasks)
+        finally:
+            self.closing.set()
+            assert self.over.wait(60)
+
+
+def test_a_cancelled_build_lives_until_the_tasks_that_it_began_have_ended(
+    table: IndexedTable, run_on: Run, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor, beaten = Winding(), Event()
+    beat = RunningBuild.beat
+
+    def watched(self: RunningBuild, progress: BuildProgress | None = None) -> None:
+        beat(self, progress)
+        if executor.closing.is_set():
+            beaten.set()
+
+    monkeypatch.setattr(RunningBuild, "beat", watched)
+    builder = Thread(target=lambda: run_on(executor))
+    builder.start()
+    assert executor.first_is_done.wait(60)
+    assert table.cancel() == "000001"
+    assert executor.closing.wait(60)
+
+    assert beaten.wait(60), "it shows that it lives"
+    executor.over.set()
+    builder.join(60)
+    assert table.builds()[0].state is BuildState.CANCELLED
+
+
 def test_on_spark_the_jobs_are_cancelled(
     table: IndexedTable, spark: "SparkSession", settings: Settings
 ) -> None:
@@ -256,7 +297,7 @@ def test_on_spark_the_jobs_are_cancelled(
 
     assert set(asked) == {"000001"}
     assert (build.state, build.built, build.left) == (BuildState.CANCELLED, (), FILES)
-    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
+    assert all_jobs_end(spark)
     assert len(by_spark.build(strategy="all").built) == FILES
     assert [status.coverage for status in table.status()] == [1.0]
 
@@ -311,7 +352,7 @@ def test_a_running_build_tells_how_far_it_is(table: IndexedTable, run_on: Run) -
     assert after is not None
     assert (after.files_done, after.rows_done, after.bytes_done) == (FILES, ROWS, after.bytes)
     assert after.bytes == sum(manifest.base_file.length for manifest in manifests(table.uri))
-    assert after.rows_per_second == pytest.approx(ROWS / after.seconds, rel=0.01)
+    assert after.rows_per_second == pytest.approx(ROWS / after.seconds, rel=0.05)
     assert after.eta_seconds == 0
 
 
@@ -351,11 +392,13 @@ def test_a_record_that_cannot_be_written_costs_no_result(
     operation: str, table: IndexedTable, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The disk is full for the record; entries find room.
+    refused = Event()
     for name in ("create", "replace", "size"):
         real = getattr(Storage, name)
 
         def full(self: Storage, path: str, *data: bytes, real: Callable = real) -> object:
             if path.endswith(operation):
+                refused.set()
                 raise StorageFailed(f"{path}: No space left on device.")
             return real(self, path, *data)
 
@@ -371,6 +414,7 @@ def test_a_record_that_cannot_be_written_costs_no_result(
 
     build = run_on(LongerThanAHeartbeat())
 
+    assert refused.is_set(), "otherwise nothing was tested"
     assert (build.state, len(build.built)) == (BuildState.FINISHED, FILES)
     assert table.scan("amount = 3", use_index="require").count() == 1
 
@@ -411,6 +455,14 @@ def test_wake_ups_leave_a_failing_file_alone_for_a_while(table: IndexedTable) ->
     assert table.build(strategy="all", retry_failed="backoff").deferred == ()
 
 
+def test_what_always_fails_does_not_use_up_a_budget(table: IndexedTable) -> None:
+    """The newest base file, which is built first, cannot be built at all."""
+    damage(table, "6")
+    for _ in range(FILES):
+        table.build(strategy="all", budget=Budget(files=1))
+    assert len(all_manifests(table.uri)) == FILES - 1
+
+
 def test_with_other_columns_a_failing_file_is_tried_at_once(table: IndexedTable) -> None:
     damage(table, "6")
     table.build(strategy="all")
@@ -422,23 +474,27 @@ def test_with_other_columns_a_failing_file_is_tried_at_once(table: IndexedTable)
     assert (len(build.failed), build.deferred) == (1, ())
 
 
-def test_failures_in_a_row_are_counted(table: IndexedTable) -> None:
-    records = BuildRecords(Storage(table.uri), stale_seconds=60)
-    assert records.consecutive_failures() == records.consecutive_failures()
-    assert (records.consecutive_failures().count, records.consecutive_failures().last) == (0, None)
-    mend = damage(table, "0")
+def test_what_failed_with_columns_that_nobody_wants_any_more_is_over(table: IndexedTable) -> None:
+    mend = damage(table, "6")
     table.build(strategy="all")
-    table.build(strategy="all")
-    streak = records.consecutive_failures()
-    assert streak.count == 2
-    assert streak.last is not None
-    records.start({})  # runs: neither failed nor fine yet
-    assert records.consecutive_failures() == streak
     mend()
-    for file in Path(table.uri, ".hoodie/.index/_service/builds/000003").iterdir():
-        file.unlink()
+    table.alter_index("by_amount", drop=["msg"])
+    assert len(table.status().failing) == 1, "its entry is lacking still"
+
+    assert len(table.build(strategy="all").built) == 1
+    assert table.status().failing == ()
+    (record, *_) = table.builds()
+    assert record.finished is not None
+    assert record.finished["failing"] == []
+
+
+def test_what_failed_for_a_dropped_index_is_over(table: IndexedTable) -> None:
+    damage(table, "6")
     table.build(strategy="all")
-    assert records.consecutive_failures().count == 0
+    assert len(table.status().failing) == 1
+
+    table.drop_index("by_amount")
+    assert table.status().failing == ()
 
 
 def test_now_or_backoff(table: IndexedTable) -> None:

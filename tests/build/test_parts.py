@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Lock
 
 import pyarrow as pa
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from hudi_index_service.build.executor import LocalExecutor
 from hudi_index_service.build.parts import Part, largest_first, part_counts
 from hudi_index_service.build.schedule import Schedule
+from hudi_index_service.build.staging import Staging
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import StorageFailed
 from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.local_copy import packed_index
@@ -229,17 +232,70 @@ def test_a_damaged_part_is_not_joined(storage: Storage) -> None:
     assert f"{packed.path} is damaged" in joined.error
 
 
-def test_a_build_given_up_removes_what_it_staged(tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+class Gated(Storage):
+    """Stores nothing before the gate is open, and then only what came first."""
+
+    def __init__(self, uri: Path) -> None:
+        super().__init__(uri)
+        self.first, self.gate = Lock(), Event()
+
+    def upload(self, path: str, source: Path) -> None:
+        is_first = self.first.acquire(blocking=False)
+        assert self.gate.wait(60)
+        if not is_first:
+            raise StorageFailed("No space left on device.")
+        super().upload(path, source)
+
+
+def test_a_build_given_up_removes_what_was_staged_after_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Gated(tmp_path)
+    staged: list[str] = []
+    discard = Staging.discard
+
+    def seen(self: Staging) -> None:
+        staged.extend(name for name in stored_below(storage) if name.endswith(".part.json"))
+        discard(self)
+
+    monkeypatch.setattr(Staging, "discard", seen)
     rows = numbered_rows(1_000)
-    tasks = [
-        build_task(storage, write_base_file(storage, rows, name), rows.schema)
-        for name in ("a", "b", "c")
-    ]
-    running = LocalExecutor(2).run(tasks)
-    next(running)
+    task = build_task(storage, write_base_file(storage, rows), rows.schema)
+    running = LocalExecutor(2, patience=0.001).run([task])
+    assert next(running) is None
+    storage.gate.set()
     running.close()
-    assert not [name for name in stored_below(storage) if "part" in name]
+    assert len(staged) == 1
+    assert stored_below(storage) == []
+
+
+def test_a_base_file_begun_in_time_is_finished_late(storage: Storage) -> None:
+    rows = numbered_rows(1_000)
+    task = build_task(storage, write_base_file(storage, rows), rows.schema, deadline=1e12)
+    first, second = Schedule([task], slots=2).tasks
+
+    assert run_task(first).status is TaskStatus.STAGED
+    assert run_task(replace(second, deadline=0.0)).status is TaskStatus.BUILT
+    another_build = replace(first, build_id="000008", deadline=0.0)
+    assert run_task(another_build).status is TaskStatus.LEFT
+
+
+def test_what_other_builders_changed_is_built_anew_in_one_part_each() -> None:
+    storage = Storage("memory://anew")
+    rows = numbered_rows(10)
+    files = [
+        BaseFile(f"{n}.parquet", "", n, "20260101000000000", s) for n, s in (("a", 10), ("b", 4))
+    ]
+    tasks = [build_task(storage, each, rows.schema, deadline=0.0) for each in files]
+    schedule = Schedule(tasks, slots=2)
+    for position, each in enumerate(schedule.tasks):
+        path = each.due.base_file.path
+        assert schedule.ended(position, TaskOutcome(path, "lucene", TaskStatus.STAGED)) is None
+
+    left = schedule.undecided().tasks
+
+    assert [task.part.of for task in left] == [1, 1]
+    assert [task.deadline for task in left] == [None, None], "they were begun in time"
 
 
 def test_with_a_deadline_tasks_begin_in_the_order_given() -> None:

@@ -14,7 +14,10 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
 from hudi_index_service.definitions import Column
-from hudi_index_service.storage import Storage
+from hudi_index_service.documents import SERVICE_FOLDER
+from hudi_index_service.index.entry import entry_folder
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.storage import Storage, StoredFile
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -114,6 +117,52 @@ def test_a_column_that_the_winner_lacks_makes_the_next_generation(cow: IndexedTa
 
     (manifest,) = manifests(cow.uri)
     assert (manifest.generation, columns(manifest)) == (2, ["amount", "id", "msg"])
+
+
+def test_a_number_that_is_free_again_below_the_serving_one_is_not_enough(
+    cow: IndexedTable,
+) -> None:
+    """While this task builds generation 1, another publishes it, then 2, and withdraws 1."""
+    cow.create_index("texts", ["id"])
+    (due,) = cow.build(strategy="all", partitions=[FIRST], dry_run=True).due
+
+    def other_builder() -> None:
+        narrow = replace(task(cow), due=replace(due, definitions={"texts": ""}))
+        wide = replace(narrow, due=replace(due, definitions={"texts": "", "amounts": ""}))
+        assert run_task(narrow).status is TaskStatus.BUILT
+        cow.create_index("amounts", ["amount"])
+        assert run_task(wide).status is TaskStatus.BUILT
+        first = next(each for each in all_manifests(cow.uri) if each.name == "manifest-0001.json")
+        data = Manifest.from_json(first.read_bytes(), source=str(first)).data.name
+        first.with_name(data).unlink()
+        first.unlink()
+
+    outcome = before_publishing(cow, other_builder)
+
+    assert outcome.status is TaskStatus.BUILT
+    (manifest,) = manifests(cow.uri)
+    assert columns(manifest) == ["amount", "id", "msg"]
+    assert manifest.generation == 3
+    assert_no_stray_data(cow.uri)
+
+
+class Watched(Storage):
+    """Remembers what is listed."""
+
+    listed: list[str]
+
+    def files(self, prefix: str = "") -> list[StoredFile]:
+        self.listed.append(prefix)
+        return super().files(prefix)
+
+
+def test_a_task_lists_the_folder_of_its_own_entry_alone(cow: IndexedTable) -> None:
+    storage = Watched(cow.uri)
+    own = task(cow, storage)
+    storage.listed = []
+    assert run_task(own).status is TaskStatus.BUILT
+    below_entries = {path for path in storage.listed if not path.startswith(SERVICE_FOLDER)}
+    assert below_entries == {entry_folder("lucene", own.due.base_file)}
 
 
 def test_an_index_dropped_before_the_task_begins_is_not_built(cow: IndexedTable) -> None:

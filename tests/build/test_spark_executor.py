@@ -11,9 +11,11 @@ import pytest
 
 from hudi_index_service.build.spark import SparkExecutor
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
+from hudi_index_service.errors import BuildFailed
 from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.storage import Storage
 from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file
+from tests.build.spark_jobs import all_jobs_end, running_jobs
 from tests.build.waiting_storage import DeadlyStorage, WaitingStorage
 
 if TYPE_CHECKING:
@@ -44,17 +46,6 @@ def outcomes_of(running: Any) -> list[TaskOutcome]:
 
 def next_outcome(running: Iterator[TaskOutcome | None]) -> TaskOutcome:
     return next(outcome for outcome in running if outcome is not None)
-
-
-def running_jobs(spark: "SparkSession") -> dict[str, int]:
-    """Description and number of tasks of the jobs that run now."""
-    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
-    found = [jobs.apply(number) for number in range(jobs.size())]
-    return {
-        job.description().get(): job.numTasks()
-        for job in found
-        if job.status().toString() == "RUNNING" and job.description().isDefined()
-    }
 
 
 def test_an_outcome_is_told_while_other_tasks_run(spark: "SparkSession", tmp_path: Path) -> None:
@@ -128,8 +119,23 @@ def test_giving_up_cancels_what_runs(spark: "SparkSession", tmp_path: Path) -> N
         while not running_jobs(spark):
             assert next(run) is None
         run.close()
-        assert running_jobs(spark) == {}
-    assert stored_below(storage) == []
+        assert all_jobs_end(spark)
+    # The two that had begun may end, now that the gate is open; the other three never begin.
+    assert len(stored_below(storage)) <= 2 * 2, "a manifest and a data file each"
+
+
+def test_a_job_that_somebody_else_cancels_is_a_failure(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    waiting = tasks(WaitingStorage(tmp_path), "abc")
+    with closed_gate(tmp_path):
+        run = SparkExecutor(spark, patience=0.05).run(waiting)
+        while not running_jobs(spark):
+            assert next(run) is None
+        spark.sparkContext.cancelAllJobs()
+        with pytest.raises(BuildFailed, match="cancelled"):
+            list(run)
+        assert all_jobs_end(spark)
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -358,6 +358,19 @@ def test_older_versions_of_definitions_go_and_the_highest_stays(open_copy: Open)
     assert table.create_index("early", ["msg"]).version == 5
 
 
+def test_a_definition_that_is_being_written_stays_without_grace_for_entries(
+    open_copy: Open,
+) -> None:
+    table = open_copy("fresh", grace_seconds=60)
+    half = Path(table.uri, ".hoodie/.index/_service/definitions/keys-0001.json#1")
+    half.write_bytes(b"{")
+
+    assert table.clean(grace_seconds=0).removals == ()
+    age(table, 61)
+    (removal,) = table.clean(grace_seconds=0).removals
+    assert (Path(removal.path).name, removal.reason) == (half.name, "its writer died")
+
+
 def test_an_entry_of_a_base_file_that_bore_the_same_names(open_copy: Open) -> None:
     """Same instant and file id, another write token: as after a rolled-back attempt."""
     table = open_copy("fresh", grace_seconds=60)

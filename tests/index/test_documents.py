@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +234,39 @@ def test_known_documents_make_room(storage: Storage) -> None:
         get(key)
 
     assert fetched == ["a", "b", "c", "b"]
+
+
+def test_there_is_room_for_all_manifests_of_a_listing(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table with more entries than are kept otherwise is walked again and again."""
+    known = DocumentCache(Manifest, capacity=2)
+    monkeypatch.setattr("hudi_index_service.index.entry._manifests", known)
+    base_files = [replace(BASE_FILE, file_id=f"f{number}") for number in range(3)]
+    source = Path(publish(storage, 1, unchanged))
+    for base_file in base_files:
+        for file in storage.files(str(source)):
+            folder = entry_folder("lucene", base_file)
+            storage.create(f"{folder}/{Path(file.path).name}", storage.read(file.path))
+
+    def walk() -> int:
+        before = storage.io.requests
+        listing = EntryListing(storage, "lucene")
+        for base_file in base_files:
+            assert listing.newest_valid(entry_folder("lucene", base_file)).generation == 1
+        return storage.io.requests - before
+
+    assert [walk(), walk()] == [1 + 3, 1]
+
+
+def test_documents_are_kept_up_to_a_number_of_bytes() -> None:
+    document = MANIFEST.read_bytes()
+    cache = DocumentCache(Manifest, capacity=1, most_bytes=2 * len(document))
+    cache.hold("a table", 5)
+    fetched: list[str] = []
+    for key in "abcbca":
+        cache.get(key, lambda: fetched.append(key) or document, source=key)  # type: ignore[func-returns-value]  # noqa: B023
+    assert fetched == ["a", "b", "c", "a"]
 
 
 def test_a_generation_whose_data_is_gone_or_short_does_not_serve(storage: Storage) -> None:

@@ -2,6 +2,7 @@
 
 import random
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,6 +140,26 @@ def test_lucene_files_cut_short_are_refused(people: IndexedData, tmp_path: Path)
 def test_another_number_of_rows_is_refused(people: IndexedData) -> None:
     with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
         index_type("lucene").open(replace(people.index, rows=19_999), people.columns)
+
+
+def test_an_index_that_is_refused_is_closed(people: IndexedData, tmp_path: Path) -> None:
+    path = tmp_path / "other.pack"
+    path.write_bytes(people.index.path.read_bytes())
+    with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
+        index_type("lucene").open(replace(people.index, path=path, rows=19_999), people.columns)
+    members = {name: span for name, span in people.index.members.items() if ".si" not in name}
+    with pytest.raises(EntryInvalid, match="cannot be read"):
+        index_type("lucene").open(replace(people.index, path=path, members=members), people.columns)
+    assert path not in open_files()
+
+
+def open_files() -> set[Path]:
+    """The files that this process holds open, its Java part too."""
+    found = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.add(descriptor.readlink())
+    return found
 
 
 def test_a_missing_lucene_file_is_refused(people: IndexedData) -> None:

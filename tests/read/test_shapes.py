@@ -252,6 +252,9 @@ def test_text_that_is_no_utf8(spark: SparkSession, tmp_path: Path) -> None:
             scan = table.scan(where, columns=["id"], use_index=use_index)
             assert sorted(scan.to_arrow().column("id").to_pylist()) == expected, where
             assert scan.count() == len(expected), where
+    checked = table.verify(repair=True)
+    assert (checked.entries > 0, checked.problems) == (True, ())
+    assert len(table.builds()) == 1, "nothing was rebuilt"
     # Java decodes before it matches: one character here, three there.
     with pytest.raises(TableFeatureUnsupported, match="Column `s` holds text that is no UTF-8"):
         table.scan("s LIKE 'a_'", columns=["id"]).to_arrow()

@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import open_parquet, present_columns, read_columns
+from hudi_index_service.table.base_file import align, open_parquet, present_columns, read_columns
 
 STORED = pa.table(
     {
@@ -69,3 +69,13 @@ def test_only_what_the_file_has_is_asked_of_it() -> None:
         [("s.b.c", pa.string()), ("q", pa.int64()), ("s.q", pa.int8()), ("n", pa.int8())]
     )
     assert present_columns(STORED.schema, columns, source="part.parquet") == ["s.b.c", "n"]
+
+
+def test_a_value_that_cannot_be_converted_is_not_told() -> None:
+    stored = pa.record_batch({"at": pa.array([1_234_567_891], pa.timestamp("ns"))})
+    wanted = pa.schema({"at": pa.timestamp("us")})
+    with pytest.raises(
+        TableFeatureUnsupported, match=r"f\.parquet: column at cannot be"
+    ) as refusal:
+        align(stored, wanted, source="f.parquet")
+    assert "1234567891" not in str(refusal.value)

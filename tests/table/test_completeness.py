@@ -106,6 +106,16 @@ def test_log_files_of_archived_instants_are_placed_by_their_archived_completion(
             check(paths, slices, archived=unknown)
 
 
+def test_the_archive_is_read_once():
+    asked = []
+    paths = [base("a", "130"), log("a", "090"), log("a", "091"), "p/.hoodie_partition_metadata"]
+    listing = classify(StoredFile(path, 1, 0.0) for path in paths)
+    archived = {"090": "095", "091": "096"}
+    proof = Proof(TIMELINE, 9, "140", {}, lambda: asked.append("") or archived)
+    proof.check(listing, [slice_of("a", "130")])
+    assert len(asked) == 1
+
+
 def test_an_earlier_instant_does_not_see_later_files():
     paths = [base("a", "100"), base("a", "130"), base("b", "120"), log("a", "110")]
     check(paths, [slice_of("a", "100", log("a", "110"))], pinned="110")

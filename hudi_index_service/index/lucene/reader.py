@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import Any
 
@@ -40,15 +40,18 @@ class LuceneReader:
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         self._lock = Lock()
-        with _damage_named(self._path):
+        with _damage_named(self._path), ExitStack() as opened:
             self._directory = packed_directory(index)
+            opened.callback(self._directory.close)
             self._reader: Any = DirectoryReader.open(self._directory)
+            opened.callback(self._reader.close)
             if self._reader.maxDoc() != self._rows:
                 raise EntryInvalid(
                     f"{self._path} holds {self._reader.maxDoc()} rows, not {self._rows}."
                 )
             self._searcher = IndexSearcher(self._reader)
             self._searcher.setQueryCache(None)
+            opened.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
         """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
