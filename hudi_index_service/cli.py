@@ -27,7 +27,7 @@ from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 from hudi_index_service.reports import build_lines, status_lines
 from hudi_index_service.status import Thresholds
-from hudi_index_service.upkeep import Followed, TableUpkeep, read_write_config
+from hudi_index_service.upkeep import TableUpkeep, read_write_config
 from hudi_index_service.verify import DEFAULT_SAMPLE
 
 app = typer.Typer(
@@ -279,7 +279,12 @@ def build(
         float | None, typer.Option(help="Ask the table's store no more often.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what is due, and what it would cost.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only say what is due, and what it would cost; without an index that the keys "
+            "would only create.",
+        ),
     ] = False,
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
@@ -298,7 +303,7 @@ def build(
         TableUpkeep(table, options=options) as upkeep,
         _progress("Indexing base files") as progress,
     ):
-        keys = Followed() if dry_run else upkeep.define()
+        keys = upkeep.peek() if dry_run else upkeep.define()
         result = upkeep.table.build(
             strategy=strategy or keys.strategy,
             instant=instant,

@@ -8,9 +8,9 @@ the same sections (see ``configs/service.yaml``).
 import os
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -29,6 +29,11 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _check_maximum(name: str, first: float, longest: float) -> None:
+    if longest < first:
+        raise ValueError(f"{name}_max_seconds={longest:g} is less than {name}_seconds={first:g}")
 
 
 class LuceneSettings(_Section):
@@ -67,6 +72,16 @@ class BuildSettings(_Section):
     on: tuple[Literal["clustering", "compaction", "commit"], ...] = ("clustering", "compaction")
     retry_seconds: Positive = 60
     retry_max_seconds: Positive = 21_600
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.heartbeat_seconds >= self.stale_seconds:
+            raise ValueError(
+                f"heartbeat_seconds={self.heartbeat_seconds} has to be less than "
+                f"stale_seconds={self.stale_seconds}, or living builds count as dead"
+            )
+        _check_maximum("retry", self.retry_seconds, self.retry_max_seconds)
+        return self
 
 
 class ReadSettings(_Section):
@@ -120,6 +135,11 @@ class HookSettings(_Section):
     parallelism: Positive = 2
     backoff_seconds: Seconds = 5.0
     backoff_max_seconds: Seconds = 300.0
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        _check_maximum("backoff", self.backoff_seconds, self.backoff_max_seconds)
+        return self
 
 
 class WatchSettings(_Section):
@@ -195,7 +215,8 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ConfigInvalid(f"Setting {where}: {first['msg']}.") from error
+        said = first["msg"].removeprefix("Value error, ")
+        raise ConfigInvalid(f"Setting {where}: {said}.") from error
     except (YAMLError, TypeError, ValueError, OSError) as error:
         raise ConfigInvalid(f"{yaml_file or 'The settings'} cannot be read: {error}.") from error
 

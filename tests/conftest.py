@@ -30,10 +30,12 @@ def hudi_bundle() -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What the service remembers between runs goes to a temporary folder, not to the user's."""
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the service remembers between runs, and its copies of what can be fetched again, go to
+    temporary folders, not to the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("HUDI_INDEX_CACHE_FOLDER", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

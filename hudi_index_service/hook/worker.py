@@ -176,7 +176,10 @@ class Worker:
         return not known.running and (self._closing or known.not_before <= self._clock.now())
 
     def _next_moment(self) -> float | None:
-        """When there is something to do without a notification; None if only that helps."""
+        """When there is something to do without a notification; None if only that helps, as is
+        always so of a worker that is closing: it rests and retries no more."""
+        if self._closing:
+            return None
         moments = [
             min(known.not_before if table in self._waiting else float("inf"), known.retry_at)
             for table, known in self._tables.items()

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_index_service import config
@@ -84,6 +85,23 @@ def watch(
     return poll.is_settled()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A build that was asked for.
+
+    Attributes:
+        version: What `TableUpkeep.version` said before that; None: it could not be told.
+    """
+
+    future: Future[Build]
+    version: str | None
+
+    @property
+    def settled(self) -> str | None:
+        """The version behind which nothing is left to do; None if that is not so of any."""
+        return self.version if _went_well(self.future) else None
+
+
 class Poll:
     """Wakes the worker for tables at which something has happened since they were last settled.
 
@@ -94,35 +112,34 @@ class Poll:
     def __init__(self, upkeep: Mapping[str, TableUpkeep], worker: Worker) -> None:
         self._upkeep = upkeep
         self._worker = worker
-        self._settled: dict[str, str] = {}
-        self._pending: dict[str, Future[Build]] = {}
+        self._asked: dict[str, _Asked] = {}
 
     def look(self) -> None:
         """Looks at every table that is not being built."""
         for uri in self._upkeep:
-            pending = self._pending.get(uri)
-            if pending is not None and not pending.done():
+            asked = self._asked.get(uri)
+            if asked is not None and not asked.future.done():
                 continue
             version = self._version(uri)
-            if version is None or version != self._settled.get(uri):
-                self._pending[uri] = future = self._worker.wake(uri)
-                future.add_done_callback(self._settling(uri, version))
+            if version is None or asked is None or version != asked.settled:
+                self._asked[uri] = _Asked(self._worker.wake(uri), version)
 
     def when_done(self, call: Callable[[], object]) -> None:
         """Calls back, maybe more than once, when no build asked for so far is left."""
-        for future in self._pending.values():
-            future.add_done_callback(lambda _: self._is_done() and call())
+        for asked in self._asked.values():
+            asked.future.add_done_callback(lambda _: self._is_done() and call())
         if self._is_done():
             call()
 
     def is_settled(self) -> bool:
         """Whether the last build of every table went well, and left nothing for later."""
         return all(
-            _went_well(future) and not future.result().deferred for future in self._pending.values()
+            _went_well(asked.future) and not asked.future.result().deferred
+            for asked in self._asked.values()
         )
 
     def _is_done(self) -> bool:
-        return all(future.done() for future in self._pending.values())
+        return all(asked.future.done() for asked in self._asked.values())
 
     def _version(self, uri: str) -> str | None:
         """None where it cannot be told, such as during an overwrite: the build says why."""
@@ -131,13 +148,6 @@ class Poll:
         except IndexServiceError as error:
             log.debug("%s cannot be looked at: %s", uri, error)
             return None
-
-    def _settling(self, uri: str, version: str | None) -> Callable[[Future[Build]], None]:
-        def settle(done: Future[Build]) -> None:
-            if version is not None and _went_well(done):
-                self._settled[uri] = version
-
-        return settle
 
 
 def _went_well(done: Future[Build]) -> bool:

@@ -1,7 +1,7 @@
 """What the service remembers of a table between runs, in the user's state folder (mode 0700).
 
 One JSON file a table, named by a digest of its base path. Losing it costs nothing but the notice
-that a table was overwritten while nobody was looking.
+that a table was overwritten while nobody was looking, and the keys of commits that are archived.
 """
 
 import hashlib
@@ -23,7 +23,8 @@ class Remembered(BaseModel):
     Attributes:
         uri: Its base path.
         table: Its indexes and where its timeline stood.
-        keys: The ``hoodie.index.*`` keys last found for it, as they stood in the write config.
+        keys: The ``hoodie.index.*`` keys last followed for it, as they stood in the write config.
+        committed: Those of them that a commit stored, be it archived or not.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -31,6 +32,7 @@ class Remembered(BaseModel):
     uri: str
     table: KnownTable
     keys: dict[str, str] = {}
+    committed: dict[str, str] = {}
 
 
 class TableMemory:
@@ -61,9 +63,9 @@ class TableMemory:
             self._known = found if found.uri == self._uri else None
         return self._known
 
-    def store(self, table: KnownTable, keys: dict[str, str]) -> None:
+    def store(self, table: KnownTable, *, keys: dict[str, str], committed: dict[str, str]) -> None:
         """Remembers the table. A folder that cannot be written is logged once, and no more."""
-        now = Remembered(uri=self._uri, table=table, keys=keys)
+        now = Remembered(uri=self._uri, table=table, keys=keys, committed=committed)
         if now == self.load():
             return
         self._known = now

@@ -20,7 +20,7 @@ from hudi_index_service.overwritten import KnownTable, overwritten_since
 from hudi_index_service.storage import normalise_uri
 from hudi_index_service.upkeep.define import define, is_defined, is_outdated
 from hudi_index_service.upkeep.keys_on_timeline import first_instant_with_keys, newest_keys
-from hudi_index_service.upkeep.memory import TableMemory
+from hudi_index_service.upkeep.memory import Remembered, TableMemory
 from hudi_index_service.upkeep.write_keys import PREFIX, index_options, read_write_keys
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class TableUpkeep:
     """Keeps the index of one table up to date. `run` is to be called by one thread at a time.
 
     The ``hoodie.index.*`` keys come from the newest commit that has any; without one from what
-    `suggest` was told; after an overwrite, from what was remembered. `options` go before each.
+    `suggest` was told; without that from what was remembered: after an overwrite the last keys that
+    were followed, else those of commits that Hudi has archived since. `options` go before each.
 
     Args:
         uri: The table's base path; it need not exist before `run`. StorageUnsupported is raised for
@@ -98,6 +99,7 @@ class TableUpkeep:
         self._retry_failed: RetryFailed = "backoff" if patient else "now"
         self._given = index_options(options or {})
         self._suggested: _Asked | None = None
+        self._committed: Mapping[str, str] = {}  # as the memory has it, as of the last look
         self._memory = TableMemory(self._settings.state_folder, self.uri)
         self._opening = Lock()
         self._opened: IndexedTable | None = None
@@ -186,24 +188,36 @@ class TableUpkeep:
             IndexServiceError: the table cannot be read.
         """
         before = self._memory.load()
-        overwritten = overwritten_since(self.table.hudi_table, before.table) if before else None
-        if overwritten is not None:
-            self.close()  # nothing known of it holds any more
+        overwritten = self._overwritten(before)
         asked = self._asked(overwritten)
-        followed = self._follow(asked)
+        followed = self._follow(asked, defining=True)
         if before is not None and overwritten is not None:
             still = overwritten_since(self.table.hudi_table, before.table)
             log.warning("%s", still or _brought_back(self.uri))
         self._remember(asked)
         return followed
 
-    def _follow(self, asked: _Asked | None) -> Followed:
+    def peek(self) -> Followed:
+        """What `define` would say of strategy, `enabled` and wrong keys; changes nothing.
+
+        Raises:
+            IndexServiceError: the table cannot be read.
+        """
+        return self._follow(self._asked(self._overwritten(self._memory.load())), defining=False)
+
+    def _overwritten(self, before: Remembered | None) -> TableOverwritten | None:
+        overwritten = overwritten_since(self.table.hudi_table, before.table) if before else None
+        if overwritten is not None:
+            self.close()  # nothing known of it holds any more
+        return overwritten
+
+    def _follow(self, asked: _Asked | None, *, defining: bool) -> Followed:
         strategy, enabled = self._strategy, True
         try:
             keys = read_write_keys(asked.options) if asked is not None else None
             if asked is not None and keys is not None:
                 enabled, strategy = keys.enabled, keys.strategy or strategy
-                if enabled and not asked.outdated:
+                if enabled and defining and not asked.outdated:
                     define(self.table, keys, since=asked.since)
         except IndexServiceError as error:
             log.error("%s: the keys hoodie.index.* are not followed. %s", self.uri, error)
@@ -223,6 +237,9 @@ class TableUpkeep:
         """The keys that are known without being given."""
         hudi_table = self.table.hudi_table
         stored = newest_keys(hudi_table)
+        before = self._memory.load()
+        archived = before.committed if before is not None and overwritten is None else {}
+        self._committed = archived if stored is None else stored.options
         if stored is not None:
             outdated = is_outdated(self.table, stored.instant)
             # Only a new definition needs it, and it reads every commit.
@@ -231,17 +248,18 @@ class TableUpkeep:
         if self._suggested is not None:
             since = self._suggested.since or _EVERYTHING
             return replace(self._suggested, outdated=is_outdated(self.table, since))
-        before = self._memory.load()
         if overwritten is not None and before is not None and before.keys:
             return _Asked(before.keys, _EVERYTHING)
-        return None
+        # Too old to change the index, or to bring it back.
+        return _Asked(archived, None, outdated=True) if archived else None
 
     def _remember(self, asked: _Asked | None) -> None:
         before = self._memory.load()
         instants = self.table.hudi_table.completed_instants()
         self._memory.store(
             KnownTable.of(instants[-1].requested if instants else "", self.table.indexes()),
-            dict(asked.options) if asked is not None else before.keys if before else {},
+            keys=dict(asked.options) if asked is not None else before.keys if before else {},
+            committed=dict(self._committed),
         )
 
 

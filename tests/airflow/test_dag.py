@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Each command of a test may take almost as long as a test is given elsewhere.
+pytestmark = pytest.mark.timeout(900)
+
 
 @pytest.fixture
 def airflow_environment(tmp_path: Path) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Building, watching and cancelling from the command line: what is printed, and the exit status."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -13,7 +14,13 @@ from hudi_index_service import open_table
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import main
 from hudi_index_service.storage import Storage
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.hudi_tables import (
+    NO_METADATA_TABLE,
+    hudi_options,
+    numbered_rows,
+    run_clustering,
+    write,
+)
 
 Run = Callable[..., str]
 
@@ -69,6 +76,20 @@ def test_a_dry_run_a_budgeted_build_and_the_rest(table: str, run: Run) -> None:
     assert told["entries"][0]["status"] == "built"
 
 
+def test_a_dry_run_follows_the_keys_and_creates_nothing(table: str, run: Run) -> None:
+    build = ("build", table, "--hoodie-conf", "hoodie.index.strategy=all", "-o", "json")
+    dry = json.loads(run(*build, "--dry-run"))
+    more = ("--hoodie-conf", "hoodie.index.columns=msg")
+    run(*build, *more, "--dry-run")
+    assert [each.name for each in open_table(table).indexes()] == ["by_amount"]
+    wrong = ("--hoodie-conf", "hoodie.index.colums=msg", "--dry-run")
+    assert "There is no key hoodie.index.colums" in run(*build, *wrong, status=1)
+
+    told = json.loads(run(*build))
+    assert (told["due"], told["strategy"]) == (dry["due"], dry["strategy"]) == (2, "all")
+    assert told["built"] == 2
+
+
 def test_partitions(table: str, run: Run) -> None:
     build = ("build", table, "--strategy", "all", "--dry-run", "-o", "json")
     due = json.loads(run(*build, "--partition", "*-02"))["entries"]
@@ -82,7 +103,7 @@ def test_status_and_its_alerts(table: str, run: Run) -> None:
     run("build", table, "--strategy", "all", "--max-files", "1")
     told = json.loads(run("status", table, "-o", "json"))
     assert (told["indexes"][0]["coverage"], told["builds"][0]["state"]) == (0.5, "stopped")
-    fine = ("--max-lag", "60", "--max-lag-instants", "1", "--min-coverage", "50")
+    fine = ("--max-lag", "0", "--max-lag-instants", "0", "--min-coverage", "50")
     run("status", table, *fine, "--max-outliving", "0", "--failed-build")
 
     said = run("status", table, "--min-coverage", "50.5", status=3)
@@ -90,6 +111,15 @@ def test_status_and_its_alerts(table: str, run: Run) -> None:
     told = json.loads(run("status", table, "--min-coverage", "99", "-o", "json", status=3))
     assert len(told["alerts"]) == 1
     assert "000001" in said
+
+
+def test_an_index_that_falls_behind_alerts(spark: SparkSession, table: str, run: Run) -> None:
+    run_clustering(spark, table)
+    run("status", table, "--max-lag", "36000", "--max-lag-instants", "1")
+
+    said = run("status", table, "--max-lag", "0", "--max-lag-instants", "0", status=3)
+    assert re.search(r"ALERT: Index by_amount \(lucene\) is \d+ s behind, more than 0\.", said)
+    assert "ALERT: Index by_amount (lucene) is 1 instants behind, more than 0." in said
 
 
 def test_failures_are_shown_and_the_build_fails(table: str, run: Run) -> None:

@@ -60,8 +60,9 @@ open_table(sys.argv[1], settings=settings).build(strategy="all")
 
 @pytest.fixture
 def table(path: Path, tmp_path: Path) -> IndexedTable:
-    """The table with an index defined; a build that is silent for a second counts as dead."""
-    settings = Settings(cache_folder=tmp_path / "cache", build=BuildSettings(stale_seconds=1))
+    """The table with an index defined; a build that is silent for two seconds counts as dead."""
+    soon = BuildSettings(heartbeat_seconds=1, stale_seconds=2)
+    settings = Settings(cache_folder=tmp_path / "cache", build=soon)
     table = open_table(path, settings=settings)
     table.create_index("by_amount", ["amount", "msg"])
     return table
@@ -104,7 +105,8 @@ def test_a_build_killed_in_the_middle_is_finished_by_the_next(
     builder = start(program, table, tmp_path)
     waiting = Event()
     while not all_manifests(table.uri):
-        assert builder.poll() is None, "it ended without a single entry"
+        ended = builder.poll() is not None  # first: what it published before is seen
+        assert all_manifests(table.uri) or not ended, "it ended without a single entry"
         waiting.wait(0.005)
     with suppress(ProcessLookupError):
         os.killpg(builder.pid, signal.SIGKILL)  # the driver, its JVM and its workers

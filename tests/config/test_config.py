@@ -105,6 +105,31 @@ def test_mistakes_in_the_file_are_named(yaml, text: str | bytes, named: str) -> 
     assert named in invalid.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "build: {heartbeat_seconds: 120}",
+            "Setting build: heartbeat_seconds=120 has to be less than stale_seconds=120, or living "
+            "builds count as dead.",
+        ),
+        (
+            "build: {retry_max_seconds: 59}",
+            "Setting build: retry_max_seconds=59 is less than retry_seconds=60.",
+        ),
+        (
+            "hook: {backoff_seconds: 300.5}",
+            "Setting hook: backoff_max_seconds=300 is less than backoff_seconds=300.5.",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_named(yaml, text: str, said: str) -> None:
+    yaml(text)
+    with pytest.raises(ConfigInvalid) as invalid:
+        load_settings()
+    assert invalid.value.message == said
+
+
 def test_a_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yaml", tmp_path):
         monkeypatch.setenv("HUDI_INDEX_CONFIG", str(path))

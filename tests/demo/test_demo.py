@@ -8,6 +8,9 @@ import pytest
 
 from tests.conftest import ROOT, hudi_bundle
 
+# Each command of a test may take almost as long as a test is given elsewhere.
+pytestmark = pytest.mark.timeout(900)
+
 
 def demo(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Runs `hudi-index demo` with these arguments."""

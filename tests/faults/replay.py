@@ -19,7 +19,8 @@ def replay(before: Path, after: Path, target: Path) -> Iterator[tuple[str, Calla
             for path in new
             if path not in old or not filecmp.cmp(before / path, after / path, shallow=False)
         ),
-        key=lambda path: (after / path).stat().st_mtime_ns,
+        # Of one moment, what a commit names comes before the commit.
+        key=lambda path: ((after / path).stat().st_mtime_ns, ".hoodie" in path, path),
     )
     for path in written:
         yield path, lambda path=path: _put(after / path, target / path)

@@ -69,7 +69,10 @@ class Schedule:
             self._changed.wait_for(lambda: all(self._waiting.values()), PATIENCE)
             self._pass_on()
         for thread in threads:
-            thread.join(PATIENCE)
+            moves = -1
+            while thread.is_alive() and moves < len(self.moves):
+                moves = len(self.moves)
+                thread.join(PATIENCE)
             assert not thread.is_alive(), f"{thread.name} hangs; the last moves: {self.story(20)}"
 
     def _act(self, actor: str, work: Callable[[], object]) -> None:

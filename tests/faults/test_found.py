@@ -13,6 +13,8 @@ from tests.faults.conftest import CopyState
 from tests.faults.faulty_storage import FILE_GONE, Call, GatedStorage, Work
 from tests.faults.invariants import A_WHILE, INDEX, age
 
+pytestmark = pytest.mark.timeout(1200)
+
 
 def test_two_builds_that_start_in_the_same_millisecond(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,8 @@ from tests.faults.invariants import (
 from tests.faults.operations import build_in_parts
 from tests.faults.replay import replay
 
+pytestmark = pytest.mark.timeout(1200)
+
 Work = Callable[[IndexedTable], object]
 Check = Callable[[IndexedTable, BaseException | None], None]
 

@@ -13,6 +13,8 @@ from tests.faults.conftest import CopyState, State
 from tests.faults.faulty_storage import DOWN, FILE_GONE, REFUSED, Call, Fault, Gate, GatedStorage
 from tests.faults.invariants import INDEX
 
+pytestmark = pytest.mark.timeout(1200)
+
 WHERE = "msg = 'Buying car 3' AND amount < 90"
 
 

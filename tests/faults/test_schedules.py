@@ -150,7 +150,7 @@ def stage(
     return make
 
 
-pytestmark = pytest.mark.parametrize("seed", range(SEEDS))
+pytestmark = [pytest.mark.parametrize("seed", range(SEEDS)), pytest.mark.timeout(1200)]
 
 MakeStage = Callable[[str], Stage]
 

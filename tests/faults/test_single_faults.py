@@ -18,6 +18,8 @@ from tests.faults.faulty_storage import FAULTS, FILE_GONE, Call, Fault, Gate, Ga
 from tests.faults.invariants import A_WHILE, Shape, age, check_answers, check_converged, shape
 from tests.faults.operations import OPERATIONS, Operation
 
+pytestmark = pytest.mark.timeout(1200)
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from hudi_index_service.build.run import Build
@@ -48,11 +48,18 @@ class MessageTable:
 
 @dataclass
 class BlockedBuild:
-    """A build that hangs until it is released; counts how often it was begun."""
+    """A build that hangs until it is released, at the latest when its context ends; counts how
+    often it was begun."""
 
     begun: Event = field(default_factory=Event)
     released: Event = field(default_factory=Event)
     tables: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.released.set()
 
     def __call__(self, table: str) -> Build:
         self.tables.append(table)

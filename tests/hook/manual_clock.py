@@ -1,5 +1,6 @@
 """A clock that stands still until a test moves it."""
 
+from collections.abc import Callable
 from threading import Condition
 
 from hudi_index_service.hook.backoff import Clock
@@ -21,12 +22,21 @@ class ManualClock(Clock):
         with self._moved:
             self._waiting[condition] = until
             self._moved.notify_all()
+            if until is not None and until <= self._now:
+                return  # it passed before this thread came to wait
         condition.wait()
 
     def wait_until_somebody_waits_for(self, moment: float) -> None:
         """Returns once a thread waits for just that moment."""
+        self.wait_until_somebody_waits(lambda until: until == moment)
+
+    def wait_until_somebody_waits(self, wanted: Callable[[float | None], bool]) -> None:
+        """Returns once a thread waits for such a moment; None is that of one who waits for a
+        notification alone."""
         with self._moved:
-            assert self._moved.wait_for(lambda: moment in self._waiting.values(), timeout=30)
+            assert self._moved.wait_for(
+                lambda: any(wanted(until) for until in self._waiting.values()), timeout=30
+            )
 
     def advance(self, seconds: float) -> None:
         """Moves the clock, and wakes whoever waits by it."""

@@ -103,16 +103,15 @@ def test_write_without_waiting_is_built_when_the_context_has_ended(message_table
 
 def test_write_returns_while_its_build_hangs(message_table, listening):
     """How long the answer is held is `test_answer_waits_no_longer_than_asked`."""
-    table, build, wait = message_table(), BlockedBuild(), 2.0
+    table, wait = message_table(), 2.0
     table.write()
-    listener = listening(build, table.path, wait=wait)
+    with BlockedBuild() as build:
+        listener = listening(build, table.path, wait=wait)
 
-    table.write(callback_options(listener.url, SECRET, wait=wait))
+        table.write(callback_options(listener.url, SECRET, wait=wait))
 
-    assert build.begun.is_set()
-    assert not build.released.is_set()
-    assert table.rows().count() == spark_count(table)
-    build.released.set()
+        assert build.begun.wait(30)
+        assert table.rows().count() == spark_count(table)
 
 
 def test_failing_build_breaks_no_write_and_is_tried_again_after_the_next(message_table, caplog):

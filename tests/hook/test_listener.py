@@ -11,12 +11,11 @@ from tests.hook.callbacks import SECRET, BlockedBuild, callback_of, nothing_buil
 
 
 def test_callback_is_accepted_at_once_while_the_build_hangs(listening, tmp_path):
-    build = BlockedBuild()
-    listener = listening(build, tmp_path)
+    with BlockedBuild() as build:
+        listener = listening(build, tmp_path)
 
-    assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
-    assert build.begun.wait(30)
-    build.released.set()
+        assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
+        assert build.begun.wait(30)
 
 
 def test_answer_waits_for_the_build_if_asked_to(listening, tmp_path):
@@ -29,12 +28,11 @@ def test_answer_waits_for_the_build_if_asked_to(listening, tmp_path):
 
 
 def test_answer_waits_no_longer_than_asked(listening, tmp_path):
-    build = BlockedBuild()
-    listener = listening(build, tmp_path, wait=0.2)
+    with BlockedBuild() as build:
+        listener = listening(build, tmp_path, wait=0.2)
 
-    assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
-    assert build.begun.is_set()
-    build.released.set()
+        assert post(listener, callback_of(tmp_path)) == (202, {"status": "accepted"})
+        assert build.begun.wait(30)
 
 
 def test_failed_build_is_reported_with_code_and_remedy(listening, tmp_path):
@@ -160,15 +158,14 @@ def test_other_methods_are_refused(listening, tmp_path):
 
 
 def test_full_queue_refuses_and_says_that_nothing_is_lost(listening, tmp_path):
-    build = BlockedBuild()
     first, second, third = (tmp_path / name for name in "abc")
-    listener = listening(build, first, second, third, queue=1)
-    assert post(listener, callback_of(first))[0] == 202
-    assert build.begun.wait(30)
-    assert post(listener, callback_of(second))[0] == 202
+    with BlockedBuild() as build:
+        listener = listening(build, first, second, third, queue=1)
+        assert post(listener, callback_of(first))[0] == 202
+        assert build.begun.wait(30)
+        assert post(listener, callback_of(second))[0] == 202
 
-    status, answer = post(listener, callback_of(third))
+        status, answer = post(listener, callback_of(third))
 
     assert (status, answer["message"]) == (503, "1 tables wait to be built already.")
     assert answer["remedy"].startswith("Nothing is lost")
-    build.released.set()

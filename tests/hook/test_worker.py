@@ -1,10 +1,11 @@
 """Wake-ups: coalesced, finished before closing, and never lost to a failing build."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from threading import Barrier, Event
+from threading import Barrier, Event, Lock, Thread
 from typing import Any
 
 import pytest
@@ -38,6 +39,13 @@ class Builds:
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+
+def left_alone(seconds: float) -> DeferredEntry:
+    """A base file that failed, and is due again in so many seconds."""
+    failed = FailedEntry("f.parquet", "lucene", ("c",), 1, "2026-01-01T00:00:00+00:00", "damaged")
+    due = DueEntry(BaseFile("f.parquet", "", "f", "2026", 1), "lucene", (), {})
+    return DeferredEntry(due, failed, datetime.now(UTC) + timedelta(seconds=seconds))
 
 
 @pytest.fixture
@@ -149,32 +157,26 @@ def test_success_ends_the_backoff(clock, working):
     worker.wake("/a").result(timeout=30)
 
 
-def test_files_that_failed_are_tried_again_when_their_time_has_come(clock, working):
-    failed = FailedEntry("f.parquet", "lucene", ("c",), 1, "2026-01-01T00:00:00+00:00", "damaged")
-    due = DueEntry(BaseFile("f.parquet", "", "f", "2026", 1), "lucene", (), {})
-    retry_at = datetime.now(UTC) + timedelta(seconds=90)
-    left_alone = DeferredEntry(due, failed, retry_at)
-    builds = Builds(Build("", Strategy.INCREMENTAL, (), deferred=(left_alone,)))
+def test_files_that_failed_hold_up_no_others_of_their_table(clock, working):
+    rests = left_alone(90)
+    builds = Builds(Build("", Strategy.INCREMENTAL, (), deferred=(rests,)))
     worker = working(builds)
 
-    assert worker.wake("/a").result(timeout=30).deferred == (left_alone,)
+    assert worker.wake("/a").result(timeout=30).deferred == (rests,)
 
     # Other base files of the table need not wait.
     worker.wake("/a").result(timeout=30)
     assert builds.tables == ["/a", "/a"]
 
 
-def test_wake_up_in_the_meantime_is_kept_for_files_that_failed(clock, working):
-    failed = FailedEntry("f.parquet", "lucene", ("c",), 1, "2026-01-01T00:00:00+00:00", "damaged")
-    due = DueEntry(BaseFile("f.parquet", "", "f", "2026", 1), "lucene", (), {})
-    left_alone = DeferredEntry(due, failed, datetime.now(UTC) + timedelta(seconds=90))
-    again = Event()
+def test_files_that_failed_are_tried_again_when_their_time_has_come(clock, working):
+    rests, again = left_alone(90), Event()
 
     def reconcile(table: str) -> Build:
         if clock.now() > 0:
             again.set()
             return nothing_built(table)
-        return Build("", Strategy.INCREMENTAL, (), deferred=(left_alone,))
+        return Build("", Strategy.INCREMENTAL, (), deferred=(rests,))
 
     working(reconcile).wake("/a").result(timeout=30)
     clock.advance(91.0)
@@ -225,28 +227,56 @@ def test_closing_at_once_gives_up_what_has_not_begun():
 
 
 def test_different_tables_are_built_at_once_but_never_one_table_twice(working):
-    both_run = Barrier(2)
-    blocked = BlockedBuild()
+    both_run, blocked = Barrier(2), BlockedBuild()
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    counting = Lock()
 
     def reconcile(table: str) -> Build:
+        with counting:
+            running[table] += 1
+            most[table] = max(most[table], running[table])
         if table == "/slow":
-            return blocked(table)
-        both_run.wait(30)
+            blocked(table)
+        elif table in ("/a", "/b"):
+            both_run.wait(30)
+        with counting:
+            running[table] -= 1
         return nothing_built(table)
 
     worker = working(reconcile, parallelism=2)
     first, second = worker.wake("/a"), worker.wake("/b")
     first.result(timeout=30), second.result(timeout=30)
 
-    running = worker.wake("/slow")
-    assert blocked.begun.wait(30)
-    again = worker.wake("/slow")
-    # The second thread has nothing it may take: the table is being built.
-    assert not again.done()
-    assert blocked.tables == ["/slow"]
-    blocked.released.set()
-    running.result(timeout=30), again.result(timeout=30)
+    with blocked:
+        slow = worker.wake("/slow")
+        assert blocked.begun.wait(30)
+        again = worker.wake("/slow")
+        # The second thread passes over the table that is being built.
+        worker.wake("/c").result(timeout=30)
+        assert not again.done()
+        assert blocked.tables == ["/slow"]
+    slow.result(timeout=30), again.result(timeout=30)
     assert blocked.tables == ["/slow", "/slow"]
+    assert set(most.values()) == {1}
+
+
+def test_closing_ends_the_wait_for_files_that_failed(clock, working):
+    """Their moment may have passed while another thread still builds: it wakes nobody any more."""
+    rests = Build("", Strategy.INCREMENTAL, (), deferred=(left_alone(90),))
+    with BlockedBuild() as blocked:
+        worker = working(lambda table: blocked(table) if table == "/slow" else rests, parallelism=2)
+        worker.wake("/a").result(timeout=30)
+        worker.wake("/slow")
+        assert blocked.begun.wait(30)
+        again = worker.wake("/slow")
+        clock.wait_until_somebody_waits(lambda until: until is not None)
+        closing = Thread(target=worker.close)
+        closing.start()
+        clock.wait_until_somebody_waits(lambda until: until is None)
+        assert not again.done()
+    closing.join(30)
+    assert again.done()
 
 
 @pytest.mark.parametrize(

@@ -80,18 +80,22 @@ def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
 def test_nothing_is_built_while_nothing_happens(spark, table, poll):
     polling, upkeep, _ = poll
     polling.look()
-    (first,) = polling._pending.values()
-    first.result(timeout=30)
+    (first,) = polling._asked.values()
+    first.future.result(timeout=120)
 
     polling.look()
-    assert list(polling._pending.values()) == [first]
+    assert list(polling._asked.values()) == [first]
 
     run_clustering(spark, table)
     polling.look()
-    (second,) = polling._pending.values()
-    assert len(second.result(timeout=30).built) == 1
+    (second,) = polling._asked.values()
+    assert len(second.future.result(timeout=120).built) == 1
+    before = upkeep.version()
     open_table(table).create_index("by_ts", ["ts"])  # no commit, but something new
-    assert upkeep.version() not in polling._settled.values()
+    assert upkeep.version() != before
+    polling.look()
+    (third,) = polling._asked.values()
+    assert third is not second
 
 
 def test_failing_build_backs_off_and_is_tried_again(spark, table, poll):
@@ -100,18 +104,19 @@ def test_failing_build_backs_off_and_is_tried_again(spark, table, poll):
     builds.write_text("A file stands where the build's record has to go.")
     run_clustering(spark, table)
     polling.look()
-    (first,) = polling._pending.values()
-    assert first.exception(timeout=60) is not None
+    (first,) = polling._asked.values()
+    assert first.future.exception(timeout=120) is not None
     builds.unlink()
 
     polling.look()
     clock.wait_until_somebody_waits_for(10.0)
-    (second,) = polling._pending.values()
+    (second,) = polling._asked.values()
     polling.look()  # does not press
-    assert not second.done()
+    assert list(polling._asked.values()) == [second]
+    assert not second.future.done()
     clock.advance(10.0)
 
-    assert len(second.result(timeout=60).built) == 1
+    assert len(second.future.result(timeout=120).built) == 1
     assert polling.is_settled()
 
 

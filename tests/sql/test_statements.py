@@ -1,6 +1,6 @@
 """Every index statement end to end, on real Hudi tables, by name and by path."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,7 @@ def reference(request, messages):
 
 
 def test_from_definition_to_drop(session, messages, reference):
+    before = datetime.now(UTC)
     created = session.sql(
         f"CREATE INDEX by_msg ON {reference} "
         "USING lucene (msg OPTIONS(analyzer='standard'), AMOUNT);"
@@ -49,7 +50,8 @@ def test_from_definition_to_drop(session, messages, reference):
     assert created.columns == INDEXES
     (row,) = created.collect()
     assert row[:4] == ("by_msg", "lucene", "msg,amount", {"msg": {"analyzer": "standard"}})
-    assert abs((datetime.now(UTC) - row.created.astimezone(UTC)).total_seconds()) < 60
+    # Kept to the millisecond.
+    assert before - timedelta(milliseconds=1) < row.created.astimezone(UTC) <= datetime.now(UTC)
     assert row.managed_by == "index service"
 
     assert session.sql(f"SHOW INDEXES FROM {reference}").collect() == [row]

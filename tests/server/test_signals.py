@@ -1,0 +1,69 @@
+"""A signal may come at any moment, in the middle of anything that the main thread does."""
+
+import subprocess
+import sys
+
+SIGNAL_AT_EVERY_LINE = """
+import signal, sys
+from hudi_index_service.server.signals import stopped_by_signals
+
+def signalled_at(line):
+    count = 0
+
+    def trace(frame, event, argument):
+        nonlocal count
+        count += event == "line"
+        if event == "line" and count == line:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+
+    with stopped_by_signals() as stop:
+        sys.settrace(trace)
+        stop.wait(0.001)
+        stop.set()
+        stop.is_set()
+        sys.settrace(None)
+        assert stop.wait(0)
+    return line <= count
+
+line = 1
+while signalled_at(line):
+    line += 1
+print(line)
+"""
+
+
+def run(program: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_signal_at_any_line_of_waiting_and_setting_hangs_nothing() -> None:
+    done = run(SIGNAL_AT_EVERY_LINE)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10, "there were lines to come at"
+
+
+def test_a_second_signal_does_what_it_did_before() -> None:
+    done = run(
+        "import signal\n"
+        "from hudi_index_service.server.signals import stopped_by_signals\n"
+        "with stopped_by_signals() as stop:\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+        "    print(stop.wait(60), flush=True)\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+        "    print('still here', flush=True)\n"
+    )
+    assert (done.stdout, done.returncode) == ("True\n", -15)
+
+
+def test_the_wait_ends_without_a_signal_too() -> None:
+    from hudi_index_service.server.signals import stopped_by_signals
+
+    with stopped_by_signals() as stop:
+        assert not stop.wait(0.01)
+        assert not stop.is_set()
+        for _ in range(100_000):  # more than a pipe holds
+            stop.set()
+        assert stop.wait()
