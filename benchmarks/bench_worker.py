@@ -25,7 +25,8 @@ from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import open_parquet, read_columns
+from hudi_index_service.table.base_file import read_columns
+from hudi_index_service.table.parquet_file import open_parquet
 
 
 def by_helper(batches: Sequence[pa.RecordBatch], columns: Sequence[ColumnSpec]) -> float:

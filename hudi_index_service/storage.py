@@ -56,6 +56,8 @@ _CLIENT_OPTION = re.compile(
 
 _REFUSALS = ("ermission denied", "Read-only file system", "AccessDenied")
 
+_UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
+
 _DELETED_AT_ONCE = 1000  # what S3 takes in one request
 
 
@@ -277,7 +279,8 @@ class Storage:
         return data
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
-        """The bytes of [start, end) ranges, fetched together; near ones in one request.
+        """The bytes of [start, end) ranges, fetched at once: of a remote store each by a request of
+        its own, adjacent ones together; no byte that was not asked for.
 
         Returns buffers in the order of `ranges`.
 
@@ -290,7 +293,11 @@ class Storage:
         with self._errors_named(path), _panic_named(f"{self.uri}/{path}"):
             buffers = list(
                 obstore.get_ranges(
-                    self.store, path, starts=[s for s, _ in ranges], ends=[e for _, e in ranges]
+                    self.store,
+                    path,
+                    starts=[start for start, _ in ranges],
+                    ends=[end for _, end in ranges],
+                    coalesce=0,
                 )
             )
         for buffer, (start, end) in zip(buffers, ranges, strict=True):
@@ -319,16 +326,44 @@ class Storage:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
         with self._errors_named(prefix):
             return [
-                StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
+                _stored_file(meta)
                 for chunk in obstore.list(self.store, prefix or None)
                 for meta in chunk
             ]
+
+    def files_outside(self, folder: str) -> list[StoredFile]:
+        """All files at any depth but those below `folder`, a folder directly below the root.
+
+        A remote store is asked for as many pages of its listing as these files make, and one: what
+        lies in the folder, which may be much more, is jumped over.
+        """
+        if self.uri.startswith("/") or _UNORDERED in self.uri:
+            found = self.files_in("")
+            for each in self.folders(""):
+                if each != folder:
+                    found.extend(self.files(each))
+            return found
+        with self._errors_named(""):
+            before = self._listed_until(f"{folder}/")
+        with self._errors_named(""):
+            after = obstore.list(self.store, offset=f"{folder}/~")  # behind most that is in it
+            found = [_stored_file(meta) for chunk in after for meta in chunk]
+        return [*before, *(each for each in found if not each.path.startswith(f"{folder}/"))]
+
+    def _listed_until(self, end: str) -> list[StoredFile]:
+        found: list[StoredFile] = []
+        for chunk in obstore.list(self.store):
+            for meta in chunk:
+                if meta["path"] >= end:
+                    return found
+                found.append(_stored_file(meta))
+        return found
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
         with self._errors_named(folder):
             return [
-                StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
+                _stored_file(meta)
                 for meta in obstore.list_with_delimiter(self.store, folder or None)["objects"]
             ]
 
@@ -395,6 +430,10 @@ class Storage:
         """Removes empty folders below and including `prefix` on a local root; object stores have
         none. Returns how many went."""
         return remove_empty_folders(Path(self.uri), prefix) if self.is_local else 0
+
+
+def _stored_file(meta: Mapping[str, Any]) -> StoredFile:
+    return StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
 
 
 @contextmanager

@@ -27,11 +27,8 @@ from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStat
 from hudi_index_service.index.manifest import DataFile, ManifestColumn
 from hudi_index_service.index.packed_file import pack
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import (
-    open_parquet,
-    read_columns,
-    refuse_legacy_calendar,
-)
+from hudi_index_service.table.base_file import read_columns, refuse_legacy_calendar
+from hudi_index_service.table.parquet_file import open_parquet
 from hudi_index_service.table.protocol import BaseFile
 
 _BATCHES_AHEAD = 2  # decoded and waiting, beside the one being decoded and the one being indexed

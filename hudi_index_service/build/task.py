@@ -45,7 +45,7 @@ from hudi_index_service.index.manifest import (
 from hudi_index_service.index.packed_file import pack
 from hudi_index_service.index.requirements import merged
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import footer_sha256, row_source
+from hudi_index_service.table.parquet_file import footer_sha256, row_source
 
 _ATTEMPTS = 5  # lost races in a row before a task gives up; each loss means another builder's win
 

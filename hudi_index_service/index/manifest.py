@@ -2,15 +2,18 @@
 
 import base64
 import struct
-from typing import Annotated, ClassVar, Self
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Self
 
 import pyarrow as pa
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from hudi_index_service.documents import Document
+from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.packed_file import BLOCK_SIZE, PackedFile
+from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, bound_of
 
 PARQUET_METADATA = "parquet-metadata"
 """Name of the packed member that holds the base file's stripped footer and offset index."""
@@ -122,9 +125,33 @@ class ManifestColumn(_Part):
             ColumnStatistics(self.null_count, self.distinct, self.truncated),
         )
 
+    def bounds(self, rows: int) -> ValueBounds:
+        """What the statistics say of the column's values; `rows` is the base file's number."""
+        least, greatest = _bound(self.minimum, self.type), _bound(self.maximum, self.type)
+        return ValueBounds(
+            may_be_null=self.null_count > 0,
+            may_be_value=self.null_count < rows,
+            least=least,
+            greatest=greatest,
+            may_be_nan=least is None or greatest is None,  # a column with a NaN has neither
+        )
+
     def arrow_type(self) -> pa.DataType:
         """The column's Arrow type. Raises EntryInvalid for one that is not known here."""
         return parse_arrow_type(self.type)
+
+
+@lru_cache(maxsize=65_536)
+def _bound(spelled: str | None, type: str) -> Any:
+    """The bound that a minimum or maximum spells; None where that is not sure: no answer depends
+    on it."""
+    if spelled is None:
+        return None
+    try:
+        value = pa.scalar(spelled).cast(parse_arrow_type(type))
+        return bound_of(value) if str(value.cast(pa.string()).as_py()) == spelled else None
+    except (pa.ArrowException, UnicodeDecodeError, EntryInvalid):
+        return None
 
 
 class BuildInfo(_Part):
@@ -153,6 +180,11 @@ class Manifest(Document):
     def column(self, name: str) -> ManifestColumn | None:
         """The column of that name (as the table's schema spells it), if the entry holds it."""
         return next((column for column in self.columns if column.name == name), None)
+
+    def bounds(self, name: str) -> ValueBounds:
+        """What is known of a column's values; nothing of one that the entry does not hold."""
+        column = self.column(name)
+        return UNKNOWN if column is None else column.bounds(self.base_file.rows)
 
     def holds(self, name: str, type: pa.DataType, fields: tuple[str, ...]) -> bool:
         """Whether the entry can serve a column under these requirements."""

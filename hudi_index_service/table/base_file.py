@@ -1,123 +1,20 @@
-"""Base files read as Parquet: opening, the footer's digest, and columns in the table's types.
+"""Base files read as Parquet: columns in the table's types.
 
 Older base files may lack a column (it is NULL there) or hold it in a narrower type. Only
 conversions that give exactly Spark's values are made; for anything else the table is Spark's to
 read.
 """
 
-import hashlib
-import io
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Generator, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index_service.columns import column_path, column_values
-from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
-from hudi_index_service.storage import Storage
+from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.table.legacy_calendar import legacy_calendar_columns
+from hudi_index_service.table.parquet_file import damage_named
 from hudi_index_service.table.row_batches import row_batches
-
-if TYPE_CHECKING:
-    # A table opens without the native row reader.
-    from hudi_index_parquet import Fetch
-
-_LOCAL_BUFFER = 2**20  # bytes read at once of each column
-_FOOTER_TAIL = 8  # four bytes of length, then the magic
-
-
-def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
-    """Opens a base file for column reading. The caller closes it.
-
-    INT96 timestamps come back in microseconds: nanoseconds overflow for dates that Spark writes.
-    A local file is read bit by bit; of a remote one, what a row group has of the columns asked for
-    is fetched together, to save requests, and held in memory.
-
-    Raises:
-        FileNotFoundError: Hudi has cleaned it.
-        StorageFailed: it is no readable Parquet file.
-    """
-    if storage.is_local:
-        source: pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
-    else:
-        source = pa.PythonFile(_RemoteFile(storage, path), mode="r")
-    with _damage_named(path):
-        return pq.ParquetFile(
-            source,
-            coerce_int96_timestamp_unit="us",
-            pre_buffer=not storage.is_local,
-            buffer_size=_LOCAL_BUFFER if storage.is_local else 0,
-        )
-
-
-class _RemoteFile(io.RawIOBase):
-    """A stored file as Arrow reads one, by a request a read: Arrow puts near ranges together."""
-
-    def __init__(self, storage: Storage, path: str) -> None:
-        self._storage = storage
-        self._path = path
-        self._size = storage.size(path)
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, start + offset)
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        end = self._size if size < 0 else min(self._size, self._position + size)
-        if end <= self._position:
-            return b""
-        (data,) = self._storage.read_ranges(self._path, [(self._position, end)])
-        self._position = end
-        return bytes(data)
-
-
-@contextmanager
-def _damage_named(path: str) -> Iterator[None]:
-    """Names the base file that Arrow cannot read; a missing file stays a missing file."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError) as error:
-        raise StorageFailed(
-            f"{path} is no readable Parquet file: {str(error).rstrip('.')}.",
-            remedy="The table itself is damaged; see what Spark says of this file.",
-        ) from error
-
-
-def row_source(storage: Storage, path: str) -> "str | Fetch":
-    """The base file as the native row reader takes it: a local path, or a fetch function."""
-    if storage.is_local:
-        return str(storage.local_path(path))
-    return partial(storage.read_ranges, path)
-
-
-def is_broken_text(error: Exception) -> bool:
-    """Whether the native row reader met text that is no UTF-8, which it refuses and Arrow does
-    not: such rows are read by `read_columns`."""
-    return "UTF-8" in str(error)
-
-
-def footer_sha256(storage: Storage, path: str, size: int) -> str:
-    """SHA-256 of the file's footer (metadata, length and magic), hexadecimal."""
-    (tail,) = storage.read_ranges(path, [(size - _FOOTER_TAIL, size)])
-    length = int.from_bytes(memoryview(tail)[:4], "little") + _FOOTER_TAIL
-    (footer,) = storage.read_ranges(path, [(max(0, size - length), size)])
-    return hashlib.sha256(memoryview(footer)).hexdigest()
 
 
 def read_columns(
@@ -127,6 +24,7 @@ def read_columns(
     batch_rows: int,
     source: str,
     rows: range | None = None,
+    row_groups: Collection[int] | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
     """Rows of an open base file in row order, with the columns and types of `columns`.
 
@@ -135,22 +33,25 @@ def read_columns(
         batch_rows: Rows of a batch at most; fewer where rows are large (`BATCH_BYTES`).
         source: The file's path, for error messages.
         rows: The positions of the rows, consecutive; None for all.
+        row_groups: Rows of others are left out; None for all.
 
     Raises:
         StorageFailed: the file's pages are damaged.
-        TableFeatureUnsupported: a column is stored in a type that cannot be converted here, or
+        NeedsSpark: a column is stored in a type that cannot be converted here, or
             with dates in the legacy calendar.
     """
     present = present_columns(file.schema_arrow, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
     wanted = range(file.metadata.num_rows) if rows is None else rows
-    stored = (
-        row_batches(file, present, rows=wanted, batch_rows=batch_rows)
-        if present
-        else _rows_without_columns(len(wanted), batch_rows)
-    )
+    stored: Iterator[pa.RecordBatch]
+    if present:
+        stored = row_batches(
+            file, present, rows=wanted, batch_rows=batch_rows, row_groups=row_groups
+        )
+    else:
+        stored = _rows_without_columns(_count(file, wanted, row_groups), batch_rows)
     while True:
-        with _damage_named(source):
+        with damage_named(source):
             batch = next(stored, None)
         if batch is None:
             return
@@ -167,12 +68,12 @@ def refuse_legacy_calendar(
         source: The file's path, for the error message.
 
     Raises:
-        TableFeatureUnsupported: a column may hold such days or moments.
+        NeedsSpark: a column may hold such days or moments.
     """
     roots = None if columns is None else {column.split(".", 1)[0] for column in columns}
     for column in sorted(legacy_calendar_columns(metadata)):
         if roots is None or column in roots:
-            raise TableFeatureUnsupported(
+            raise NeedsSpark(
                 f"{source} holds column {column} in the legacy calendar, with days before 1582 or "
                 "moments before 1900."
             )
@@ -180,7 +81,7 @@ def refuse_legacy_calendar(
 
 def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str) -> None:
     """Refuses an open base file of which Spark would give other values in these columns' types
-    than a reader that just converts them. Raises TableFeatureUnsupported."""
+    than a reader that just converts them. Raises NeedsSpark."""
     stored = file.schema_arrow
     present = present_columns(stored, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
@@ -194,7 +95,7 @@ def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> li
     """The paths in a file of those of the columns that it has; `stored` is the file's schema.
 
     Raises:
-        TableFeatureUnsupported: the file has a column that differs in case only.
+        NeedsSpark: the file has a column that differs in case only.
     """
     return [
         ".".join(column_path(name))
@@ -210,24 +111,36 @@ def _stored_field(fields: list[pa.Field], name: str, source: str) -> pa.Field | 
         same = [field for field in fields if field.name.lower() == part.lower()]
         found = next((field for field in same if field.name == part), None)
         if same and found is None:
-            raise TableFeatureUnsupported(
-                f"{source} holds column {name} under the name {same[0].name}."
-            )
+            raise NeedsSpark(f"{source} holds column {name} under the name {same[0].name}.")
         fields = list(found.type) if found is not None and pa.types.is_struct(found.type) else []
     return found
 
 
-def column_bytes(file: pq.ParquetFile, columns: Sequence[str]) -> int:
-    """Bytes (compressed) of the column chunks that hold the given columns, by their paths."""
+def column_bytes(
+    file: pq.ParquetFile, columns: Sequence[str], row_groups: Collection[int] | None = None
+) -> int:
+    """Bytes (compressed) of the column chunks that hold the given columns, by their paths, in these
+    row groups; None for all."""
     wanted = tuple(f"{column}." for column in columns)
     total = 0
-    for number in range(file.metadata.num_row_groups):
+    for number in range(file.metadata.num_row_groups) if row_groups is None else row_groups:
         row_group = file.metadata.row_group(number)
         for leaf in range(row_group.num_columns):
             chunk = row_group.column(leaf)
             if f"{chunk.path_in_schema}.".startswith(wanted):
                 total += chunk.total_compressed_size
     return total
+
+
+def _count(file: pq.ParquetFile, rows: range, row_groups: Collection[int] | None) -> int:
+    """How many of the rows lie in the row groups."""
+    count = start = 0
+    for number in range(file.metadata.num_row_groups):
+        stop = start + file.metadata.row_group(number).num_rows
+        if row_groups is None or number in row_groups:
+            count += len(range(max(rows.start, start), min(rows.stop, stop)))
+        start = stop
+    return count
 
 
 def _rows_without_columns(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -263,7 +176,7 @@ def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -
     try:
         return array.cast(target, safe=not pa.types.is_floating(target))
     except pa.ArrowException as error:
-        raise TableFeatureUnsupported(
+        raise NeedsSpark(
             # Not what Arrow says, which may be a value.
             f"{source}: column {column} cannot be read as {target}: it holds {array.type} that "
             "does not fit."
@@ -272,7 +185,7 @@ def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -
 
 def _refuse_inexact(stored: pa.DataType, target: pa.DataType, column: str, source: str) -> None:
     if stored != target and not _is_exact(stored, target):
-        raise TableFeatureUnsupported(
+        raise NeedsSpark(
             f"{source} holds column {column} as {stored}, the table has it as {target}."
         )
 

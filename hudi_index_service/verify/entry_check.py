@@ -15,7 +15,7 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.local_copy import packed_index
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import footer_sha256
+from hudi_index_service.table.parquet_file import footer_sha256
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 from hudi_index_service.verify.row_sample import RowSample
 

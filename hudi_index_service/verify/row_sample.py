@@ -32,13 +32,8 @@ from hudi_index_service.predicate.expression import (
     Predicate,
 )
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import (
-    align,
-    is_broken_text,
-    open_parquet,
-    read_columns,
-    row_source,
-)
+from hudi_index_service.table.base_file import align, read_columns
+from hudi_index_service.table.parquet_file import is_broken_text, open_parquet, row_source
 from hudi_index_service.table.protocol import BaseFile
 
 _SEED = 51

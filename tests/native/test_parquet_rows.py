@@ -11,7 +11,14 @@ import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_index_parquet import ReadStats, plan_rows, read_rows, row_count, stripped_footer
+from hudi_index_parquet import (
+    Footer,
+    ReadStats,
+    plan_rows,
+    read_rows,
+    row_count,
+    stripped_footer,
+)
 from obstore.store import LocalStore
 
 ROWS = 20_000
@@ -390,22 +397,16 @@ def test_the_stripped_footer_leaves_out_the_bloom_filter_of_hudi(
     assert answer.schema.metadata is None
 
 
-def test_the_stripped_footer_is_itself_a_footer(file: Path) -> None:
-    plain = stripped_footer(file)
-    full = stripped_footer(file, column_index=True)
+def test_the_stripped_footer_is_itself_a_footer_without_values(file: Path) -> None:
+    footer = stripped_footer(file)
 
-    read = pq.read_metadata(pa.BufferReader(plain))
+    read, own = pq.read_metadata(pa.BufferReader(footer)), pq.read_metadata(file)
     assert (read.num_rows, read.num_row_groups) == (ROWS, 3)
     assert not read.row_group(0).column(0).is_stats_set
-    assert not read.row_group(0).column(0).has_column_index
     assert read.row_group(0).column(0).has_offset_index
-    read = pq.read_metadata(pa.BufferReader(full))
-    assert read.row_group(0).column(0).is_stats_set
+    assert own.row_group(0).column(1).statistics.min[:20].encode() not in footer
+    # Of the column index it says where it is, which is in the file.
     assert read.row_group(0).column(0).has_column_index
-    assert len(plain) < len(full)
-    assert read_rows(file, positions(77), metadata=full)[0].equals(
-        read_rows(file, positions(77), metadata=plain)[0]
-    )
 
 
 def test_a_callable_gets_the_ranges_of_all_row_groups_at_once(file: Path) -> None:
@@ -464,8 +465,31 @@ def test_near_ranges_are_merged_for_a_callable(file: Path) -> None:
     assert answer.equals(expected)
     assert again.equals(expected)
     assert [len(whole_call) for whole_call in whole.calls] == [1]
-    assert near.ranges < exact.ranges
-    assert near.bytes > exact.bytes
+    # Of its own accord it reads next to nothing in vain.
+    assert near.ranges <= exact.ranges
+    assert exact.bytes <= near.bytes <= 1.04 * exact.bytes
+
+
+def test_the_nearest_ranges_are_merged_first(write: Callable[..., Path]) -> None:
+    """Pages 1, 3, 5, 7 of about a hundred bytes in one column, 1 and 3 in another of thousands."""
+    contents = pa.table(
+        {
+            "short": np.arange(4_000, dtype=np.int64) % 13,
+            "long": [f"{i * 7919 % 100_003:0200d}" for i in range(4_000)],
+        }
+    )
+    path = write(contents, compression="none", use_dictionary=False, max_rows_per_page=10)
+    fetch = Ranges(path)
+    footer = Footer(stripped_footer(path))
+    rows = positions(11, 31, 51, 71)
+
+    expected, exact = footer.read(path, rows)
+    answer, near = footer.read(fetch, rows, size=fetch.size)
+
+    assert answer.equals(expected)
+    assert exact.ranges == footer.plan(rows).ranges == 8
+    assert near.ranges == 5
+    assert exact.bytes < near.bytes <= 1.04 * exact.bytes
 
 
 def test_the_footer_is_not_read_when_metadata_is_given(file: Path) -> None:

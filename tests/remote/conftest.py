@@ -2,11 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import Any
+from urllib.parse import parse_qs
 from urllib.request import Request, urlopen
 from uuid import uuid4
 
@@ -14,6 +17,7 @@ import pytest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from pyspark.sql import SparkSession
 from werkzeug.serving import make_server
+from werkzeug.wsgi import ClosingIterator
 
 from hudi_index_service import open_table
 from hudi_index_service.storage import Storage
@@ -30,12 +34,21 @@ class S3Server:
     Attributes:
         url: Its endpoint.
         requests: Method and path of every request since the last `forget`.
+        sent: How many bytes were sent in answer, by method and path.
+        listed: What the listings among them asked for: the beginning of the keys.
+        rounds: How many requests, at least, had to wait for each other: one that comes when another
+            has been answered may depend on it.
+        latency: Seconds that each answer takes.
         failing: How many requests from now on are answered with an error.
         losing: How many writes from now on are done, and answered with an error.
     """
 
     url: str = ""
     requests: list[str] = field(default_factory=list)
+    sent: Counter[str] = field(default_factory=Counter)
+    listed: list[str] = field(default_factory=list)
+    rounds: int = 0
+    latency: float = 0.0
     failing: int = 0
     losing: int = 0
 
@@ -70,6 +83,9 @@ class S3Server:
     def forget(self) -> None:
         """Starts counting anew."""
         self.requests.clear()
+        self.sent.clear()
+        self.listed.clear()
+        self.rounds = 0
 
     def _put(self, path: str, body: bytes) -> None:
         headers = {"Content-Type": "application/octet-stream"}
@@ -83,8 +99,18 @@ def s3() -> Iterator[S3Server]:
     server = S3Server()
     moto = DomainDispatcherApplication(create_backend_app)
 
+    def counted(request: str, answer: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in answer:
+            server.sent[request] += len(chunk)
+            yield chunk
+
     def counting(environ: dict[str, Any], start_response: Any) -> Any:
-        server.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
+        request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
+        server.requests.append(request)
+        server.listed.extend(parse_qs(environ["QUERY_STRING"]).get("prefix", ()))
+        round = server.rounds + 1
+        sleep(server.latency)
+        server.rounds = max(server.rounds, round)
         writing = environ["REQUEST_METHOD"] in ("PUT", "POST")
         if server.failing:
             server.failing -= 1
@@ -92,7 +118,7 @@ def s3() -> Iterator[S3Server]:
             server.losing -= 1
             list(moto(environ, lambda *answer: None))
         else:
-            return moto(environ, start_response)
+            return ClosingIterator(counted(request, moto(environ, start_response)))
         start_response("503 Slow Down", [("Content-Length", "0")])
         return [b""]
 

@@ -79,6 +79,30 @@ def test_listings_and_deletion(storage: Storage) -> None:
     assert [file.path for file in storage.files()] == ["x"]
 
 
+def test_a_listing_that_jumps_over_a_folder(storage: Storage, s3: S3Server, tmp_path: Path) -> None:
+    inside = [".hoodie/a", ".hoodie/z/z", ".hoodie/hoodie.properties", ".hoodie/ü"]
+    outside = [
+        "!x",
+        "-/x",
+        ".hoodi/x",
+        ".hoodie-/x",
+        ".hoodie.x",
+        ".hoodie0",
+        ".hoodiex/y",
+        "a/b",
+        "ü",
+    ]
+    local = Storage(tmp_path)
+    for store in (storage, local):
+        for name in (*inside, *outside):
+            store.create(name, b"1")
+    s3.forget()
+
+    assert sorted(file.path for file in storage.files_outside(".hoodie")) == sorted(outside)
+    assert len(s3.requests) == 2
+    assert sorted(file.path for file in local.files_outside(".hoodie")) == sorted(outside)
+
+
 def test_a_listing_of_more_than_one_page(storage: Storage, s3: S3Server) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: storage.replace(f"many/{number:04}", b""), range(1100)))

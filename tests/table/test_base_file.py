@@ -8,7 +8,8 @@ import pytest
 
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import align, open_parquet, present_columns, read_columns
+from hudi_index_service.table.base_file import align, present_columns, read_columns
+from hudi_index_service.table.parquet_file import open_parquet
 
 STORED = pa.table(
     {

@@ -3,32 +3,145 @@
 //! This is the private module `hudi_index_parquet._native`; the package around it holds the
 //! documented functions and their types.
 
+mod bounds;
 mod error;
+mod file;
 mod metadata;
+mod parallel;
 mod plan;
 mod read;
 mod source;
 
 use std::path::PathBuf;
+use std::thread::available_parallelism;
 
-use arrow_pyarrow::{IntoPyArrow, Table};
+use arrow_pyarrow::{IntoPyArrow, Table, ToPyArrow};
 use bytes::Bytes;
+use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
 
+use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
+use crate::file::ParquetFile;
 use crate::metadata::Footer;
-use crate::source::{Source, copy_buffer};
-
-/// Near ranges are merged for a callback, which is likely a remote store; a local file gains
-/// nothing from reading what lies between two pages.
-const CALLBACK_MERGE_GAP: u64 = 64 * 1024;
+use crate::plan::RowPlan;
+use crate::read::Rows;
+use crate::source::{Gaps, Source, copy_buffer};
 
 /// (calls, ranges, bytes, pages)
 type StatsFields = (u64, u64, u64, u64);
-/// (pages, page_bytes, chunk_bytes, total_bytes, row_groups)
-type PlanFields = (u64, u64, u64, u64, u64);
+/// (pages, page_bytes, ranges, chunk_bytes, total_bytes, row_groups, group_rows, plain_bytes)
+type PlanFields = (u64, u64, u64, u64, u64, u64, u64, u64);
+/// (start, stop, nulls, least and greatest value)
+type BoundsFields<'py> = (
+    i64,
+    i64,
+    Option<i64>,
+    Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+);
+
+/// What is known of a file: parsed once, for any number of reads.
+#[pyclass(frozen, name = "Footer", module = "hudi_index_parquet._native")]
+struct KnownFile {
+    file: ParquetFile,
+    schema: PyOnceLock<Py<PyAny>>,
+}
+
+#[pymethods]
+impl KnownFile {
+    #[new]
+    fn new(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let footer = copy_buffer(data)?;
+        let file = py.detach(|| guard(|| ParquetFile::of_stripped_footer(footer)))?;
+        Ok(Self {
+            file,
+            schema: PyOnceLock::new(),
+        })
+    }
+
+    #[getter]
+    fn rows(&self) -> i64 {
+        metadata::row_count(self.file.metadata())
+    }
+
+    #[getter]
+    fn schema(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let schema = self.schema.get_or_try_init(py, || -> PyResult<Py<PyAny>> {
+            let fields = self.file.schema().fields().clone();
+            Ok(arrow_schema::Schema::new(fields).to_pyarrow(py)?.unbind())
+        })?;
+        Ok(schema.clone_ref(py))
+    }
+
+    fn plan(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<PlanFields> {
+        let rows = row_positions(rows)?;
+        let plan =
+            py.detach(|| guard(|| read::plan_rows(&self.file, &rows, columns.as_deref())))?;
+        Ok(plan_fields(plan))
+    }
+
+    #[expect(clippy::too_many_arguments)]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        rows: &Bound<'py, PyAny>,
+        columns: Option<Vec<String>>,
+        size: Option<u64>,
+        merge_gap: Option<u64>,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
+        let mut source = open_source(source, size, merge_gap)?;
+        let rows = row_positions(rows)?;
+        let (columns, threads) = (columns.as_deref(), thread_count(threads));
+        let answer = py.detach(|| {
+            guard(|| read::read_known_rows(&self.file, &mut source, &rows, columns, threads))
+        })?;
+        handed_over(py, answer, &source)
+    }
+
+    /// None where nothing sound is known of the column.
+    fn bounds<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        path: Vec<String>,
+        size: Option<u64>,
+    ) -> PyResult<Option<Vec<BoundsFields<'py>>>> {
+        let mut source = open_source(source, size, None)?;
+        let known = py.detach(|| guard(|| self.file.bounds(&mut source, &path)))?;
+        let Some(known) = known else {
+            return Ok(None);
+        };
+        let mut all = Vec::with_capacity(known.len());
+        for each in known {
+            let range = match each.range {
+                None => None,
+                Some((least, greatest)) => Some((as_object(py, least)?, as_object(py, greatest)?)),
+            };
+            all.push((each.start, each.stop, each.nulls, range));
+        }
+        Ok(Some(all))
+    }
+}
+
+fn as_object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    match value {
+        Value::Boolean(value) => value.into_bound_py_any(py),
+        Value::Integer(value) => value.into_bound_py_any(py),
+        Value::Float(value) => value.into_bound_py_any(py),
+        Value::Bytes(value) => Ok(PyBytes::new(py, &value).into_any()),
+    }
+}
 
 #[pyfunction]
 fn read_rows<'py>(
@@ -37,18 +150,14 @@ fn read_rows<'py>(
     rows: &Bound<'py, PyAny>,
     columns: Option<Vec<String>>,
     size: Option<u64>,
-    metadata: Option<&Bound<'py, PyAny>>,
     merge_gap: Option<u64>,
+    threads: Option<usize>,
 ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
     let mut source = open_source(source, size, merge_gap)?;
     let rows = row_positions(rows)?;
-    let metadata = metadata.map(copy_buffer).transpose()?;
-    let answer =
-        py.detach(|| guard(|| read::read_rows(&mut source, metadata, &rows, columns.as_deref())))?;
-    let table = Table::try_new(answer.batches, answer.schema).map_err(Error::from)?;
-    let traffic = source.traffic;
-    let stats = (traffic.calls, traffic.ranges, traffic.bytes, answer.pages);
-    Ok((table.into_pyarrow(py)?, stats))
+    let (columns, threads) = (columns.as_deref(), thread_count(threads));
+    let answer = py.detach(|| guard(|| read::read_rows(&mut source, &rows, columns, threads)))?;
+    handed_over(py, answer, &source)
 }
 
 #[pyfunction]
@@ -56,38 +165,48 @@ fn stripped_footer(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     size: Option<u64>,
-    column_index: bool,
 ) -> PyResult<Vec<u8>> {
     let mut source = open_source(source, size, None)?;
-    Ok(py.detach(|| guard(|| metadata::stripped_footer(&mut source, column_index)))?)
-}
-
-#[pyfunction]
-fn plan_rows(
-    py: Python<'_>,
-    metadata: &Bound<'_, PyAny>,
-    rows: &Bound<'_, PyAny>,
-    columns: Option<Vec<String>>,
-) -> PyResult<PlanFields> {
-    let metadata = copy_buffer(metadata)?;
-    let rows = row_positions(rows)?;
-    let plan = py.detach(|| guard(|| read::plan_rows(metadata, &rows, columns.as_deref())))?;
-    Ok((
-        plan.pages,
-        plan.page_bytes,
-        plan.chunk_bytes,
-        plan.total_bytes,
-        plan.row_groups,
-    ))
+    Ok(py.detach(|| guard(|| metadata::stripped_footer(&mut source)))?)
 }
 
 #[pyfunction]
 fn row_count(metadata: &Bound<'_, PyAny>) -> PyResult<i64> {
     let bytes: Bytes = copy_buffer(metadata)?;
     Ok(guard(|| {
-        let footer = Footer::read(&mut Source::memory(bytes), false)?;
+        let footer = Footer::read(&mut Source::memory(bytes))?;
         Ok(metadata::row_count(&footer.metadata))
     })?)
+}
+
+fn plan_fields(plan: RowPlan) -> PlanFields {
+    (
+        plan.pages,
+        plan.page_bytes,
+        plan.ranges,
+        plan.chunk_bytes,
+        plan.total_bytes,
+        plan.row_groups,
+        plan.group_rows,
+        plan.plain_bytes,
+    )
+}
+
+/// The rows as a table, and what was fetched for them.
+fn handed_over<'py>(
+    py: Python<'py>,
+    answer: Rows,
+    source: &Source,
+) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
+    let table = Table::try_new(answer.batches, answer.schema).map_err(Error::from)?;
+    let traffic = source.traffic;
+    let stats = (traffic.calls, traffic.ranges, traffic.bytes, answer.pages);
+    Ok((table.into_pyarrow(py)?, stats))
+}
+
+fn thread_count(asked: Option<usize>) -> usize {
+    let cores = || available_parallelism().map_or(1, usize::from);
+    asked.unwrap_or_else(cores).max(1)
 }
 
 /// A path, or a callable together with the size of what it reads.
@@ -100,8 +219,8 @@ fn open_source(
         let size = size.ok_or_else(|| {
             PyTypeError::new_err("size, the length of the file in bytes, is needed with a callable")
         })?;
-        let merge_gap = merge_gap.unwrap_or(CALLBACK_MERGE_GAP);
-        return Ok(Source::callback(source.clone().unbind(), size, merge_gap));
+        let gaps = merge_gap.map_or(Gaps::Near, Gaps::UpTo);
+        return Ok(Source::callback(source.clone().unbind(), size, gaps));
     }
     let path: PathBuf = source.extract().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -109,7 +228,12 @@ fn open_source(
             source.get_type()
         ))
     })?;
-    Ok(Source::file(path, size, merge_gap.unwrap_or(0))?)
+    // A local file gains nothing from reading what lies between two pages.
+    Ok(Source::file(
+        path,
+        size,
+        Gaps::UpTo(merge_gap.unwrap_or(0)),
+    )?)
 }
 
 fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
@@ -129,9 +253,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         "ParquetReadError",
         module.py().get_type::<ParquetReadError>(),
     )?;
+    module.add_class::<KnownFile>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
-    module.add_function(wrap_pyfunction!(plan_rows, module)?)?;
     module.add_function(wrap_pyfunction!(row_count, module)?)?;
     Ok(())
 }

@@ -5,11 +5,14 @@ use std::ops::Range;
 use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::arrow::ARROW_SCHEMA_META_KEY;
+use parquet::basic::ColumnOrder;
 use parquet::file::metadata::{
-    ColumnChunkMask, FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
-    ParquetMetaDataOptions, ParquetMetaDataPushDecoder, ParquetMetaDataWriter,
-    ParquetStatisticsPolicy, RowGroupMetaData,
+    ColumnChunkMask, ColumnChunkMetaData, FileMetaData, PageIndexPolicy, ParquetMetaData,
+    ParquetMetaDataBuilder, ParquetMetaDataOptions, ParquetMetaDataPushDecoder,
+    ParquetMetaDataWriter, ParquetStatisticsPolicy, RowGroupMetaData,
 };
+
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use crate::error::{Error, Result};
 use crate::source::Source;
@@ -27,13 +30,11 @@ pub struct Footer {
 
 impl Footer {
     /// Reads the footer: row groups, column chunks and schema, without any page index.
-    ///
-    /// Statistics of the column chunks are left out unless `statistics`.
-    pub fn read(source: &mut Source, statistics: bool) -> Result<Self> {
+    pub fn read(source: &mut Source) -> Result<Self> {
         let size = source.size();
         let mut decoder = ParquetMetaDataPushDecoder::try_new(size)?
             .with_page_index_policy(PageIndexPolicy::Skip)
-            .with_metadata_options(Some(metadata_options(statistics).into()));
+            .with_metadata_options(Some(metadata_options().into()));
         let tail_range = size.saturating_sub(TAIL_BYTES)..size;
         let tail = fetch_one(source, tail_range.clone())?;
         if tail.ends_with(ENCRYPTED_FOOTER_MAGIC) {
@@ -50,41 +51,71 @@ impl Footer {
         })
     }
 
-    /// Adds the offset index, where the file has one, of the chunks in `offset_index`, and the
-    /// column index of those in `column_index`.
-    pub fn with_page_index(
+    /// Adds the offset index, where the file has one, of the chunks in `wanted`.
+    pub fn with_offset_index(
         self,
         source: &mut Source,
-        offset_index: ColumnChunkMask,
-        column_index: ColumnChunkMask,
+        wanted: ColumnChunkMask,
     ) -> Result<ParquetMetaData> {
         let mut decoder =
             ParquetMetaDataPushDecoder::try_new_with_metadata(source.size(), self.metadata)?
                 .with_page_index_policy(PageIndexPolicy::Optional)
-                .with_offset_index_mask(offset_index)
-                .with_column_index_mask(column_index);
+                .with_offset_index_mask(wanted)
+                .with_column_index_mask(ColumnChunkMask::none());
         decoder.push_range(self.tail.0, self.tail.1)?;
         decode(&mut decoder, source)
     }
 }
 
+/// The column indexes of a leaf, by row group, read from the file itself in one round; None where
+/// there is none.
+pub fn column_indexes(
+    metadata: &ParquetMetaData,
+    source: &mut Source,
+    leaf: usize,
+) -> Result<Vec<Option<ColumnIndexMetaData>>> {
+    let chunks = metadata.row_groups().iter().map(|group| group.column(leaf));
+    let located: Vec<_> = chunks
+        .map(ColumnChunkMetaData::column_index_range)
+        .collect();
+    let ranges: Vec<_> = located.iter().flatten().cloned().collect();
+    let mut fetched = source.fetch(&ranges)?.into_iter();
+    let mut found = Vec::with_capacity(located.len());
+    for (row_group, range) in located.into_iter().enumerate() {
+        let (Some(range), Some(bytes)) = (range.clone(), range.and_then(|_| fetched.next())) else {
+            found.push(None);
+            continue;
+        };
+        // The decoder reads all that lies between the indexes it is asked for: one at a time.
+        let mut decoder =
+            ParquetMetaDataPushDecoder::try_new_with_metadata(source.size(), metadata.clone())?
+                .with_page_index_policy(PageIndexPolicy::Optional)
+                .with_offset_index_mask(ColumnChunkMask::none())
+                .with_column_index_mask(ColumnChunkMask::row_groups_and_columns(
+                    [row_group],
+                    [leaf],
+                ));
+        decoder.push_range(range, bytes)?;
+        let indexed = decode(&mut decoder, source)?;
+        let index = indexed.page_index_for_row_group(row_group);
+        found.push(index.column_index(leaf).cloned());
+    }
+    Ok(found)
+}
+
 /// The metadata of the file behind `source` with all its offset indexes, without the key-value
-/// metadata and the bloom filters, as bytes that `Footer::read` reads again.
+/// metadata, statistics and bloom filters, as bytes that `Footer::read` reads again.
 ///
 /// Of the key-value metadata only the Arrow schema stays, since it decides the types of the
-/// columns. `column_index` keeps the column index and the statistics of the chunks.
-pub fn stripped_footer(source: &mut Source, column_index: bool) -> Result<Vec<u8>> {
-    let footer = Footer::read(source, column_index)?;
-    let column_mask = if column_index {
-        ColumnChunkMask::all()
-    } else {
-        ColumnChunkMask::none()
-    };
-    let metadata = footer.with_page_index(source, ColumnChunkMask::all(), column_mask)?;
+/// columns. No value of the file is in it: of the column indexes it says where they are.
+pub fn stripped_footer(source: &mut Source) -> Result<Vec<u8>> {
+    let footer = Footer::read(source)?;
+    let metadata = footer.with_offset_index(source, ColumnChunkMask::all())?;
     let stripped = strip(metadata)?;
     let mut bytes = Vec::new();
+    // What is not written, the column indexes, stays where it is: in the file itself.
     ParquetMetaDataWriter::new(&mut bytes, &stripped)
-        .with_preserve_page_index_locations(false)
+        .with_preserve_page_index_locations(true)
         .finish()?;
     Ok(bytes)
 }
@@ -94,15 +125,11 @@ pub fn row_count(metadata: &ParquetMetaData) -> i64 {
     metadata.file_metadata().num_rows()
 }
 
-fn metadata_options(statistics: bool) -> ParquetMetaDataOptions {
-    let options = ParquetMetaDataOptions::new()
+fn metadata_options() -> ParquetMetaDataOptions {
+    ParquetMetaDataOptions::new()
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
-    if statistics {
-        options
-    } else {
-        options.with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
-    }
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
 }
 
 fn fetch_one(source: &mut Source, range: Range<u64>) -> Result<Bytes> {
@@ -162,11 +189,20 @@ fn strip(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
         file.schema_descr_ptr(),
         file.column_orders().cloned(),
     );
+    let ordered: Vec<bool> = (0..file.schema_descr().num_columns())
+        .map(|leaf| {
+            use ColumnOrder::{IEEE_754_TOTAL_ORDER, TYPE_DEFINED_ORDER};
+            matches!(
+                file.column_order(leaf),
+                TYPE_DEFINED_ORDER(_) | IEEE_754_TOTAL_ORDER
+            )
+        })
+        .collect();
     let mut builder = metadata.into_builder();
     let row_groups = builder
         .take_row_groups()
         .into_iter()
-        .map(without_bloom_filters)
+        .map(|row_group| strip_row_group(row_group, &ordered))
         .collect::<Result<Vec<_>>>()?;
     Ok(ParquetMetaDataBuilder::new(stripped)
         .set_row_groups(row_groups)
@@ -174,16 +210,23 @@ fn strip(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
         .build())
 }
 
-fn without_bloom_filters(row_group: RowGroupMetaData) -> Result<RowGroupMetaData> {
+/// `ordered` tells of each leaf whether its column index is in the order of its type, which every
+/// stripped footer is said to be by the crate that writes it.
+fn strip_row_group(row_group: RowGroupMetaData, ordered: &[bool]) -> Result<RowGroupMetaData> {
     let mut builder = row_group.into_builder();
     let columns = builder
         .take_columns()
         .into_iter()
-        .map(|column| {
+        .zip(ordered)
+        .map(|(column, &ordered)| {
+            let index = (column.column_index_offset(), column.column_index_length());
+            let (offset, length) = if ordered { index } else { (None, None) };
             column
                 .into_builder()
                 .set_bloom_filter_offset(None)
                 .set_bloom_filter_length(None)
+                .set_column_index_offset(offset)
+                .set_column_index_length(length)
                 .build()
         })
         .collect::<std::result::Result<Vec<_>, _>>()?;

@@ -1,23 +1,22 @@
 //! Which row groups, columns and pages a set of rows needs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, RowGroupSelection, RowSelection,
-};
+use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use parquet::arrow::push_decoder::{PageKind, ParquetPushDecoder, ParquetPushDecoderBuilder};
-use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::error::{Error, Result};
+use crate::file::ParquetFile;
 use crate::metadata::{Footer, row_count};
-use crate::source::Source;
+use crate::source::{Source, merge};
 
 /// Most rows in one batch of the answer.
-const BATCH_ROWS: usize = 64 * 1024;
+pub const BATCH_ROWS: usize = 64 * 1024;
 
 /// What reading some rows takes, in the terms of the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,20 +25,42 @@ pub struct RowPlan {
     pub pages: u64,
     /// Bytes of those pages and of the dictionary pages they need.
     pub page_bytes: u64,
+    /// Ranges of bytes that those pages lie in, adjacent ones taken together.
+    pub ranges: u64,
     /// Bytes of the whole chunks of the columns in the row groups that hold the rows.
     pub chunk_bytes: u64,
     /// Bytes of all chunks of the columns in the file.
     pub total_bytes: u64,
     /// Row groups that hold the rows.
     pub row_groups: u64,
+    /// Rows in those row groups.
+    pub group_rows: u64,
+    /// Bytes of the chunks of the columns in those row groups, before compression.
+    pub plain_bytes: u64,
+}
+
+/// Rows of one row group: ranges of positions within it, ascending and apart.
+#[derive(Clone, Debug)]
+pub struct GroupRows {
+    pub row_group: usize,
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl GroupRows {
+    pub fn count(&self) -> usize {
+        self.ranges.iter().map(ExactSizeIterator::len).sum()
+    }
 }
 
 /// The rows and columns of one request, checked against a file.
 pub struct Request {
-    selections: Vec<RowGroupSelection>,
+    /// The rows by row group, for each batch of the answer.
+    pub batches: Vec<Vec<GroupRows>>,
     mask: ProjectionMask,
-    /// Positions in the file of the wanted top-level columns, in the wanted order.
-    roots: Vec<usize>,
+    /// The top-level columns that are decoded, in the order of the file: the leaves of each.
+    roots: Vec<Vec<usize>>,
+    /// Where each wanted column is in `roots`, in the wanted order.
+    positions: Vec<usize>,
 }
 
 impl Request {
@@ -53,28 +74,32 @@ impl Request {
     ) -> Result<Self> {
         check_rows(rows, row_count(metadata))?;
         let schema = metadata.file_metadata().schema_descr();
-        let mut roots = Vec::new();
-        let mut leaves = Vec::new();
-        match columns {
-            None => {
-                roots.extend(0..schema.root_schema().get_fields().len());
-                leaves.extend(0..schema.num_columns());
-            }
-            Some(names) => {
-                for name in names {
-                    let (root, inside) = find_column(schema, name)?;
-                    // Fields of one struct are one column of the answer.
-                    if !(name.contains('.') && roots.contains(&root)) {
-                        roots.push(root);
-                    }
-                    leaves.extend(inside);
-                }
-            }
-        }
+        let (wanted, leaves) = find_columns(schema, columns)?;
+        let mut decoded = wanted.clone();
+        decoded.sort_unstable();
+        decoded.dedup();
+        let positions = wanted
+            .iter()
+            .map(|root| decoded.partition_point(|other| other < root))
+            .collect();
+        let mask = ProjectionMask::leaves(schema, leaves);
+        let roots = decoded
+            .into_iter()
+            .map(|root| {
+                (0..schema.num_columns())
+                    .filter(|&leaf| mask.leaf_included(leaf))
+                    .filter(|&leaf| schema.get_column_root_idx(leaf) == root)
+                    .collect()
+            })
+            .collect();
         Ok(Self {
-            selections: select_rows(metadata, rows),
-            mask: ProjectionMask::leaves(schema, leaves),
+            batches: rows
+                .chunks(BATCH_ROWS)
+                .map(|some| select_rows(metadata, some))
+                .collect(),
+            mask,
             roots,
+            positions,
         })
     }
 
@@ -84,90 +109,162 @@ impl Request {
         footer: Footer,
         source: &mut Source,
     ) -> Result<ParquetMetaData> {
-        let leaves: Vec<usize> = self.leaves(&footer.metadata).collect();
-        let row_groups = self
-            .selections
-            .iter()
-            .map(RowGroupSelection::row_group_index);
-        let touched = ColumnChunkMask::row_groups_and_columns(row_groups, leaves);
-        footer.with_page_index(source, touched, ColumnChunkMask::none())
+        let row_groups = self.batches.iter().flatten().map(|group| group.row_group);
+        let touched = ColumnChunkMask::row_groups_and_columns(row_groups, self.leaves());
+        footer.with_offset_index(source, touched)
     }
 
-    /// A decoder of the request, and the schema of its answer in the wanted order.
-    pub fn decoder(&self, metadata: ParquetMetaData) -> Result<(ParquetPushDecoder, SchemaRef)> {
-        let metadata = arrow_metadata(Arc::new(metadata))?;
-        let schema = self.schema(metadata.schema())?;
-        let decoder = ParquetPushDecoderBuilder::new_with_metadata(metadata)
-            .with_projection(self.mask.clone())
-            .with_row_group_selections(self.selections.clone())
-            .with_batch_size(BATCH_ROWS)
-            .build()?;
-        Ok((decoder, schema))
+    /// Top-level columns to decode, in the order of the file.
+    pub fn root_count(&self) -> usize {
+        self.roots.len()
     }
 
-    /// Where each wanted column is among the decoded ones, which come in the file's order.
-    pub fn positions(&self) -> Vec<usize> {
-        let mut decoded = self.roots.clone();
-        decoded.sort_unstable();
-        decoded.dedup();
-        self.roots
-            .iter()
-            .map(|root| decoded.partition_point(|other| other < root))
-            .collect()
+    /// Where each wanted column is among those decoded.
+    pub fn positions(&self) -> &[usize] {
+        &self.positions
     }
 
-    /// What the request takes; `metadata` holds the offset indexes it needs.
-    pub fn plan(&self, metadata: ParquetMetaData) -> Result<RowPlan> {
-        let mut plan = RowPlan {
-            row_groups: self.selections.len() as u64,
-            ..RowPlan::default()
-        };
-        let leaves: Vec<usize> = self.leaves(&metadata).collect();
-        let chunk_bytes = |row_group: usize| -> u64 {
-            let row_group = metadata.row_group(row_group);
-            leaves
-                .iter()
-                .map(|&leaf| row_group.column(leaf).byte_range().1)
-                .fold(0, u64::saturating_add)
-        };
-        for selection in &self.selections {
-            plan.chunk_bytes = plan
-                .chunk_bytes
-                .saturating_add(chunk_bytes(selection.row_group_index()));
+    /// The leaf that is all that is decoded of a column; None where there are several.
+    pub fn only_leaf(&self, root: usize) -> Option<usize> {
+        match self.roots[root].as_slice() {
+            &[leaf] => Some(leaf),
+            _ => None,
         }
-        plan.total_bytes = (0..metadata.num_row_groups())
-            .map(chunk_bytes)
-            .fold(0, u64::saturating_add);
-        let (decoder, _) = self.decoder(metadata)?;
-        (plan.pages, plan.page_bytes) = pages_to_read(&decoder);
-        Ok(plan)
     }
 
-    fn schema(&self, file: &Schema) -> Result<SchemaRef> {
+    /// A decoder of one column for rows of one row group.
+    pub fn decoder(
+        &self,
+        file: &ParquetFile,
+        root: usize,
+        rows: &GroupRows,
+    ) -> Result<ParquetPushDecoder> {
+        let schema = file.metadata().file_metadata().schema_descr();
+        let mask = ProjectionMask::leaves(schema, self.roots[root].iter().copied());
+        decoder(file, mask, vec![selection(file, rows)])
+    }
+
+    /// The schema of the answer, in the wanted order.
+    pub fn schema(&self, file: &ParquetFile) -> Result<SchemaRef> {
         // Schema-level metadata is left out: it repeats the key-value metadata of the file.
         let decoded = file
+            .schema()
             .fields()
             .filter_leaves(|leaf, _| self.mask.leaf_included(leaf));
-        let projected = Schema::new(decoded).project(&self.positions())?;
+        if decoded.len() != self.roots.len() {
+            return Err(Error::Malformed(
+                "a column of the file holds no values".into(),
+            ));
+        }
+        let projected = Schema::new(decoded).project(&self.positions)?;
         Ok(Arc::new(Schema::new(projected.fields)))
     }
 
-    fn leaves(&self, metadata: &ParquetMetaData) -> impl Iterator<Item = usize> {
-        let count = metadata.file_metadata().schema_descr().num_columns();
-        (0..count).filter(|&leaf| self.mask.leaf_included(leaf))
+    /// What the request takes; `file` holds the offset indexes it needs.
+    pub fn plan(&self, file: &ParquetFile) -> Result<RowPlan> {
+        let metadata = file.metadata();
+        let leaves = self.leaves();
+        let chunk_bytes = |row_group: usize| -> u64 {
+            let row_group = metadata.row_group(row_group);
+            sum(leaves
+                .iter()
+                .map(|&leaf| row_group.column(leaf).byte_range().1))
+        };
+        let groups = self.merged_groups();
+        let row_groups = || {
+            groups
+                .iter()
+                .map(|group| metadata.row_group(group.row_group))
+        };
+        let mut plan = RowPlan {
+            row_groups: groups.len() as u64,
+            group_rows: sum(row_groups().map(|group| group.num_rows().max(0) as u64)),
+            plain_bytes: sum(row_groups().flat_map(|group| {
+                let plain = |&leaf: &usize| group.column(leaf).uncompressed_size().max(0) as u64;
+                leaves.iter().map(plain).collect::<Vec<_>>()
+            })),
+            chunk_bytes: sum(groups.iter().map(|group| chunk_bytes(group.row_group))),
+            total_bytes: sum((0..metadata.num_row_groups()).map(chunk_bytes)),
+            ..RowPlan::default()
+        };
+        let selections = groups.iter().map(|rows| selection(file, rows)).collect();
+        let pages = planned(&decoder(file, self.mask.clone(), selections)?);
+        plan.pages = pages.data_pages;
+        plan.page_bytes = pages.bytes();
+        plan.ranges = merge(&pages.ranges, 0).len() as u64;
+        Ok(plan)
+    }
+
+    /// The rows by row group, those of all batches together.
+    fn merged_groups(&self) -> Vec<GroupRows> {
+        let mut merged: Vec<GroupRows> = Vec::new();
+        for group in self.batches.iter().flatten() {
+            match merged.last_mut() {
+                Some(last) if last.row_group == group.row_group => {
+                    last.ranges.extend(group.ranges.iter().cloned());
+                }
+                _ => merged.push(group.clone()),
+            }
+        }
+        merged
+    }
+
+    fn leaves(&self) -> Vec<usize> {
+        self.roots.iter().flatten().copied().collect()
     }
 }
 
-/// Data pages that a decoder has yet to read, and the bytes of these and their dictionaries.
-pub fn pages_to_read(decoder: &ParquetPushDecoder) -> (u64, u64) {
-    let (mut pages, mut bytes) = (0, 0_u64);
-    for planned in decoder.scan_plan() {
-        bytes = bytes.saturating_add(planned.len());
-        if planned.kind != PageKind::Dictionary {
-            pages += 1;
-        }
+/// What a decoder has yet to read.
+pub struct Pages {
+    /// The pages, dictionaries among them.
+    pub ranges: Vec<Range<u64>>,
+    pub data_pages: u64,
+}
+
+impl Pages {
+    pub fn bytes(&self) -> u64 {
+        sum(self
+            .ranges
+            .iter()
+            .map(|range| range.end.saturating_sub(range.start)))
     }
-    (pages, bytes)
+}
+
+/// The pages that a decoder has yet to read.
+pub fn planned(decoder: &ParquetPushDecoder) -> Pages {
+    let mut pages = Pages {
+        ranges: Vec::new(),
+        data_pages: 0,
+    };
+    for planned in decoder.scan_plan() {
+        pages.data_pages += u64::from(planned.kind != PageKind::Dictionary);
+        pages.ranges.push(planned.range);
+    }
+    pages
+}
+
+fn decoder(
+    file: &ParquetFile,
+    mask: ProjectionMask,
+    selections: Vec<RowGroupSelection>,
+) -> Result<ParquetPushDecoder> {
+    Ok(
+        ParquetPushDecoderBuilder::new_with_metadata(file.arrow().clone())
+            .with_projection(mask)
+            .with_row_group_selections(selections)
+            .with_batch_size(BATCH_ROWS)
+            .build()?,
+    )
+}
+
+fn selection(file: &ParquetFile, rows: &GroupRows) -> RowGroupSelection {
+    let total = file.metadata().row_group(rows.row_group).num_rows() as usize;
+    let selected = RowSelection::from_consecutive_ranges(rows.ranges.iter().cloned(), total);
+    RowGroupSelection::new(rows.row_group, Some(selected))
+}
+
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
 }
 
 fn check_rows(rows: &[i64], row_count: i64) -> Result<()> {
@@ -190,6 +287,26 @@ fn check_rows(rows: &[i64], row_count: i64) -> Result<()> {
     Ok(())
 }
 
+/// The wanted top-level columns, in the wanted order, and the leaves to read of them.
+fn find_columns(
+    schema: &SchemaDescriptor,
+    columns: Option<&[String]>,
+) -> Result<(Vec<usize>, Vec<usize>)> {
+    let Some(names) = columns else {
+        let all = 0..schema.root_schema().get_fields().len();
+        return Ok((all.collect(), (0..schema.num_columns()).collect()));
+    };
+    let (mut roots, mut leaves) = (Vec::new(), Vec::new());
+    for name in names {
+        let (root, inside) = find_column(schema, name)?;
+        // Fields of one struct are one column of the answer.
+        if !(name.contains('.') && roots.contains(&root)) {
+            roots.push(root);
+        }
+        leaves.extend(inside);
+    }
+    Ok((roots, leaves))
+}
 /// The top-level column that `name` means or lies in, and the leaves that it has.
 fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<(usize, Vec<usize>)> {
     let fields = schema.root_schema().get_fields();
@@ -226,73 +343,25 @@ fn starts_with(path: &[String], start: &[&str]) -> bool {
     path.len() >= start.len() && path.iter().zip(start).all(|(part, wanted)| part == wanted)
 }
 
-/// Splits checked rows into one selection for each row group that holds some.
-fn select_rows(metadata: &ParquetMetaData, mut rows: &[i64]) -> Vec<RowGroupSelection> {
-    let mut selections = Vec::new();
+/// Splits checked rows by the row groups that hold some.
+fn select_rows(metadata: &ParquetMetaData, mut rows: &[i64]) -> Vec<GroupRows> {
+    let mut groups = Vec::new();
     let mut first = 0;
-    for (index, row_group) in metadata.row_groups().iter().enumerate() {
-        let end = first + row_group.num_rows();
+    for (row_group, group) in metadata.row_groups().iter().enumerate() {
+        let end = first + group.num_rows();
         let (inside, rest) = rows.split_at(rows.partition_point(|&row| row < end));
         if !inside.is_empty() {
-            let ranges = inside
-                .iter()
-                .map(|&row| (row - first) as usize..(row - first) as usize + 1);
-            let selection =
-                RowSelection::from_consecutive_ranges(ranges, row_group.num_rows() as usize);
-            selections.push(RowGroupSelection::new(index, Some(selection)));
+            let mut ranges: Vec<Range<usize>> = Vec::new();
+            for position in inside.iter().map(|&row| (row - first) as usize) {
+                match ranges.last_mut() {
+                    Some(last) if last.end == position => last.end += 1,
+                    _ => ranges.push(position..position + 1),
+                }
+            }
+            groups.push(GroupRows { row_group, ranges });
         }
         rows = rest;
         first = end;
     }
-    selections
-}
-
-/// The Arrow view of the file: as its writer meant it, but INT96 as microseconds.
-///
-/// INT96 timestamps default to nanoseconds, which end in 2262; Spark's run from year 1 to 9999.
-fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata> {
-    let descriptor = metadata.file_metadata().schema_descr_ptr();
-    let is_int96: Vec<bool> = descriptor
-        .columns()
-        .iter()
-        .map(|leaf| leaf.physical_type() == PhysicalType::INT96)
-        .collect();
-    let as_written = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())?;
-    if !is_int96.contains(&true) {
-        return Ok(as_written);
-    }
-    let mut leaves = is_int96.into_iter();
-    let schema = as_written.schema();
-    let fields = int96_as_micros(schema.fields(), &mut leaves);
-    let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
-    Ok(ArrowReaderMetadata::try_new(metadata, options)?)
-}
-
-/// `fields` with the INT96 leaves as microseconds; the leaves of both schemas are in one order.
-fn int96_as_micros(fields: &Fields, is_int96: &mut impl Iterator<Item = bool>) -> Fields {
-    fields
-        .iter()
-        .map(|field| int96_field_as_micros(field, is_int96))
-        .collect()
-}
-
-fn int96_field_as_micros(field: &FieldRef, is_int96: &mut impl Iterator<Item = bool>) -> FieldRef {
-    let mut inner = |child: &FieldRef| int96_field_as_micros(child, is_int96);
-    let data_type = match field.data_type() {
-        DataType::Struct(children) => DataType::Struct(int96_as_micros(children, is_int96)),
-        DataType::List(child) => DataType::List(inner(child)),
-        DataType::LargeList(child) => DataType::LargeList(inner(child)),
-        DataType::ListView(child) => DataType::ListView(inner(child)),
-        DataType::LargeListView(child) => DataType::LargeListView(inner(child)),
-        DataType::FixedSizeList(child, size) => DataType::FixedSizeList(inner(child), *size),
-        DataType::Map(child, sorted) => DataType::Map(inner(child), *sorted),
-        leaf => match (is_int96.next(), leaf) {
-            (Some(true), DataType::Timestamp(_, zone)) => {
-                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
-            }
-            _ => leaf.clone(),
-        },
-    };
-    Arc::new(Field::clone(field).with_data_type(data_type))
+    groups
 }

@@ -1,18 +1,26 @@
-//! Decodes the rows of one request.
+//! Reads the rows of one request: fetches pages together, decodes columns in parallel.
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use bytes::Bytes;
+use arrow_select::concat::concat;
 use parquet::DecodeResult;
+use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use crate::error::{Error, Result};
+use crate::file::ParquetFile;
 use crate::metadata::Footer;
-use crate::plan::{Request, RowPlan, pages_to_read};
-use crate::source::Source;
+use crate::parallel::{Work, in_parallel};
+use crate::plan::{GroupRows, Pages, Request, RowPlan, planned};
+use crate::source::{Fetched, Source};
 
-/// Reads that take no more than this are fetched in one round; larger ones hold one row group in
-/// memory at a time.
+/// What is fetched in one round: no more is held of the file at a time, a single chunk apart.
 const ONE_ROUND_BYTES: u64 = 32 * 1024 * 1024;
+/// Compressed bytes that are not worth a thread of their own.
+const SMALLEST_PIECE: u64 = 64 * 1024;
+/// Pieces for each thread, so that none waits long for the last one.
+const PIECES_A_THREAD: u64 = 3;
 
 /// Rows in the order of the file, columns in the order asked for.
 pub struct Rows {
@@ -22,48 +30,98 @@ pub struct Rows {
     pub pages: u64,
 }
 
-/// Reads `rows` from `source`; its own footer is not read where a stripped one is given.
+/// Reads `rows` from a file of which nothing is known yet.
 pub fn read_rows(
     source: &mut Source,
-    stripped_footer: Option<Bytes>,
     rows: &[i64],
     columns: Option<&[String]>,
+    threads: usize,
 ) -> Result<Rows> {
-    let mut stripped = stripped_footer.map(Source::memory);
-    let footer = Footer::read(stripped.as_mut().unwrap_or(source), false)?;
+    let footer = Footer::read(source)?;
     let request = Request::new(&footer.metadata, rows, columns)?;
     let metadata = if rows.is_empty() {
         footer.metadata
     } else {
-        request.load_offset_index(footer, stripped.as_mut().unwrap_or(source))?
+        request.load_offset_index(footer, source)?
     };
-    let (mut decoder, schema) = request.decoder(metadata)?;
-    let (pages, bytes) = pages_to_read(&decoder);
-    if bytes <= ONE_ROUND_BYTES {
-        let ranges: Vec<_> = decoder.scan_plan().map(|planned| planned.range).collect();
-        source.read_ahead(&ranges)?;
+    decode(&ParquetFile::new(metadata)?, source, &request, threads)
+}
+
+/// Reads `rows` from a file that is known.
+pub fn read_known_rows(
+    file: &ParquetFile,
+    source: &mut Source,
+    rows: &[i64],
+    columns: Option<&[String]>,
+    threads: usize,
+) -> Result<Rows> {
+    let request = Request::new(file.metadata(), rows, columns)?;
+    decode(file, source, &request, threads)
+}
+
+/// What reading `rows` would take.
+pub fn plan_rows(file: &ParquetFile, rows: &[i64], columns: Option<&[String]>) -> Result<RowPlan> {
+    Request::new(file.metadata(), rows, columns)?.plan(file)
+}
+
+/// Rows of one column in one row group.
+struct Piece {
+    root: usize,
+    rows: GroupRows,
+    decoder: ParquetPushDecoder,
+    pages: Pages,
+}
+
+impl Piece {
+    fn new(file: &ParquetFile, request: &Request, root: usize, rows: GroupRows) -> Result<Self> {
+        let decoder = request.decoder(file, root, &rows)?;
+        Ok(Self {
+            root,
+            rows,
+            pages: planned(&decoder),
+            decoder,
+        })
     }
-    let positions = request.positions();
-    let mut batches = Vec::new();
-    let mut decoded_rows = 0;
-    loop {
-        match decoder.try_decode()? {
-            DecodeResult::NeedsData(ranges) => {
-                let fetched = source.fetch(&ranges)?;
-                decoder.push_ranges(ranges, fetched)?;
+}
+
+impl Work for Piece {
+    fn weight(&self) -> u64 {
+        self.pages.bytes()
+    }
+}
+
+fn decode(
+    file: &ParquetFile,
+    source: &mut Source,
+    request: &Request,
+    threads: usize,
+) -> Result<Rows> {
+    let schema = request.schema(file)?;
+    let mut batches = Vec::with_capacity(request.batches.len());
+    let mut pages = 0;
+    for groups in &request.batches {
+        let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); request.root_count()];
+        for round in rounds(pieces(file, request, groups)?) {
+            let ranges: Vec<_> = round
+                .iter()
+                .flat_map(|piece| piece.pages.ranges.iter().cloned())
+                .collect();
+            pages += round
+                .iter()
+                .map(|piece| piece.pages.data_pages)
+                .sum::<u64>();
+            let fetched = source.fetch_merged(&ranges, threads)?;
+            let round = split(file, request, round, threads)?;
+            let roots: Vec<usize> = round.iter().map(|piece| piece.root).collect();
+            let decoded = in_parallel(round, threads, SMALLEST_PIECE, |piece| {
+                decode_piece(piece, &fetched)
+            })?;
+            for (root, arrays) in roots.into_iter().zip(decoded) {
+                columns[root].extend(arrays);
             }
-            DecodeResult::Data(batch) => {
-                decoded_rows += batch.num_rows();
-                batches.push(arrange(&batch, &positions, &schema)?);
-            }
-            DecodeResult::Finished => break,
         }
-    }
-    if decoded_rows != rows.len() {
-        return Err(Error::Malformed(format!(
-            "the pages hold {decoded_rows} of the {} rows asked for",
-            rows.len()
-        )));
+        let rows = groups.iter().map(GroupRows::count).sum();
+        batches.push(assemble(columns, request.positions(), &schema, rows)?);
     }
     Ok(Rows {
         batches,
@@ -72,30 +130,181 @@ pub fn read_rows(
     })
 }
 
-/// What reading `rows` would take, from a stripped footer alone.
-pub fn plan_rows(
-    stripped_footer: Bytes,
-    rows: &[i64],
-    columns: Option<&[String]>,
-) -> Result<RowPlan> {
-    let mut stripped = Source::memory(stripped_footer);
-    let footer = Footer::read(&mut stripped, false)?;
-    let request = Request::new(&footer.metadata, rows, columns)?;
-    let metadata = request.load_offset_index(footer, &mut stripped)?;
-    request.plan(metadata)
+/// A piece for each column in each row group, row group by row group, as they lie in the file.
+fn pieces(file: &ParquetFile, request: &Request, groups: &[GroupRows]) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::with_capacity(groups.len() * request.root_count());
+    for rows in groups {
+        for root in 0..request.root_count() {
+            pieces.push(Piece::new(file, request, root, rows.clone())?);
+        }
+    }
+    Ok(pieces)
 }
 
-fn arrange(batch: &RecordBatch, positions: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
-    let columns = positions
-        .iter()
-        .map(|&position| batch.columns().get(position).cloned())
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| Error::Malformed("a column of the file holds no values".into()))?;
+/// Cuts the pieces into rounds of what is fetched together.
+fn rounds(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
+    let mut rounds: Vec<Vec<Piece>> = Vec::new();
+    let mut left = 0;
+    for piece in pieces {
+        let bytes = piece.weight();
+        match rounds.last_mut() {
+            Some(round) if bytes <= left => {
+                left -= bytes;
+                round.push(piece);
+            }
+            _ => {
+                left = ONE_ROUND_BYTES.saturating_sub(bytes);
+                rounds.push(vec![piece]);
+            }
+        }
+    }
+    rounds
+}
+
+/// Cuts large pieces between their pages, so that every thread has something to do.
+fn split(
+    file: &ParquetFile,
+    request: &Request,
+    pieces: Vec<Piece>,
+    threads: usize,
+) -> Result<Vec<Piece>> {
+    let total: u64 = pieces.iter().map(Work::weight).sum();
+    let fair = (total / (threads as u64 * PIECES_A_THREAD)).max(SMALLEST_PIECE);
+    let mut cut = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let parts = if threads > 1 && piece.weight() > 2 * fair {
+            parts_of(file, request, &piece, fair)
+        } else {
+            Vec::new()
+        };
+        if parts.len() < 2 {
+            cut.push(piece);
+            continue;
+        }
+        for rows in parts {
+            cut.push(Piece::new(file, request, piece.root, rows)?);
+        }
+    }
+    Ok(cut)
+}
+
+/// The rows of a piece in parts of about `fair` bytes, cut where pages end.
+///
+/// Each part decodes the dictionary anew, so none is smaller than two of it.
+fn parts_of(file: &ParquetFile, request: &Request, piece: &Piece, fair: u64) -> Vec<GroupRows> {
+    let row_group = piece.rows.row_group;
+    let index = file.metadata().page_index_for_row_group(row_group);
+    let Some((leaf, pages)) = request
+        .only_leaf(piece.root)
+        .and_then(|leaf| Some((leaf, index.page_locations(leaf)?)))
+    else {
+        return Vec::new();
+    };
+    let chunk = file
+        .metadata()
+        .row_group(row_group)
+        .column(leaf)
+        .byte_range()
+        .0;
+    let dictionary = pages
+        .first()
+        .map_or(0, |page| (page.offset as u64).saturating_sub(chunk));
+    let fair = fair.max(2 * dictionary);
+    let mut parts = Vec::new();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut wanted = piece.rows.ranges.iter().cloned().peekable();
+    let mut bytes = 0;
+    for (number, page) in pages.iter().enumerate() {
+        let end = pages
+            .get(number + 1)
+            .map_or(usize::MAX, |next| next.first_row_index.max(0) as usize);
+        let before = ranges.len();
+        while let Some(range) = wanted.next_if(|range| range.start < end) {
+            // A range that goes on behind the page is cut there only if the part ends there.
+            ranges.push(range);
+        }
+        let reaches = ranges
+            .last()
+            .is_some_and(|last| last.end > page.first_row_index.max(0) as usize);
+        if ranges.len() > before || reaches {
+            bytes += page.compressed_page_size.max(0) as u64;
+        }
+        if bytes < fair {
+            continue;
+        }
+        bytes = 0;
+        let mut rest = None;
+        if let Some(last) = ranges.last_mut().filter(|last| last.end > end) {
+            rest = Some(end..last.end);
+            last.end = end;
+        }
+        parts.push(GroupRows {
+            row_group,
+            ranges: std::mem::take(&mut ranges),
+        });
+        ranges.extend(rest);
+    }
+    if !ranges.is_empty() {
+        parts.push(GroupRows { row_group, ranges });
+    }
+    parts
+}
+
+/// The values of a piece, in one array or several.
+fn decode_piece(mut piece: Piece, fetched: &Fetched) -> Result<Vec<ArrayRef>> {
+    let mut arrays = Vec::new();
+    loop {
+        match piece.decoder.try_decode()? {
+            DecodeResult::NeedsData(ranges) => {
+                let found = fetched.cut(&ranges).ok_or_else(|| {
+                    Error::Malformed("the pages are not where the metadata says".into())
+                })?;
+                piece.decoder.push_ranges(ranges, found)?;
+            }
+            DecodeResult::Data(batch) => match batch.columns() {
+                [array] => arrays.push(array.clone()),
+                _ => {
+                    return Err(Error::Malformed(
+                        "a column of the file holds no values".into(),
+                    ));
+                }
+            },
+            DecodeResult::Finished => break,
+        }
+    }
+    let decoded: usize = arrays.iter().map(|array| array.len()).sum();
+    if decoded != piece.rows.count() {
+        return Err(Error::Malformed(format!(
+            "the pages hold {decoded} of the {} rows asked for",
+            piece.rows.count()
+        )));
+    }
+    Ok(arrays)
+}
+
+/// One batch of the answer from the arrays of each decoded column.
+fn assemble(
+    columns: Vec<Vec<ArrayRef>>,
+    positions: &[usize],
+    schema: &SchemaRef,
+    rows: usize,
+) -> Result<RecordBatch> {
+    let mut decoded = Vec::with_capacity(columns.len());
+    for arrays in columns {
+        decoded.push(match arrays.as_slice() {
+            [array] => array.clone(),
+            several => {
+                let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
+                concat(&several)?
+            }
+        });
+    }
+    let columns = positions.iter().map(|&position| decoded[position].clone());
     // The row count is named for the case of no columns.
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(
         schema.clone(),
-        columns,
+        columns.collect(),
         &options,
     )?)
 }

@@ -12,6 +12,14 @@ use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::parallel::{Work, in_parallel};
+
+/// Bytes of a local file that are not worth a thread of their own.
+const SMALLEST_READ: u64 = 1024 * 1024;
+/// Ranges of a callback, which is likely a remote store, are merged over gaps of this size ...
+const LARGEST_GAP: u64 = 64 * 1024;
+/// ... as long as what is read in vain is no more than this part of what is wanted.
+const WASTE: u64 = 25;
 
 /// What was asked of a source so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,9 +36,17 @@ pub struct Traffic {
 pub struct Source {
     kind: Kind,
     size: u64,
-    merge_gap: u64,
-    ahead: Fetched,
+    gaps: Gaps,
     pub traffic: Traffic,
+}
+
+/// Between which ranges everything is read, to have fewer of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Gaps {
+    /// At most that many bytes apart.
+    UpTo(u64),
+    /// Near each other, while little is read in vain.
+    Near,
 }
 
 enum Kind {
@@ -41,7 +57,7 @@ enum Kind {
 
 impl Source {
     /// Opens a local file; a `size` that is not the file's is an error.
-    pub fn file(path: PathBuf, size: Option<u64>, merge_gap: u64) -> Result<Self> {
+    pub fn file(path: PathBuf, size: Option<u64>, gaps: Gaps) -> Result<Self> {
         let file = File::open(&path).map_err(|error| os_error(error, &path))?;
         let actual = file
             .metadata()
@@ -53,26 +69,25 @@ impl Source {
                 path.display()
             )));
         }
-        Ok(Self::new(Kind::File(file, path), actual, merge_gap))
+        Ok(Self::new(Kind::File(file, path), actual, gaps))
     }
 
     /// A Python callable `fetch([(start, end), ...]) -> [buffer, ...]` over `size` bytes.
-    pub fn callback(fetch: Py<PyAny>, size: u64, merge_gap: u64) -> Self {
-        Self::new(Kind::Callback(fetch), size, merge_gap)
+    pub fn callback(fetch: Py<PyAny>, size: u64, gaps: Gaps) -> Self {
+        Self::new(Kind::Callback(fetch), size, gaps)
     }
 
     /// Bytes that are already here, such as a stripped footer.
     pub fn memory(bytes: Bytes) -> Self {
         let size = bytes.len() as u64;
-        Self::new(Kind::Memory(bytes), size, 0)
+        Self::new(Kind::Memory(bytes), size, Gaps::UpTo(0))
     }
 
-    fn new(kind: Kind, size: u64, merge_gap: u64) -> Self {
+    fn new(kind: Kind, size: u64, gaps: Gaps) -> Self {
         Self {
             kind,
             size,
-            merge_gap,
-            ahead: Fetched::default(),
+            gaps,
             traffic: Traffic::default(),
         }
     }
@@ -82,27 +97,18 @@ impl Source {
     }
 
     /// Fetches the ranges in one round; the answers are in the order of `ranges`.
-    ///
-    /// What was read ahead is not fetched again.
     pub fn fetch(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        if let Some(found) = self.ahead.cut(ranges) {
-            return Ok(found);
-        }
-        let fetched = self.fetch_merged(ranges)?;
+        let fetched = self.fetch_merged(ranges, 1)?;
         Ok(fetched
             .cut(ranges)
             .expect("merged ranges cover those they were merged from"))
     }
 
-    /// Fetches the ranges in one round and keeps them for later calls of `fetch`.
-    pub fn read_ahead(&mut self, ranges: &[Range<u64>]) -> Result<()> {
-        self.ahead = self.fetch_merged(ranges)?;
-        Ok(())
-    }
-
+    /// Fetches the ranges in one round, a local file on several threads.
+    ///
     /// Ranges beyond the end are refused before anything is allocated: they come from metadata,
     /// which may be damaged.
-    fn fetch_merged(&mut self, ranges: &[Range<u64>]) -> Result<Fetched> {
+    pub fn fetch_merged(&mut self, ranges: &[Range<u64>], threads: usize) -> Result<Fetched> {
         if let Some(range) = ranges
             .iter()
             .find(|range| range.start > range.end || range.end > self.size)
@@ -112,7 +118,10 @@ impl Source {
                 range.start, range.end, self.size
             )));
         }
-        let ranges = merge(ranges, self.merge_gap);
+        let ranges = match self.gaps {
+            Gaps::UpTo(gap) => merge(ranges, gap),
+            Gaps::Near => merge_near(&merge(ranges, 0)),
+        };
         if ranges.is_empty() {
             return Ok(Fetched::default());
         }
@@ -120,7 +129,11 @@ impl Source {
         self.traffic.ranges += ranges.len() as u64;
         self.traffic.bytes += ranges.iter().map(length).sum::<u64>();
         let bytes = match &self.kind {
-            Kind::File(file, path) => read_file(file, path, &ranges)?,
+            Kind::File(file, path) => {
+                in_parallel(ranges.clone(), threads, SMALLEST_READ, |range| {
+                    read_file(file, path, &range)
+                })?
+            }
             Kind::Callback(fetch) => Python::attach(|py| call_back(fetch.bind(py), &ranges))?,
             Kind::Memory(bytes) => ranges
                 .iter()
@@ -133,14 +146,14 @@ impl Source {
 
 /// Bytes of ascending ranges that do not overlap.
 #[derive(Default)]
-struct Fetched {
+pub struct Fetched {
     ranges: Vec<Range<u64>>,
     bytes: Vec<Bytes>,
 }
 
 impl Fetched {
     /// The bytes of each of `wanted`, unless some are not among those fetched.
-    fn cut(&self, wanted: &[Range<u64>]) -> Option<Vec<Bytes>> {
+    pub fn cut(&self, wanted: &[Range<u64>]) -> Option<Vec<Bytes>> {
         wanted
             .iter()
             .map(|range| {
@@ -179,7 +192,7 @@ pub fn copy_buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
 }
 
 /// The fewest ranges that cover `ranges` when those at most `gap` bytes apart become one.
-fn merge(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
+pub fn merge(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted = ranges.to_vec();
     sorted.sort_unstable_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
@@ -194,16 +207,34 @@ fn merge(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
-fn read_file(file: &File, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-    ranges
-        .iter()
-        .map(|range| {
-            let mut bytes = vec![0; length(range) as usize];
-            file.read_exact_at(&mut bytes, range.start)
-                .map_err(|error| os_error(error, path))?;
-            Ok(Bytes::from(bytes))
-        })
-        .collect()
+/// The same for ranges that are ascending and apart, the narrowest gaps first.
+fn merge_near(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let wanted: u64 = ranges.iter().map(length).sum();
+    let mut gaps: Vec<u64> = ranges
+        .windows(2)
+        .map(|pair| pair[1].start - pair[0].end)
+        .filter(|&gap| gap <= LARGEST_GAP)
+        .collect();
+    gaps.sort_unstable();
+    let mut left = wanted / WASTE;
+    let mut widest = 0;
+    // Of several gaps of one size all are merged or none.
+    for equal in gaps.chunk_by(|one, other| one == other) {
+        let bytes: u64 = equal.iter().sum();
+        if bytes > left {
+            break;
+        }
+        left -= bytes;
+        widest = equal[0];
+    }
+    merge(ranges, widest)
+}
+
+fn read_file(file: &File, path: &Path, range: &Range<u64>) -> Result<Bytes> {
+    let mut bytes = vec![0; length(range) as usize];
+    file.read_exact_at(&mut bytes, range.start)
+        .map_err(|error| os_error(error, path))?;
+    Ok(Bytes::from(bytes))
 }
 
 fn call_back(fetch: &Bound<'_, PyAny>, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -248,6 +279,12 @@ fn call_back(fetch: &Bound<'_, PyAny>, ranges: &[Range<u64>]) -> Result<Vec<Byte
             Ok(bytes)
         })
         .collect()
+}
+
+impl Work for Range<u64> {
+    fn weight(&self) -> u64 {
+        length(self)
+    }
 }
 
 fn length(range: &Range<u64>) -> u64 {

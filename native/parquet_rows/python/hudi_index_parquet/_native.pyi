@@ -1,4 +1,5 @@
 from os import PathLike
+from typing import Any
 
 import pyarrow as pa
 from typing_extensions import Buffer
@@ -7,18 +8,35 @@ from hudi_index_parquet import Fetch, Rows
 
 class ParquetReadError(ValueError): ...
 
+class Footer:
+    def __init__(self, data: Buffer) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def schema(self) -> pa.Schema: ...
+    def plan(
+        self, rows: Rows, columns: list[str] | None
+    ) -> tuple[int, int, int, int, int, int, int, int]: ...
+    def read(
+        self,
+        source: str | PathLike[str] | Fetch,
+        rows: Rows,
+        columns: list[str] | None,
+        size: int | None,
+        merge_gap: int | None,
+        threads: int | None,
+    ) -> tuple[pa.Table, tuple[int, int, int, int]]: ...
+    def bounds(
+        self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
+    ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...
+
 def read_rows(
     source: str | PathLike[str] | Fetch,
     rows: Rows,
     columns: list[str] | None,
     size: int | None,
-    metadata: Buffer | None,
     merge_gap: int | None,
+    threads: int | None,
 ) -> tuple[pa.Table, tuple[int, int, int, int]]: ...
-def stripped_footer(
-    source: str | PathLike[str] | Fetch, size: int | None, column_index: bool
-) -> bytes: ...
-def plan_rows(
-    metadata: Buffer, rows: Rows, columns: list[str] | None
-) -> tuple[int, int, int, int, int]: ...
+def stripped_footer(source: str | PathLike[str] | Fetch, size: int | None) -> bytes: ...
 def row_count(metadata: Buffer) -> int: ...

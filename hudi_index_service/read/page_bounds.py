@@ -1,0 +1,93 @@
+"""Row ids that the column index of a base file leaves: for leaves of a predicate that no index
+answers (RFC-51's process A).
+
+The column index is read from the base file when a query first needs it, a small read for each
+column, and kept with the open entry. It is not stored in the entry: that holds no value of a column
+that nobody asked to index.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hudi_index_parquet import Bounds, Footer, ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.columns import column_path
+from hudi_index_service.predicate.bounds import ValueBounds, may_match
+from hudi_index_service.predicate.expression import Column, Predicate
+from hudi_index_service.read.row_ids import RowSet
+from hudi_index_service.read.value_bounds import (
+    is_comparable,
+    leaf_columns,
+    stored_type,
+    value_bounds,
+)
+from hudi_index_service.table.parquet_file import refusals_named
+
+if TYPE_CHECKING:
+    from hudi_index_parquet import Fetch
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PageBounds:
+    """Bounds of the columns of one base file, page by page, read on demand.
+
+    Attributes:
+        footer: The base file's.
+        source: The base file, `size` bytes of it.
+    """
+
+    footer: Footer
+    source: "str | Fetch"
+    size: int
+    _known: dict[Column, list[tuple[int, int, ValueBounds]]] = field(default_factory=dict)
+
+    def rows(self, leaf: Predicate) -> RowSet:
+        """The rows of the pages in which the leaf may be TRUE; everything if that says nothing.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            PermissionDenied, StorageFailed: it cannot be read.
+        """
+        columns = leaf_columns(leaf)
+        if len(columns) != 1:
+            return RowSet.everything()
+        (column,) = columns
+        rows, passed_over = BitMap(), False
+        for start, stop, known in self._bounds(column):
+            if may_match(leaf, {column: known}.__getitem__):
+                rows.add_range(start, stop)
+            else:
+                passed_over = True
+        if not passed_over:
+            return RowSet.everything()
+        return RowSet(rows, exact=not rows)
+
+    def _bounds(self, column: Column) -> list[tuple[int, int, ValueBounds]]:
+        """Ranges of rows, and what is known of the column there; none if nothing is."""
+        known = self._known.get(column)
+        if known is None:
+            path = column_path(column.name)
+            stored = stored_type(self.footer.schema, path)
+            known = self._read(path) if is_comparable(stored, column.type) else []
+            self._known[column] = known
+        return known
+
+    def _read(self, path: Sequence[str]) -> list[tuple[int, int, ValueBounds]]:
+        try:
+            with refusals_named(str(self.source)):
+                pages = self.footer.bounds(self.source, path, size=self.size)
+        except ParquetReadError as error:
+            log.warning("The column index of %s is not used: %s.", ".".join(path), error)
+            return []
+        nested = len(path) > 1
+        return [(page.start, page.stop, _value_bounds(page, nested=nested)) for page in pages or []]
+
+
+def _value_bounds(page: Bounds, *, nested: bool) -> ValueBounds:
+    least, greatest = page.range or (None, None)
+    return value_bounds(page.nulls, page.stop - page.start, least, greatest, nested=nested)

@@ -1,0 +1,167 @@
+"""Base files as they are opened: by Arrow, or by the native row reader; the footer's digest.
+
+What keeps a file from being read has the service's errors: who must not read it, what is damaged,
+what is encrypted.
+"""
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index_service.errors import NeedsSpark, PermissionDenied, StorageFailed
+from hudi_index_service.storage import Storage
+
+if TYPE_CHECKING:
+    # A table opens without the native row reader.
+    from hudi_index_parquet import Fetch
+
+_LOCAL_BUFFER = 2**20  # bytes read at once of each column
+_FOOTER_TAIL = 8  # four bytes of length, then the magic
+_SIGNATURE = 28  # of a footer that is not encrypted in a file that is
+_ENCRYPTED = re.compile("(?i)encrypt|decrypt")  # in what Arrow says
+
+
+def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
+    """Opens a base file for column reading. The caller closes it.
+
+    INT96 timestamps come back in microseconds: nanoseconds overflow for dates that Spark writes.
+    A local file is read bit by bit; of a remote one, what a row group has of the columns asked for
+    is fetched together, to save requests, and held in memory.
+
+    Raises:
+        FileNotFoundError: Hudi has cleaned it.
+        PermissionDenied: it must not be read.
+        StorageFailed: it is no readable Parquet file.
+        NeedsSpark: it is encrypted.
+    """
+    with damage_named(path):
+        if storage.is_local:
+            stored: io.RawIOBase | pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
+            source = stored
+        else:
+            stored = _RemoteFile(storage, path)
+            source = pa.PythonFile(stored, mode="r")
+        file = pq.ParquetFile(
+            source,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=not storage.is_local,
+            buffer_size=_LOCAL_BUFFER if storage.is_local else 0,
+            page_checksum_verification=True,
+        )
+        _refuse_signed_footer(file, stored, path)
+        return file
+
+
+def _refuse_signed_footer(
+    file: pq.ParquetFile, stored: "io.RawIOBase | pa.NativeFile", path: str
+) -> None:
+    """Refuses a file of which some columns are encrypted and the footer is not: behind the footer's
+    metadata stands a signature. Arrow ends the process when it is asked about such a column."""
+    stored.seek(-_FOOTER_TAIL, io.SEEK_END)
+    tail = stored.read(_FOOTER_TAIL)
+    if int.from_bytes(tail[:4], "little") == file.metadata.serialized_size + _SIGNATURE:
+        file.close()
+        raise encrypted(path)
+
+
+class _RemoteFile(io.RawIOBase):
+    """A stored file as Arrow reads one, by a request a read: Arrow puts near ranges together."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._size = storage.size(path)
+        self._position = 0
+        self._tail = b""  # the last bytes of the file, once they have been read
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._position + size)
+        if end <= self._position:
+            return b""
+        start, self._position = self._position, end
+        if end == self._size and end - start <= len(self._tail):
+            return self._tail[start - end :]
+        (read,) = self._storage.read_ranges(self._path, [(start, end)])
+        data = bytes(read)
+        if end == self._size:
+            self._tail = data[-_FOOTER_TAIL:]
+        return data
+
+
+@contextmanager
+def damage_named(path: str) -> Iterator[None]:
+    """Names the base file that Arrow cannot read; a missing file stays a missing file. What Arrow
+    cannot read though it may be sound is Spark's to read."""
+    try:
+        with refusals_named(path):
+            yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        if _ENCRYPTED.search(str(error)):
+            raise encrypted(path) from error
+        if isinstance(error, pa.ArrowNotImplementedError):
+            raise NeedsSpark(f"{path} cannot be read here: {str(error).rstrip('.')}.") from error
+        raise StorageFailed(
+            f"{path} is no readable Parquet file: {str(error).rstrip('.')}.",
+            remedy="The table itself is damaged; see what Spark says of this file.",
+        ) from error
+
+
+@contextmanager
+def refusals_named(path: str) -> Iterator[None]:
+    """Names the base file that the user must not read."""
+    try:
+        yield
+    except PermissionError as error:
+        raise PermissionDenied(
+            f"{path} cannot be read: {error.strerror}.",
+            remedy="Grant the user read access to the table's files.",
+        ) from error
+
+
+def encrypted(path: str) -> NeedsSpark:
+    """What to raise for a base file that is encrypted, wholly or in part."""
+    return NeedsSpark(f"{path} is encrypted: only Spark, with its keys, reads it.")
+
+
+def row_source(storage: Storage, path: str) -> "str | Fetch":
+    """The base file as the native row reader takes it: a local path, or a fetch function."""
+    if storage.is_local:
+        return str(storage.local_path(path))
+    return partial(storage.read_ranges, path)
+
+
+def is_broken_text(error: Exception) -> bool:
+    """Whether the native row reader met text that is no UTF-8, which it refuses and Arrow does
+    not: such rows are read by `read_columns`."""
+    return "UTF-8" in str(error)
+
+
+def footer_sha256(storage: Storage, path: str, size: int) -> str:
+    """SHA-256 of the file's footer (metadata, length and magic), hexadecimal."""
+    (tail,) = storage.read_ranges(path, [(size - _FOOTER_TAIL, size)])
+    length = int.from_bytes(memoryview(tail)[:4], "little") + _FOOTER_TAIL
+    (footer,) = storage.read_ranges(path, [(max(0, size - length), size)])
+    return hashlib.sha256(memoryview(footer)).hexdigest()

@@ -1,0 +1,130 @@
+"""Pages, whole row groups or the whole file: whichever costs least is read."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hudi_index_parquet import RowPlan
+from pyspark.sql import SparkSession
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.optimizer.access import REQUEST_BYTES, Reading, cheapest_reading
+from hudi_index_service.optimizer.plan import Access
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+
+MB = 2**20
+ROWS, RUN = 30_000, 300
+
+
+def plan(*, pages: int, ranges: int = 10, chunks: int, total: int, row_groups: int = 1) -> RowPlan:
+    return RowPlan(
+        pages=ranges,
+        page_bytes=pages,
+        ranges=ranges,
+        chunk_bytes=chunks,
+        total_bytes=total,
+        row_groups=row_groups,
+        group_rows=1_000,
+        plain_bytes=chunks,
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "remote", "reading"),
+    [
+        (plan(pages=1 * MB, chunks=10 * MB, total=30 * MB), False, Reading.PAGES),
+        (plan(pages=9 * MB, chunks=10 * MB, total=30 * MB), False, Reading.PAGES),
+        (plan(pages=19 * MB // 2, chunks=10 * MB, total=30 * MB), False, Reading.ROW_GROUPS),
+        (plan(pages=29 * MB, chunks=30 * MB, total=30 * MB, row_groups=3), False, Reading.FILE),
+        (plan(pages=29 * MB, chunks=30 * MB, total=40 * MB), False, Reading.ROW_GROUPS),
+        # Of a remote store many small ranges take longer than one large one.
+        (plan(pages=1 * MB, ranges=200, chunks=10 * MB, total=30 * MB), False, Reading.PAGES),
+        (plan(pages=1 * MB, ranges=200, chunks=10 * MB, total=30 * MB), True, Reading.ROW_GROUPS),
+        (plan(pages=1 * MB, ranges=200, chunks=10 * MB, total=10 * MB), True, Reading.FILE),
+        (plan(pages=1 * MB, ranges=20, chunks=10 * MB, total=30 * MB), True, Reading.PAGES),
+        # Of a small file all pages are had sooner than its footer.
+        (plan(pages=30_000, ranges=20, chunks=31_000, total=31_000), True, Reading.PAGES),
+        (plan(pages=0, ranges=0, chunks=0, total=0, row_groups=0), True, Reading.PAGES),
+    ],
+)
+def test_what_costs_least(asked: RowPlan, remote: bool, reading: Reading) -> None:
+    settings = Settings(read=ReadSettings(scan_fraction=0.9))
+    assert cheapest_reading(asked, settings, remote=remote) is reading
+    assert REQUEST_BYTES < MB
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+    """One base file with several row groups of several pages; `kind` is in runs."""
+    path = tmp_path_factory.mktemp("choice") / "table"
+    rows = spark.range(0, ROWS, 1, 1).selectExpr(
+        "cast(id AS string) AS id",
+        "concat('name', id) AS name",
+        f"concat('kind', cast(id AS int) div {RUN}) AS kind",
+        "sha2(cast(id AS string), 512) AS text",
+        "cast(0 AS bigint) AS ts",
+    )
+    options = hudi_options("t", **NO_METADATA_TABLE)
+    sizes = {"hoodie.parquet.page.size": "4096", "hoodie.parquet.block.size": "600000"}
+    write(rows, path, options | sizes, "bulk_insert")
+    table = open_table(path)
+    table.create_index("by_name", ["name", "kind"])
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+def of_first_row_group(table: IndexedTable) -> tuple[str, int]:
+    """A predicate for nearly all rows of the first row group and none of the others, and how many
+    these are."""
+    (base_file,) = Path(table.uri).glob("*.parquet")
+    kinds = pq.read_metadata(base_file).row_group(0).num_rows // RUN
+    listed = ", ".join(f"'kind{number}'" for number in range(kinds))
+    return f"kind IN ({listed})", kinds * RUN
+
+
+@pytest.mark.parametrize(
+    ("where", "rows", "access", "note"),
+    [
+        ("name = 'name77'", 1, Access.INDEX, ""),
+        ("kind = 'kind7'", RUN, Access.INDEX, ""),
+        (None, None, Access.SCAN, "their row groups whole"),
+        ("kind <> 'kind7'", ROWS - RUN, Access.SCAN, "the file whole"),
+    ],
+    ids=["one page", "some pages", "a row group", "the file"],
+)
+def test_each_is_chosen_and_gives_the_same_rows(
+    table: IndexedTable, where: str | None, rows: int | None, access: Access, note: str
+) -> None:
+    if where is None:
+        where, rows = of_first_row_group(table)
+    scan = table.scan(where, columns=["id", "text"])
+    found = scan.to_arrow()
+    plain = table.scan(where, columns=["id", "text"], use_index="never")
+    assert found.sort_by("id").equals(plain.to_arrow().sort_by("id"))
+    assert found.num_rows == rows
+    assert scan.statistics is not None
+    (read,) = scan.statistics.slices
+    assert read.access is access
+    assert note in read.note
+    everything = table.scan(columns=["id", "text", "name", "kind"])
+    everything.to_arrow()
+    assert everything.statistics is not None
+    if note != "the file whole":
+        assert 0 < read.bytes_read < everything.statistics.bytes_read / 2
+
+
+def test_a_scan_passes_over_row_groups_that_cannot_match(table: IndexedTable) -> None:
+    def scanned(where: str | None) -> tuple[int, int]:
+        scan = table.scan(where, columns=["text"], use_index="never")
+        rows = scan.to_arrow().num_rows
+        assert scan.statistics is not None
+        return rows, scan.statistics.bytes_read
+
+    _, everything = scanned(None)
+    rows, some = scanned("kind = 'kind7'")
+    assert rows == RUN
+    assert 0 < some < everything / 2
+    assert scanned("ts > 0") == (0, 0)
+    assert scanned("text > 'g'") == (0, 0)
+    assert scanned("ts = 0 AND text IS NULL") == (0, 0)
