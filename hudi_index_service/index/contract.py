@@ -2,20 +2,22 @@
 
 An index type builds one index per base file over several columns, and answers *leaves* of a
 predicate in negation normal form with the row ids for which the leaf is TRUE: `Compare`, `In`,
-`IsNull`, `Like`, `ArrayContains`, or `Not` directly above one of these. Combining leaves, and
-re-checking what is only a superset, is not its business.
+`IsNull`, `Like`, `RLike`, `Match`, `ArrayContains`, or `Not` directly above one of these. Combining
+leaves, and re-checking what is only a superset, is not its business.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
 
 
 class Answer(Enum):
@@ -122,6 +124,35 @@ class PackedIndex:
     rows: int
 
 
+class RankedRows(Protocol):
+    """Some rows of a full-text search that can be scored."""
+
+    def statistics(self) -> np.ndarray:
+        """What scores rest on, as integers: those of several `RankedRows` of one search are added
+        up to those of all their rows."""
+
+    def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
+        """The `k` rows (fewer if fewer match) with the highest scores, the highest first, each with
+        its score by the given statistics; of `among` alone, if given."""
+
+
+class RankedTexts(Protocol):
+    """Takes the texts of rows that no entry holds, in row order, to score them."""
+
+    def add(self, texts: pa.Array) -> None:
+        """The next rows' texts."""
+
+    def ranked(self) -> RankedRows:
+        """All rows added; nothing can be added afterwards."""
+
+
+class TextRanker(Protocol):
+    """Scores rows that no entry holds, as an entry would."""
+
+    def texts(self, match: Match) -> AbstractContextManager[RankedTexts]:
+        """To be filled with the rows' texts; what it gives serves for the length of the block."""
+
+
 class IndexReader(Protocol):
     """An open index of one base file. Safe to use from several threads."""
 
@@ -134,6 +165,9 @@ class IndexReader(Protocol):
 
     def estimate(self, leaf: Predicate) -> int:
         """About how many row ids the leaf has; cheaper than computing them."""
+
+    def ranked(self, match: Match) -> RankedRows | None:
+        """The rows, to be scored; None if the index cannot score them."""
 
     def close(self) -> None:
         """Releases files and memory."""
@@ -184,6 +218,16 @@ class IndexType(Protocol):
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """How well an index with these columns answers the leaf; touches no index bytes."""
+
+    def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
+        """How the words of the column's texts are found, for full-text search; None if it is not
+        analysed. An index type that analyses nothing may leave this method out.
+        """
+
+    def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
+        """Scores full-text searches in the column; None if its index does not hold what scores
+        need. An index type that ranks nothing may leave this method out, and its readers `ranked`.
+        """
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """What is wrong inside a packed index whose bytes are those that were written: a sentence

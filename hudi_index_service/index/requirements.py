@@ -13,8 +13,9 @@ import pyarrow as pa
 from hudi_index_service.columns import column_type
 from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
-from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.contract import ColumnSpec, TextRanker
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.predicate.expression import AnalyzedText
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,31 @@ def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> l
                 found.append(requirement(definition, name, schema))
             except IndexTypeUnknown as error:
                 log.warning("Index %s is passed over: %s", definition.name, error)
+    return found
+
+
+def analyzed_texts(asked: Iterable[Requirement]) -> Mapping[str, tuple[AnalyzedText, ...]]:
+    """By column, how indexes find the words of its texts; several ways if definitions differ. An
+    index type without `analyzed_text` finds none."""
+    found: dict[str, list[AnalyzedText]] = {}
+    for each in asked:
+        way = getattr(index_type(each.index_type), "analyzed_text", None)
+        for spec in each.columns:
+            text = None if way is None else way(spec)
+            if text is not None and text not in found.setdefault(spec.name, []):
+                found[spec.name].append(text)
+    return {name: tuple(ways) for name, ways in found.items()}
+
+
+def text_rankers(asked: Iterable[Requirement]) -> Mapping[str, TextRanker]:
+    """By column, what scores full-text searches; columns whose indexes cannot are left out."""
+    found: dict[str, TextRanker] = {}
+    for each in asked:
+        make = getattr(index_type(each.index_type), "text_ranker", None)
+        for spec in each.columns:
+            ranker = None if make is None else make(spec)
+            if ranker is not None:
+                found[spec.name] = ranker
     return found
 
 

@@ -25,7 +25,9 @@ _TRIMMED = "".join(map(chr, range(0x21))) + "\x7f"
 _JAVA_TRIMMED = "".join(map(chr, range(0x21)))
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(?:\.[0-9]*)?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?", re.ASCII)
+_EXPONENT_DIGITS = 4  # far more than any decimal needs; Java's own limit is that of an int
+_MAX_DIGITS = 38
 _NOT_FINITE = {
     "nan": math.nan,
     "inf": math.inf,
@@ -102,10 +104,7 @@ def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
     if pa.types.is_floating(target):
         return _floating_from_string(text, text.strip(_JAVA_TRIMMED), target)
     if pa.types.is_decimal(target):
-        trimmed = text.strip(_JAVA_TRIMMED)
-        if not _NUMBER.fullmatch(trimmed):
-            raise _refused(text, target)
-        return _from_decimal(Decimal(trimmed), target).as_py()
+        return _decimal_from_string(text, text.strip(_JAVA_TRIMMED), target)
     if pa.types.is_boolean(target):
         return _BOOLEAN.get(trimmed.lower())
     if pa.types.is_binary(target):
@@ -126,6 +125,19 @@ def _floating_from_string(text: str, trimmed: str, target: pa.DataType) -> objec
     if re.search(r"[0-9]|nan|inf", trimmed, re.IGNORECASE):
         raise _refused(text, target)  # Java reads 1.5f, 0x1p3 and +NaN too.
     return None
+
+
+def _decimal_from_string(text: str, trimmed: str, target: pa.DataType) -> object:
+    """``Decimal.fromString``: NULL where more than 38 digits stand before the point, those of
+    a zero with an exponent too."""
+    match = _NUMBER.fullmatch(trimmed)
+    if match is None or len((match[1] or "").lstrip("+-0")) > _EXPONENT_DIGITS:
+        raise _refused(text, target)
+    number = Decimal(trimmed)
+    digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
+    if len(digits) + exponent > _MAX_DIGITS:
+        return None
+    return _from_decimal(number, target).as_py()
 
 
 def _date_from_string(text: str, trimmed: str, target: pa.DataType) -> int | None:

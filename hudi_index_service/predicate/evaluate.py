@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.columns import column_values
-from hudi_index_service.errors import TableFeatureUnsupported
+from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.predicate.expression import (
     And,
     ArrayContains,
@@ -19,12 +19,15 @@ from hudi_index_service.predicate.expression import (
     In,
     IsNull,
     Like,
+    Match,
     Not,
     Operator,
     Or,
     Predicate,
+    RLike,
 )
 from hudi_index_service.predicate.like import like_regex
+from hudi_index_service.predicate.regex import LINE_END
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 _Values: TypeAlias = pa.Array | pa.ChunkedArray
@@ -47,7 +50,7 @@ def evaluate(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> pa.Boolea
 
     Raises:
         KeyError: a column is missing.
-        TableFeatureUnsupported: a pattern meets text that is no UTF-8.
+        NeedsSpark: a pattern meets text that is no UTF-8.
     """
     truth = _truth(predicate, data)
     if isinstance(truth, pa.ChunkedArray):
@@ -80,6 +83,10 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
             return _is_in(_values(predicate.column, data), predicate)
         case Like():
             return _like(_values(predicate.column, data), predicate)
+        case Match():
+            return _match(_values(predicate.column, data), predicate)
+        case RLike():
+            return _rlike(_values(predicate.column, data), predicate)
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
@@ -115,10 +122,13 @@ def _is_in(values: _Values, predicate: In) -> _Values:
     listed = pa.concat_arrays([pa.repeat(value, 1) for value in predicate.values])
     listed = listed.cast(values.type)
     if pa.types.is_floating(values.type):
-        # Adding 0.0 turns -0.0 into 0.0; NaN is found by is_in.
+        # Adding 0.0 turns -0.0 into 0.0.
         zero = pa.scalar(0.0, values.type)
         values, listed = pc.add(values, zero), pc.add(listed, zero)
     found = pc.is_in(values, value_set=listed)
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(listed)).as_py():
+        # is_in looks at the bits, in which one NaN may differ from another.
+        found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
     null = pa.scalar(None, pa.bool_())
     if predicate.has_null:
         return pc.if_else(found, True, null)
@@ -130,12 +140,19 @@ def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
         return pa.chunked_array(
             [_array_contains(chunk, predicate) for chunk in values.chunks], pa.bool_()
         )
-    elements, rows = pc.list_flatten(values), np.asarray(pc.list_parent_indices(values))
+    elements, rows = pc.list_flatten(values), element_rows(values)
     equal = _compare(elements, Operator.EQ, predicate.value)
     contains, unknown = np.zeros((2, len(values)), dtype=bool)
     contains[rows[np.asarray(pc.fill_null(equal, False))]] = True
     unknown[rows[np.asarray(pc.is_null(equal))]] = True
     return pa.array(contains, mask=~contains & (unknown | np.asarray(values.is_null())))
+
+
+def element_rows(arrays: pa.Array) -> np.ndarray:
+    """The row of each element that ``list_flatten`` gives of a list array. (list_parent_indices
+    also counts what lies, unseen, behind lists that are NULL.)"""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(arrays), 0))
+    return np.repeat(np.arange(len(arrays)), lengths)
 
 
 def _like(values: _Values, predicate: Like) -> _Values:
@@ -144,6 +161,8 @@ def _like(values: _Values, predicate: Like) -> _Values:
         _require_utf8(values, predicate)
     text = next((part.text for part in predicate.parts if part.kind == "text"), "")
     match kinds:
+        case ["any"]:
+            return pc.if_else(pc.is_valid(values), True, pa.scalar(None, pa.bool_()))
         case []:
             return pc.equal(values, pa.scalar("", values.type))
         case ["text"]:
@@ -158,12 +177,31 @@ def _like(values: _Values, predicate: Like) -> _Values:
     return pc.match_substring_regex(values, pattern=like_regex(predicate.parts))
 
 
-def _require_utf8(values: _Values, predicate: Like) -> None:
+def _match(values: _Values, predicate: Match) -> _Values:
+    matcher = predicate.words.matcher
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array(
+            [matcher.matches(predicate, chunk) for chunk in values.chunks], pa.bool_()
+        )
+    return matcher.matches(predicate, values)
+
+
+def _rlike(values: _Values, predicate: RLike) -> _Values:
+    _require_utf8(values, predicate)
+    regex = predicate.regex
+    found = pc.match_substring_regex(values, pattern=regex.re2)
+    if not regex.before_line_end:
+        return found
+    shortened = pc.replace_substring_regex(values, pattern=LINE_END, replacement="")
+    return pc.or_(found, pc.match_substring_regex(shortened, pattern=regex.re2))
+
+
+def _require_utf8(values: _Values, predicate: Like | RLike) -> None:
     """Refuses bytes that are no UTF-8: in Spark, `_` and U+FFFD match what Java makes of them."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise TableFeatureUnsupported(
-            f"Column {predicate.column} holds text that is no UTF-8, which the pattern of a LIKE "
-            "may match in Spark only."
+        raise NeedsSpark(
+            f"Column {predicate.column} holds text that is no UTF-8, which a pattern may match in "
+            "Spark only."
         ) from error

@@ -6,16 +6,19 @@ the column itself that gives the same answer for every value (``id > 1``).
 Truth is three-valued as in SQL: a predicate over a row is TRUE, FALSE or NULL, and a row is kept
 only where it is TRUE.
 
-``str()`` of a predicate is Spark SQL with the same meaning.
+``str()`` of a predicate is Spark SQL with the same meaning; of a full-text search, which Spark has
+not, it is what is parsed here.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path
+from hudi_index_service.predicate.regex import Regex
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
 
 
@@ -83,7 +86,7 @@ class Predicate:
         return frozenset(
             leaf.column.name
             for leaf in self.leaves()
-            if isinstance(leaf, ArrayContains | Compare | In | IsNull | Like)
+            if isinstance(leaf, ArrayContains | Compare | In | IsNull | Like | Match | RLike)
         )
 
 
@@ -173,6 +176,66 @@ class Like(Predicate):
 
     def __str__(self) -> str:
         return f"{self.column} LIKE {string_sql(self.pattern)} ESCAPE {string_sql(self.escape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RLike(Predicate):
+    """``column RLIKE pattern`` on a string column: whether Java's regular expression finds
+    something in the text. `regex` is the same for RE2."""
+
+    column: Column
+    pattern: str
+    regex: Regex
+
+    def __str__(self) -> str:
+        return f"{self.column} RLIKE {string_sql(self.pattern)}"
+
+
+class MatchMode(Enum):
+    """What a full-text search looks for; the value is the function's name in a where text."""
+
+    ALL = "match"  #: all words of the text, in any order
+    ANY = "match_any"  #: any of the words
+    PHRASE = "match_phrase"  #: the words one after the other
+    PREFIX = "match_prefix"  #: a word that begins so
+    FUZZY = "match_fuzzy"  #: for each word of the text, one a few edits away
+
+
+class TextMatcher(Protocol):
+    """Decides full-text searches on rows that were read: what it says of a text is what an index
+    says whose analyser has the same name. Index types provide them."""
+
+    def matches(self, match: "Match", texts: pa.Array) -> pa.BooleanArray:
+        """Whether each text matches; null where the text is NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedText:
+    """How the words of a column's texts are found: the analyser's name, and who knows it."""
+
+    analyzer: str
+    matcher: TextMatcher
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Predicate):
+    """A full-text search in a string column. NULL where the text is NULL; FALSE for every text if
+    the analyser finds no word in what is searched for.
+
+    Attributes:
+        text: What is searched for.
+        edits: How far a word may be away, of FUZZY.
+    """
+
+    column: Column
+    mode: MatchMode
+    text: str
+    words: AnalyzedText
+    edits: int = 0
+
+    def __str__(self) -> str:
+        edits = f", {self.edits}" if self.mode is MatchMode.FUZZY else ""
+        return f"{self.mode.value}({self.column}, {string_sql(self.text)}{edits})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from hudi_index_service.predicate.expression import (
 
 
 def negation_normal_form(predicate: Predicate) -> Predicate:
-    """An equivalent predicate in which NOT stands only above IN, LIKE, IS NULL, ``<=>`` and
-    array_contains.
+    """An equivalent predicate in which NOT stands only above IN, LIKE, RLIKE, IS NULL, ``<=>``
+    and functions.
 
     Comparisons take the opposite operator instead: ``NOT (a < b)`` is ``a >= b`` for NaN too, which
     is above all else, so the order is total; and both are NULL where `a` is NULL.

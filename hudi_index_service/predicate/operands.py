@@ -131,7 +131,7 @@ class OperandParser:
         raise PredicateUnsupported(
             f"Not supported: {found} {where} ({expected}).",
             remedy="Compare columns with literals by =, <=>, <>, <, <=, >, >=, BETWEEN, IN, LIKE, "
-            "IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
+            "RLIKE, IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
         )
 
     def unsupported(self, what: str, token: Token, remedy: str) -> PredicateUnsupported:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.cast import session_zone
-from hudi_index_service.predicate.coerce import array_contains, compare, in_list
+from hudi_index_service.predicate.coerce import compare, in_list
 from hudi_index_service.predicate.comparison import Literal, is_string, value_type
 from hudi_index_service.predicate.evaluate import evaluate
 from hudi_index_service.predicate.expression import (
@@ -24,12 +24,15 @@ from hudi_index_service.predicate.expression import (
     Not,
     Operator,
     Predicate,
+    RLike,
     conjunction,
     disjunction,
 )
+from hudi_index_service.predicate.functions import FunctionParser, Texts, no_texts
 from hudi_index_service.predicate.lex import Token, position, string_value
 from hudi_index_service.predicate.like import parse_like
-from hudi_index_service.predicate.operands import Operand, OperandParser
+from hudi_index_service.predicate.operands import Operand
+from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
 
 _OPERATORS = {
     "=": Operator.EQ,
@@ -52,7 +55,9 @@ _FLIPPED = {
 }
 
 
-def parse_predicate(where: str, schema: pa.Schema, *, time_zone: str = "UTC") -> Predicate:
+def parse_predicate(
+    where: str, schema: pa.Schema, *, time_zone: str = "UTC", texts: Texts = no_texts
+) -> Predicate:
     """The predicate that the Spark SQL condition `where` means for a table of `schema`.
 
     Args:
@@ -60,6 +65,7 @@ def parse_predicate(where: str, schema: pa.Schema, *, time_zone: str = "UTC") ->
         schema: The table's columns in their Arrow types; names are found case-insensitively.
         time_zone: The session's time zone, in which times without one are read: a region such as
             ``Europe/Paris``, ``UTC`` or an offset such as ``+08:00``.
+        texts: Tells the columns that full-text functions can search; asked if there is one.
 
     Raises:
         PredicateInvalid: the text does not parse, or compares what Spark cannot compare.
@@ -67,10 +73,10 @@ def parse_predicate(where: str, schema: pa.Schema, *, time_zone: str = "UTC") ->
         ColumnNotFound: it names a column that the table does not have.
         ConfigInvalid: there is no such time zone.
     """
-    return _Parser(where, schema, session_zone(time_zone)).parse()
+    return _Parser(where, schema, session_zone(time_zone), texts).parse()
 
 
-class _Parser(OperandParser):
+class _Parser(FunctionParser):
     """Recursive descent over the conditions (booleanExpression of Spark's SqlBaseParser.g4).
 
     A method that may read a mere operand, such as ``(id)``, returns it unbound: whether it is a
@@ -117,30 +123,6 @@ class _Parser(OperandParser):
         self.close()
         return inner
 
-    def named(self) -> Operand | Predicate:
-        if self.token.keyword == "ARRAY_CONTAINS" and self.next_token.keyword == "(":
-            return self.array_contains()
-        return super().named()
-
-    def array_contains(self) -> Predicate:
-        self.advance()
-        self.open()
-        token = self.token
-        column = self.operand()
-        if not isinstance(column, Column):
-            raise self.unsupported(
-                "array_contains on what is no column", token, "Name an array column."
-            )
-        self.expect(",")
-        token = self.token
-        value = self.operand()
-        if isinstance(value, Column):
-            raise self.unsupported(
-                "array_contains with a column as value", token, "Look for a literal."
-            )
-        self.close()
-        return array_contains(column, value, self.zone)
-
     def truth(self, operand: Operand | Predicate) -> Predicate:
         """An operand that stands alone as a condition."""
         if isinstance(operand, Predicate):
@@ -180,8 +162,10 @@ class _Parser(OperandParser):
             predicate = self.in_list(operand)
         elif self.accept("LIKE"):
             predicate = self.like(operand, start)
+        elif self.accept("RLIKE") or self.accept("REGEXP"):
+            predicate = self.rlike(operand, start)
         elif negated:
-            self.fail("BETWEEN, IN or LIKE expected")
+            self.fail("BETWEEN, IN, LIKE or RLIKE expected")
         else:
             return operand
         return Not(predicate) if negated else predicate
@@ -254,18 +238,8 @@ class _Parser(OperandParser):
         return self.on_column(operand, lambda column: in_list(column, literals, self.zone))
 
     def like(self, operand: Operand, start: Token) -> Predicate:
-        token = self.token
-        pattern = self.operand()
-        if not isinstance(operand, Column) or not is_string(value_type(operand)):
-            raise self.unsupported(
-                "LIKE on what is no string column", start, "Use LIKE on string columns only."
-            )
-        if isinstance(pattern, Column) or not (
-            pattern.is_null or pa.types.is_string(pattern.value.type)
-        ):
-            raise self.unsupported(
-                "A LIKE pattern that is no string literal", token, "Quote the pattern."
-            )
+        column = self.string_column(operand, start, "LIKE")
+        pattern = self.pattern("LIKE")
         escape = "\\"
         if self.accept("ESCAPE"):
             token = self.advance()
@@ -276,7 +250,41 @@ class _Parser(OperandParser):
                     f"{position(self.where, token.start)} of the predicate.",
                     remedy="Write ESCAPE '!', for example.",
                 )
-        if pattern.is_null:
+        if pattern is None:
             return Constant(None)
-        text = pattern.value.as_py()
-        return Like(operand, text, escape, parse_like(text, escape))
+        return Like(column, pattern, escape, parse_like(pattern, escape))
+
+    def rlike(self, operand: Operand, start: Token) -> Predicate:
+        column = self.string_column(operand, start, "RLIKE")
+        token = self.token
+        pattern = self.pattern("RLIKE")
+        if pattern is None:
+            return Constant(None)
+        try:
+            return RLike(column, pattern, parse_regex(pattern))
+        except RegexUnsupported as error:
+            raise self.unsupported(
+                f"A regular expression with {error}",
+                token,
+                "Use characters, classes, groups, alternatives, ^, $ and simple quantifiers; "
+                "LIKE; or run the query through Spark.",
+            ) from error
+
+    def string_column(self, operand: Operand, start: Token, what: str) -> Column:
+        if not isinstance(operand, Column) or not is_string(value_type(operand)):
+            raise self.unsupported(
+                f"{what} on what is no string column", start, f"Use {what} on string columns only."
+            )
+        return operand
+
+    def pattern(self, what: str) -> str | None:
+        """A string literal; None for NULL."""
+        token = self.token
+        pattern = self.operand()
+        if isinstance(pattern, Column) or not (
+            pattern.is_null or pa.types.is_string(pattern.value.type)
+        ):
+            raise self.unsupported(
+                f"A {what} pattern that is no string literal", token, "Quote the pattern."
+            )
+        return None if pattern.is_null else str(pattern.value.as_py())

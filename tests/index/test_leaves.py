@@ -23,8 +23,10 @@ from hudi_index_service.predicate.expression import (
     Not,
     Operator,
     Predicate,
+    RLike,
 )
 from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import parse_regex
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 INF, NAN = float("inf"), float("nan")
@@ -142,6 +144,19 @@ def test_elements_of_arrays_are_found_exactly(
             assert indexed.check(leaf) is Answer.EXACT
 
 
+def test_what_lies_behind_arrays_that_are_null_is_not_indexed(build_index: BuildIndex) -> None:
+    hidden = pa.ListArray.from_arrays(
+        pa.array([0, 2, 4, 5, 7]),
+        pa.array([1, None, 7, None, 7, None, 2]),
+        mask=pa.array([False, True, False, False]),
+    )
+    indexed = build_index(pa.table({"c": hidden}))
+    for value in (1, 2, 7):
+        leaf = ArrayContains(Column("c", pa.list_(pa.int64())), pa.scalar(value))
+        assert indexed.check(leaf) is Answer.EXACT
+        assert indexed.check(Not(leaf)) is Answer.EXACT
+
+
 def test_arrays_themselves_are_not_compared(build_index: BuildIndex) -> None:
     indexed = build_index(pa.table({"c": pa.array([["a"], None])}))
     column = Column("c", pa.string())
@@ -211,7 +226,36 @@ def test_where_texts_reach_the_same_leaves(strings: IndexedData) -> None:
             assert strings.check(leaf) is Answer.EXACT, where
 
 
-# Patterns that a deterministic automaton is too large for, and some that only look like it.
+@pytest.mark.parametrize(
+    "pattern", ["^a", "^Buying .*r$", r"^a\*b$", "^😀", r"\Aab(ab)*$", "^\ufffd"]
+)
+def test_anchored_expressions_are_narrowed_by_their_prefix(
+    strings: IndexedData, long_values: IndexedData, pattern: str
+) -> None:
+    leaf = RLike(Column("c", pa.string()), pattern, parse_regex(pattern))
+    expected = Answer.NONE if pattern == "^\ufffd" else Answer.SUPERSET
+
+    assert strings.check(leaf) is expected
+    assert long_values.check(leaf) is expected
+    assert strings.answer(Not(leaf)) is Answer.NONE
+
+
+def test_other_expressions_are_not_narrowed(strings: IndexedData) -> None:
+    for pattern in ("a", "(^a)", "ab$", "^", "(?i)^abc", "^abc|b"):
+        leaf = RLike(Column("c", pa.string()), pattern, parse_regex(pattern))
+        assert strings.answer(leaf) is Answer.NONE
+
+
+def test_expressions_are_narrowed_by_text_that_every_match_holds(strings: IndexedData) -> None:
+    for pattern in ("Buy(ing)+", "(^I).*uyin.*", r"\s[a-z]*Buyi", "a+zzz"):
+        leaf = RLike(Column("c", pa.string()), pattern, parse_regex(pattern))
+        assert strings.check(leaf) is Answer.SUPERSET
+        assert len(strings.reader.row_ids(leaf)) <= 6
+        assert strings.answer(Not(leaf)) is Answer.NONE
+
+
+# Patterns that a deterministic automaton is too large for, some that only look like it, and some
+# that are too long for anybody.
 HEAVY = [
     "%a" + "_" * 20 + "b%",
     "%a" + "_" * 12 + "%b" + "_" * 12,
@@ -227,17 +271,15 @@ HEAVY = [
 
 
 @pytest.mark.parametrize("pattern", HEAVY, ids=lambda pattern: f"{pattern[:12]}-{len(pattern)}")
-def test_patterns_too_heavy_for_an_automaton_are_narrowed_by_their_prefix(
+def test_heavy_patterns_are_answered_or_narrowed_by_their_prefix(
     strings: IndexedData, pattern: str
 ) -> None:
     leaf = Like(Column("c", pa.string()), pattern, "\\", parse_like(pattern))
 
     promised = strings.check(leaf)
 
-    assert promised in (Answer.EXACT, Answer.SUPERSET)
-    assert strings.answer(Not(leaf)) in (
-        (Answer.EXACT,) if promised is Answer.EXACT else (Answer.NONE,)
-    )
+    assert promised is (Answer.SUPERSET if len(pattern) > 10_000 else Answer.EXACT)
+    assert strings.answer(Not(leaf)) is (Answer.NONE if len(pattern) > 10_000 else promised)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150, database=None)

@@ -43,6 +43,8 @@ def test_types_it_cannot_hold_are_named(type: pa.DataType) -> None:
         (pa.string(), {"analyzer": "klingon"}, "no analyzer 'klingon'"),
         (pa.string(), {"analyzer": "java.lang.Runtime"}, "no analyzer 'java.lang.Runtime'"),
         (pa.string(), {"keyword": "no"}, "keyword is 'no'"),
+        (pa.string(), {"ranked": "true"}, "without an analyzer there are no words to rank by"),
+        (pa.string(), {"analyzer": "german", "ranked": "1"}, "ranked is '1'"),
         (pa.string(), {"keyword": "false"}, "nothing would be indexed"),
         (pa.list_(pa.string()), {"analyzer": "standard"}, "only string columns"),
         (pa.binary(), {"keyword": "true"}, "only string columns"),
@@ -62,6 +64,9 @@ def test_unknown_options_are_refused(
 def test_an_analyzer_has_one_name_in_the_index(name: str) -> None:
     fields = index_type("lucene").fields("c", pa.string(), {"analyzer": name})
     assert fields == ("keyword", "text:german")
+    ranked = {"analyzer": name, "ranked": "True"}
+    fields = index_type("lucene").fields("c", pa.string(), ranked)
+    assert fields == ("keyword", "text:german", "ranked:german")
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)

@@ -60,7 +60,7 @@ def new_indexer(
         threads,
     )
     for number, field in enumerate(fields):
-        if field.kind == "TEXT":
+        if field.kind in ("TEXT", "RANKED_TEXT"):
             indexer.setAnalyzer(number, analyzer or StandardAnalyzer())
     return indexer
 

@@ -117,6 +117,18 @@ def test_members_are_listed_with_their_lengths(folder: Path, packed: PackedFile)
         directory.fileLength("absent")
 
 
+def test_a_member_outside_of_the_file_leaves_it_closed(packed: PackedFile) -> None:
+    def open_files() -> int:
+        return sum(link.resolve() == packed.path for link in Path("/proc/self/fd").iterdir())
+
+    before = open_files()
+    outside = replace(packed, members={"a": (0, 1 << 40)})
+    for _ in range(20):
+        with pytest.raises(lucene.JavaError, match="lies outside the file"):
+            outside.open()
+    assert open_files() == before
+
+
 def test_lucenes_own_check_finds_the_packed_index_clean(packed: PackedFile) -> None:
     from org.apache.lucene.index import CheckIndex
 

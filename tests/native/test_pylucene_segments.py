@@ -264,6 +264,43 @@ def test_a_field_whose_rows_are_all_null_is_not_in_the_index(tmp_path: Path) -> 
     assert row_ids(open_folder(tmp_path), term("sender.null", "1")) == [0, 1]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_terms_that_share_thousands_of_bytes(tmp_path: Path, threads: int) -> None:
+    """Sorting them shall not need a stack as deep as they are alike."""
+    names = [f"{'x' * 32_700}{number:04}" for number in range(64)]
+    rows = pa.RecordBatch.from_pydict({"sender": names[::-1], "message": ["a"] * 64})
+    index_batches(tmp_path, [SENDER, MESSAGE], [rows], threads=threads)
+    found = terms_of(tmp_path, "sender")
+    assert list(found) == [name.encode() for name in names]
+    assert [rows for ((rows, *_),) in found.values()] == list(range(64))[::-1]
+
+
+RANKED = IndexField("message", "RANKED_TEXT", "message")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_fields_that_can_be_ranked_have_lucenes_own_norms(tmp_path: Path, threads: int) -> None:
+    from org.apache.lucene.index import CheckIndex, DirectoryReader
+
+    rows = some_rows(random.Random(6), 2_000)
+    ours, lucenes = tmp_path / "ours", tmp_path / "lucene"
+    fields = [SENDER, RANKED, IndexField("plain", "TEXT", "message")]
+    index_batches(ours, fields, [rows], threads=threads)
+    write_by_lucene(lucenes, rows)
+
+    def norms(folder: Path, field: str) -> dict[int, int]:
+        (leaf,) = DirectoryReader.open(open_directory(folder)).leaves()
+        values, found = leaf.reader().getNormValues(field), {}
+        while values is not None and (row := values.nextDoc()) != 0x7FFFFFFF:
+            found[row] = values.longValue()
+        return {row: norm for row, norm in found.items() if norm}
+
+    assert norms(ours, "message") == norms(lucenes, "message")
+    assert norms(ours, "plain") == {}
+    assert terms_of(ours, "message") == terms_of(lucenes, "message") == terms_of(ours, "plain")
+    assert CheckIndex(open_directory(ours)).checkIndex().clean
+
+
 def test_no_rows_at_all(tmp_path: Path) -> None:
     index_batches(tmp_path, [SENDER, AMOUNT], [])
     assert open_folder(tmp_path).getIndexReader().maxDoc() == 0

@@ -62,6 +62,7 @@ LISTED = {
 }
 PATTERNS = ["'a%'", "'%'", "'_'", r"'a\\%'", "'%b'", "'a_b'", "'%a%b%'", "''", "'a!%' ESCAPE '!'"]
 
+REGEXES = ["'^a'", "'b$'", "'a|7'", "'^[a-b]+$'", "'.'", "'^$'", "'(a|😀)b?'", "'x{2,3}'"]
 
 NESTED = ["array_contains(list, 1)", "array_contains(list, 3)", "struct.x > 1", "struct.x IS NULL"]
 
@@ -69,7 +70,7 @@ NESTED = ["array_contains(list, 1)", "array_contains(list, 3)", "struct.x > 1", 
 def random_leaf(choose: random.Random) -> str:
     column = choose.choice(list(LITERALS))
     negation = choose.choice(["", "NOT "])
-    match choose.randrange(8):
+    match choose.randrange(9):
         case 0:
             return f"{column} IS {negation}NULL"
         case 1:
@@ -82,6 +83,8 @@ def random_leaf(choose: random.Random) -> str:
             return f"s {negation}LIKE {choose.choice(PATTERNS)}"
         case 4:
             return choose.choice(["b", "TRUE", "FALSE", "CAST(NULL AS BOOLEAN)", *NESTED])
+        case 5:
+            return f"s {negation}RLIKE {choose.choice(REGEXES)}"
         case _:
             operator = choose.choice(["=", "<=>", "<>", "<", "<=", ">", ">="])
             literal = choose.choice(LITERALS[column])

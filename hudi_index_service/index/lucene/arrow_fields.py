@@ -12,6 +12,7 @@ from hudi_index_service.index.lucene.encoding import encode_array, encode_wide
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
+    RANKED_PREFIX,
     TEXT_PREFIX,
     WIDE_NUMBER,
     element_type,
@@ -24,6 +25,7 @@ from hudi_index_service.index.lucene.fields import (
     wide_number_field,
 )
 from hudi_index_service.predicate.comparison import is_string
+from hudi_index_service.predicate.evaluate import element_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class IndexField:
     """A Lucene field and the column it comes from.
 
     Attributes:
-        kind: The Java helper's word for what it holds: ``KEYWORD``, ``TEXT``, ``LONG``,
-            ``BYTES16``, ``NULLS`` (see ArrowIndexer).
+        kind: The Java helper's word for what it holds: ``KEYWORD``, ``TEXT``,
+            ``RANKED_TEXT``, ``LONG``, ``BYTES16``, ``NULLS`` (see ArrowIndexer).
         of_elements: Whether it marks the elements that are NULL, not the arrays.
         analyzer: Short name of a text field's analyser.
     """
@@ -53,10 +55,11 @@ def fields_of(spec: ColumnSpec) -> Iterator[IndexField]:
             yield IndexField(number_field(spec.name), spec.name, "LONG")
         elif field == WIDE_NUMBER:
             yield IndexField(wide_number_field(spec.name), spec.name, "BYTES16")
-        else:
+        elif field.startswith(TEXT_PREFIX):
             analyzer = field.removeprefix(TEXT_PREFIX)
             name = text_field(spec.name, analyzer)
-            yield IndexField(name, spec.name, "TEXT", analyzer=analyzer)
+            kind = "RANKED_TEXT" if RANKED_PREFIX + analyzer in spec.fields else "TEXT"
+            yield IndexField(name, spec.name, kind, analyzer=analyzer)
     yield IndexField(null_field(spec.name), spec.name, "NULLS")
     if is_array(spec.type):
         yield IndexField(null_element_field(spec.name), spec.name, "NULLS", of_elements=True)
@@ -103,7 +106,7 @@ def _encoded(field: IndexField, values: pa.Array) -> pa.Array:
 def _null_where_an_element_is(column: pa.Array) -> pa.Array:
     """An array that is NULL in exactly the rows whose array has an element that is NULL."""
     null = np.zeros(len(column), dtype=bool)
-    rows = np.asarray(pc.list_parent_indices(column))
+    rows = element_rows(column)
     null[rows[np.asarray(pc.list_flatten(column).is_null())]] = True
     return pa.array(np.zeros(len(column), dtype=np.int8), mask=null)
 

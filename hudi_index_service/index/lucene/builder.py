@@ -59,7 +59,7 @@ class LuceneBuilder:
             threads,
         )
         for number, field in enumerate(self._fields):
-            if field.kind == "TEXT":
+            if field.analyzer:
                 self._indexer.setAnalyzer(number, Analyzers.named(ANALYZERS[field.analyzer]))
 
     def add(self, batch: pa.RecordBatch) -> None:

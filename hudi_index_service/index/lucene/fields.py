@@ -6,7 +6,7 @@ NULL, ``e.<column>`` the same where an array has an element that is NULL. An arr
 its elements, with a value for each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ KEYWORD = "keyword"
 NUMBER = "number"
 WIDE_NUMBER = "wide_number"
 TEXT_PREFIX = "text:"
+RANKED_PREFIX = "ranked:"
 
 _NARROW_DIGITS = 18  # of a decimal that fits into 64 bits
 _BOOLEANS = {"true": True, "false": False}
@@ -28,17 +29,18 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
 
     Options, of string columns only: ``analyzer`` adds an analysed field; ``keyword`` is ``true``,
     or next to an analyzer ``false``: then the whole values are not held, and only full text and IS
-    NULL are answered.
+    NULL are answered; ``ranked`` is ``false``, or next to an analyzer ``true``: then the number of
+    each row's words is held, which scores need.
 
     Raises:
         ColumnNotIndexable: the type cannot be held.
         IndexDefinitionInvalid: unknown option or value.
     """
-    unknown = sorted(set(options) - {"analyzer", "keyword"})
+    unknown = sorted(set(options) - {"analyzer", "keyword", "ranked"})
     if unknown:
         raise IndexDefinitionInvalid(
             f"Column {column}: a Lucene index has no column option {unknown[0]!r}.",
-            remedy="The column options are: analyzer, keyword.",
+            remedy="The column options are: analyzer, keyword, ranked.",
         )
     if is_string(type):
         return _text_fields(column, options)
@@ -60,13 +62,14 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
 
 
 def _text_fields(column: str, options: Mapping[str, str]) -> tuple[str, ...]:
-    keyword = _BOOLEANS.get(options.get("keyword", "true").lower())
-    if keyword is None:
-        raise IndexDefinitionInvalid(
-            f"Column {column}: keyword is {options['keyword']!r}.",
-            remedy="Write true (the default) or false.",
-        )
+    keyword = _boolean(column, options, "keyword", default="true")
+    ranked = _boolean(column, options, "ranked", default="false")
     if "analyzer" not in options:
+        if ranked:
+            raise IndexDefinitionInvalid(
+                f"Column {column}: without an analyzer there are no words to rank by.",
+                remedy="Add an analyzer, or leave ranked out.",
+            )
         if not keyword:
             raise IndexDefinitionInvalid(
                 f"Column {column}: with keyword=false and no analyzer, nothing would be indexed.",
@@ -79,8 +82,25 @@ def _text_fields(column: str, options: Mapping[str, str]) -> tuple[str, ...]:
             f"Column {column}: there is no analyzer {options['analyzer']!r}.",
             remedy=f"Use one of: {', '.join(ANALYZERS)}.",
         )
-    text = TEXT_PREFIX + analyzer
-    return (KEYWORD, text) if keyword else (text,)
+    fields = [KEYWORD] * keyword + [TEXT_PREFIX + analyzer] + [RANKED_PREFIX + analyzer] * ranked
+    return tuple(fields)
+
+
+def _boolean(column: str, options: Mapping[str, str], name: str, *, default: str) -> bool:
+    value = _BOOLEANS.get(options.get(name, default).lower())
+    if value is None:
+        other = "false" if default == "true" else "true"
+        raise IndexDefinitionInvalid(
+            f"Column {column}: {name} is {options[name]!r}.",
+            remedy=f"Write {default} (the default) or {other}.",
+        )
+    return value
+
+
+def text_analyzer(fields: Sequence[str]) -> str | None:
+    """The analyser of a column's text field; None if it has none."""
+    found = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
+    return next(found, None)
 
 
 def _instead(column: str, type: pa.DataType) -> str:

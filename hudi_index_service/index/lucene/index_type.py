@@ -13,10 +13,11 @@ from hudi_index_service.index.contract import (
     IndexReader,
     PackedIndex,
     StoredColumn,
+    TextRanker,
 )
-from hudi_index_service.index.lucene.fields import required_fields
+from hudi_index_service.index.lucene.fields import RANKED_PREFIX, required_fields, text_analyzer
 from hudi_index_service.index.lucene.lookup import lookup
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
 
 class LuceneIndexType:
@@ -54,6 +55,20 @@ class LuceneIndexType:
         """From the columns' types and fields alone; needs no JVM."""
         found = lookup(leaf, {column.name: column for column in columns})
         return Answer.NONE if found is None else found.answer
+
+    def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
+        """By the analyser of the column's text field."""
+        from hudi_index_service.index.lucene.text_matcher import LuceneTextMatcher
+
+        analyzer = text_analyzer(column.fields)
+        return None if analyzer is None else AnalyzedText(analyzer, LuceneTextMatcher())
+
+    def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
+        """With the option ``ranked``."""
+        from hudi_index_service.index.lucene.ranking import LuceneTextRanker
+
+        ranked = any(field.startswith(RANKED_PREFIX) for field in column.fields)
+        return LuceneTextRanker() if ranked else None
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Lucene's CheckIndex, and numbers of values and NULLs against the manifest's."""

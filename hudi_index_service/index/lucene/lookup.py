@@ -2,6 +2,7 @@
 and what the result is worth. `queries` turns a look-up into a Lucene query.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -13,6 +14,7 @@ from hudi_index_service.index.lucene.encoding import encode_range
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
+    TEXT_PREFIX,
     WIDE_NUMBER,
     element_type,
     is_array,
@@ -20,7 +22,18 @@ from hudi_index_service.index.lucene.fields import (
     null_element_field,
     null_field,
     number_field,
+    text_field,
     wide_number_field,
+)
+from hudi_index_service.index.lucene.search import (
+    Pattern,
+    PointRange,
+    Points,
+    Prefix,
+    Search,
+    TermRange,
+    Terms,
+    Words,
 )
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
@@ -29,10 +42,14 @@ from hudi_index_service.predicate.expression import (
     In,
     IsNull,
     Like,
+    LikePart,
+    Match,
     Not,
     Operator,
     Predicate,
+    RLike,
 )
+from hudi_index_service.predicate.like import ANY
 
 MAX_TERM_BYTES = 32_766
 """Lucene's limit; longer values are indexed by their first bytes (`truncated` in the manifest)."""
@@ -41,67 +58,12 @@ MAX_RANGE_BYTES = 512
 """Ranges and prefixes are automata in Lucene, which refuses those of more than 1,000 states: a
 longer literal is searched by its first bytes."""
 
-_LONGEST_WILDCARD = 200  # characters; up to four states each
-_LONGEST_BEHIND_ANY = 128
-_MOST_ONES = 6
+_LONGEST_PATTERN = 10_000
 _BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8
-_WILDCARDS = {"any": "*", "one": "?"}
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Documents with any of these terms; none when empty."""
-
-    field: str
-    terms: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """Documents with a term that starts with these bytes."""
-
-    field: str
-    prefix: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TermRange:
-    """Documents with a term between two byte strings; None is no bound."""
-
-    field: str
-    low: bytes | None
-    high: bytes | None
-    inclusive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Wildcard:
-    """Documents with a term that fits Lucene's wildcard pattern (``*``, ``?``, ``\\`` escapes)."""
-
-    field: str
-    pattern: str
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """Documents with any of these numbers, which have 128 bits if `wide`; none when empty."""
-
-    field: str
-    points: tuple[int, ...]
-    wide: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PointRange:
-    """Documents with a number from low to high, both included."""
-
-    field: str
-    low: int
-    high: int
-    wide: bool = False
-
-
-Search = Terms | Prefix | TermRange | Wildcard | Points | PointRange
+_STANDARD = "standard"
+_STANDARD_LONGEST = 255  # bytes that a word of the greatest length has at least
+_WORD = re.compile("[A-Za-z0-9]+")
+_SHORTEST_RUN = 3  # what is shorter is in too many words
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +204,10 @@ def _array_contains(leaf: ArrayContains, columns: Columns) -> Lookup | None:
 @lookup.register
 def _like(leaf: Like, columns: Columns) -> Lookup | None:
     stored = columns.get(leaf.column.name)
-    if stored is None or KEYWORD not in stored.fields or not is_string(stored.type):
+    if stored is None or not is_string(stored.type):
         return None
+    if KEYWORD not in stored.fields:
+        return _with_word(stored, *(part.text for part in leaf.parts))
     field = keyword_field(stored.name)
     if stored.statistics.truncated and _BROKEN in leaf.pattern:
         # To Spark it may also stand for bytes that are no UTF-8.
@@ -255,10 +219,60 @@ def _like(leaf: Like, columns: Columns) -> Lookup | None:
         return Lookup(stored.name, search, _exactness(stored, prefix))
     if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
         return Lookup(stored.name, Prefix(field, prefix))
-    if stored.statistics.truncated or not _is_cheap_wildcard(leaf):
+    if stored.statistics.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
         return Lookup(stored.name, Prefix(field, prefix[:MAX_RANGE_BYTES]), Answer.SUPERSET)
-    pattern = "".join(_WILDCARDS.get(part.kind) or _escaped(part.text) for part in leaf.parts)
-    return Lookup(stored.name, Wildcard(field, pattern))
+    return Lookup(stored.name, Pattern(field, leaf.parts))
+
+
+def _with_word(stored: StoredColumn, *texts: str) -> Lookup | None:
+    """Candidates for values that contain all the texts, by the words of analysed text.
+
+    StandardAnalyzer never parts ASCII letters and digits that stand together, unless a word would
+    be too long: so a word contains them, in lower case, or is of the greatest length.
+    """
+    if TEXT_PREFIX + _STANDARD not in stored.fields:
+        return None
+    runs = (run.lower() for text in texts for run in _WORD.findall(text))
+    longest = max(runs, key=len, default="")
+    if len(longest) < _SHORTEST_RUN:
+        return None
+    contained = (ANY, LikePart("text", longest), ANY)
+    search = Pattern(text_field(stored.name, _STANDARD), contained, _STANDARD_LONGEST)
+    return Lookup(stored.name, search, Answer.SUPERSET)
+
+
+@lookup.register
+def _match(leaf: Match, columns: Columns) -> Lookup | None:
+    stored = columns.get(leaf.column.name)
+    if stored is None or TEXT_PREFIX + leaf.words.analyzer not in stored.fields:
+        return None
+    return Lookup(stored.name, words_of(leaf))
+
+
+def words_of(leaf: Match) -> Words:
+    """The search of a full-text leaf."""
+    analyzer = leaf.words.analyzer
+    field = text_field(leaf.column.name, analyzer)
+    return Words(field, analyzer, leaf.mode, leaf.text, leaf.edits)
+
+
+@lookup.register
+def _rlike(leaf: RLike, columns: Columns) -> Lookup | None:
+    stored = columns.get(leaf.column.name)
+    if stored is None or not is_string(stored.type):
+        return None
+    # To Spark that character may also stand for bytes that are no UTF-8.
+    prefix = leaf.regex.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
+    required = max(leaf.regex.required.split(_BROKEN), key=len)
+    if KEYWORD not in stored.fields:
+        return _with_word(stored, required)
+    field = keyword_field(stored.name)
+    if prefix:
+        return Lookup(stored.name, Prefix(field, prefix), Answer.SUPERSET)
+    if len(required) < _SHORTEST_RUN or stored.statistics.truncated:
+        return None
+    contained = (ANY, LikePart("text", required), ANY)
+    return Lookup(stored.name, Pattern(field, contained), Answer.SUPERSET)
 
 
 @lookup.register
@@ -291,25 +305,6 @@ def _above(start: bytes) -> bytes | None:
     """The least byte string above all that begin with `start`; None if there is none."""
     kept = start.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
-
-
-def _is_cheap_wildcard(leaf: Like) -> bool:
-    """Whether Lucene can surely make a deterministic automaton of the pattern.
-
-    Behind a ``%`` each ``_`` can double the automaton, and text that repeats itself makes it grow
-    with the square of its length. Without a ``%`` it is as long as the pattern.
-    """
-    kinds = [part.kind for part in leaf.parts]
-    behind = kinds.index("any") if "any" in kinds else len(kinds)
-    length = sum(len(part.text) or 1 for part in leaf.parts)
-    length_behind = sum(len(part.text) for part in leaf.parts[behind:])
-    return length <= _LONGEST_WILDCARD and (
-        length_behind <= _LONGEST_BEHIND_ANY and kinds[behind:].count("one") <= _MOST_ONES
-    )
-
-
-def _escaped(text: str) -> str:
-    return "".join("\\" + character if character in "*?\\" else character for character in text)
 
 
 def _bytes(value: pa.Scalar) -> bytes:

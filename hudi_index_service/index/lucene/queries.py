@@ -1,18 +1,24 @@
 """Look-ups as Lucene queries. The JVM must be attached wherever a query is made."""
 
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any
 
+from hudi_index_service.index.lucene.analyzers import ANALYZERS
 from hudi_index_service.index.lucene.encoding import WIDE_BYTES, wide_bytes
-from hudi_index_service.index.lucene.lookup import (
+from hudi_index_service.index.lucene.search import (
+    Pattern,
     PointRange,
     Points,
     Prefix,
     Search,
     TermRange,
     Terms,
-    Wildcard,
+    Words,
 )
+from hudi_index_service.predicate.expression import MatchMode
+
+_PARTS = {"any": "%", "one": "_"}  # as LikeQuery spells them
+_NO_LIMIT = 2**31 - 1
 
 
 @singledispatch
@@ -55,11 +61,13 @@ def _term_range(search: TermRange) -> Any:
 
 
 @to_query.register
-def _wildcard(search: Wildcard) -> Any:
-    from org.apache.lucene.index import Term
-    from org.apache.lucene.search import WildcardQuery
+def _pattern(search: Pattern) -> Any:
+    import lucene
+    from hudiindex import LikeQuery
 
-    return WildcardQuery(Term(search.field, search.pattern))
+    parts = [_PARTS.get(part.kind, "=" + part.text) for part in search.parts]
+    longest = _NO_LIMIT if search.long_bytes is None else search.long_bytes
+    return LikeQuery(search.field, lucene.JArray("string")(parts), longest)
 
 
 @to_query.register
@@ -87,6 +95,31 @@ def _point_range(search: PointRange) -> Any:
         low, high = (lucene.JArray("byte")(wide_bytes(end)) for end in (search.low, search.high))
         return BinaryPoint.newRangeQuery(search.field, low, high)
     return LongPoint.newRangeQuery(search.field, search.low, search.high)
+
+
+@to_query.register
+def _words(search: Words) -> Any:
+    from hudiindex import TextQueries
+
+    analyzer = analyzer_of(search.analyzer)
+    match search.mode:
+        case MatchMode.ALL:
+            return TextQueries.all(analyzer, search.field, search.text)
+        case MatchMode.ANY:
+            return TextQueries.any(analyzer, search.field, search.text)
+        case MatchMode.PHRASE:
+            return TextQueries.phrase(analyzer, search.field, search.text)
+        case MatchMode.PREFIX:
+            return TextQueries.prefix(analyzer, search.field, search.text.strip())
+    return TextQueries.fuzzy(analyzer, search.field, search.text, search.edits)
+
+
+@cache
+def analyzer_of(name: str) -> Any:
+    """Lucene's analyser of that short name; one serves all threads."""
+    from hudiindex import Analyzers
+
+    return Analyzers.named(ANALYZERS[name])
 
 
 def _bytes_ref(value: bytes) -> Any:

@@ -10,19 +10,20 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import PackedIndex, StoredColumn
+from hudi_index_service.index.contract import PackedIndex, RankedRows, StoredColumn
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import is_array
 from hudi_index_service.index.lucene.lookup import (
     Lookup,
-    Search,
     lookup,
     null_elements_of,
     nulls_of,
 )
 from hudi_index_service.index.lucene.queries import to_query
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.index.lucene.ranking import LuceneRankedRows, holds_ranking
+from hudi_index_service.index.lucene.search import Search
+from hudi_index_service.predicate.expression import Match, Predicate
 
 _FIRST_BUFFER = 4096  # row ids; doubled up to what is needed when a query has more
 
@@ -71,6 +72,13 @@ class LuceneReader:
 
             cost = min(int(RowIds.cost(self._searcher, to_query(found.search))), self._rows)
         return self._rows - cost if found.complement else cost
+
+    def ranked(self, match: Match) -> RankedRows | None:
+        """The rows, to be scored; None if the entry lacks what scores need."""
+        stored = self._columns.get(match.column.name)
+        if stored is None or not holds_ranking(stored.fields, match):
+            return None
+        return LuceneRankedRows(self._searcher, match)
 
     def _lookup(self, leaf: Predicate) -> Lookup:
         found = lookup(leaf, self._columns)

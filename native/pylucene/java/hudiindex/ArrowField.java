@@ -35,7 +35,9 @@ abstract class ArrowField {
       case ArrowIndexer.KEYWORD:
         return new Keyword(name);
       case ArrowIndexer.TEXT:
-        return new Text(name);
+        return new Text(name, false);
+      case ArrowIndexer.RANKED_TEXT:
+        return new Text(name, true);
       case ArrowIndexer.LONG:
         return new Long(name);
       case ArrowIndexer.NULLS:
@@ -109,13 +111,21 @@ abstract class ArrowField {
     throw new IllegalStateException("field " + name + " has no points");
   }
 
-  final FieldInfo info(int number, IndexOptions options, int pointBytes) {
+  /**
+   * How many words each row of the segment has, as Lucene encodes it, 0 for none; null if the field
+   * cannot be ranked.
+   */
+  byte[] lengths(int rows) {
+    return null;
+  }
+
+  final FieldInfo info(int number, IndexOptions options, boolean ranked, int pointBytes) {
     int dimensions = pointBytes > 0 ? 1 : 0;
     return new FieldInfo(
         name,
         number,
         false, // term vectors
-        options != IndexOptions.NONE, // no norms: nothing is ranked
+        options != IndexOptions.NONE && !ranked, // no norms
         false, // payloads
         options,
         DocValuesType.NONE,
@@ -167,7 +177,7 @@ abstract class ArrowField {
 
     @Override
     FieldInfo info(int number) {
-      return info(number, options, 0);
+      return info(number, options, false, 0);
     }
 
     @Override
@@ -215,10 +225,24 @@ abstract class ArrowField {
   }
 
   private static final class Text extends OfTerms {
+    private static final IndexOptions OPTIONS = IndexOptions.DOCS_AND_FREQS_AND_POSITIONS;
+
+    private final boolean ranked;
     private TextTerms text;
 
-    Text(String name) {
-      super(name, IndexOptions.DOCS_AND_FREQS_AND_POSITIONS);
+    Text(String name, boolean ranked) {
+      super(name, OPTIONS);
+      this.ranked = ranked;
+    }
+
+    @Override
+    FieldInfo info(int number) {
+      return info(number, OPTIONS, ranked, 0);
+    }
+
+    @Override
+    byte[] lengths(int rows) {
+      return ranked ? occurrences.lengths(rows) : null;
     }
 
     @Override
@@ -320,7 +344,7 @@ abstract class ArrowField {
 
     @Override
     FieldInfo info(int number) {
-      return info(number, IndexOptions.NONE, width);
+      return info(number, IndexOptions.NONE, false, width);
     }
 
     @Override

@@ -36,6 +36,9 @@ public final class ArrowIndexer {
   /** A BinaryPoint of one dimension from a buffer of 16-byte values in unsigned byte order. */
   public static final int BYTES16 = 4;
 
+  /** {@link #TEXT}, with the number of each row's words, which ranking needs. */
+  public static final int RANKED_TEXT = 5;
+
   /** What a {@link #NULLS} field holds for a NULL. */
   public static final String NULL_TERM = "1";
 
@@ -54,8 +57,7 @@ public final class ArrowIndexer {
   /**
    * @param directory where the index's files go
    * @param fieldNames the fields of the index, in the order that numbers them for {@link #setColumn}
-   * @param kinds for each field {@link #KEYWORD}, {@link #TEXT}, {@link #LONG}, {@link #NULLS} or
-   *     {@link #BYTES16}
+   * @param kinds for each field one of the constants above
    * @param memoryMb MiB of heap that a segment in the making may take, sorting it included
    * @param firstSegment number of the first segment: of indexes that shall be joined, no two may
    *     have segments of one number
@@ -80,7 +82,7 @@ public final class ArrowIndexer {
     writer = new SegmentWriter(directory, firstSegment, workers);
   }
 
-  /** Sets what analyses a {@link #TEXT} field, before the first row. */
+  /** Sets what analyses a {@link #TEXT} or {@link #RANKED_TEXT} field, before the first row. */
   public void setAnalyzer(int field, Analyzer analyzer) {
     fields.get(field).setAnalyzer(analyzer);
   }

@@ -1,6 +1,7 @@
 package hudiindex;
 
 import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.SmallFloat;
 
 /**
  * The terms of one field in the rows of a segment, in row order, and then in the order of terms.
@@ -94,6 +95,15 @@ final class Occurrences {
   /** Rows that have a term. */
   int filledRows() {
     return filledRows;
+  }
+
+  /** The number of each row's terms in Lucene's one byte, exact up to 40. */
+  byte[] lengths(int rows) {
+    byte[] lengths = new byte[rows];
+    for (int row = 0; row < rowCounts.size(); row++) {
+      lengths[row] = SmallFloat.intToByte4(rowCounts.get(row));
+    }
+    return lengths;
   }
 
   /** Bytes of heap now. */

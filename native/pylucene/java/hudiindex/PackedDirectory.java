@@ -54,6 +54,7 @@ public final class PackedDirectory extends BaseDirectory {
     file = new PackedFile(Paths.get(path), blockSize, crc32s);
     for (int i = 0; i < names.length; i++) {
       if (offsets[i] < 0 || lengths[i] < 0 || offsets[i] > file.length() - lengths[i]) {
+        file.close(); // nobody else could
         throw new CorruptIndexException(
             String.format(
                 "%s (%d bytes from %d) lies outside the file's %d bytes",

@@ -1,6 +1,10 @@
 package hudiindex;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.BulkScorer;
 import org.apache.lucene.search.DocIdSetIterator;
@@ -30,17 +34,43 @@ public final class RowIds {
    */
   public static int into(IndexSearcher searcher, Query query, long address, int capacity)
       throws IOException {
-    Weight weight = weight(searcher, query);
+    List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
+    List<BulkScorer> scorers = scorers(weight(searcher, query), leaves, query);
     Output output = new Output(address, capacity);
-    for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
-      BulkScorer scorer = weight.bulkScorer(leaf);
+    for (int i = 0; i < leaves.size(); i++) {
+      BulkScorer scorer = scorers.get(i);
       if (scorer != null) {
+        LeafReaderContext leaf = leaves.get(i);
         output.base = leaf.docBase;
         scorer.score(output, leaf.reader().getLiveDocs(), 0, DocIdSetIterator.NO_MORE_DOCS);
       }
     }
     output.flush();
     return output.found <= capacity ? output.found : -1 - output.found;
+  }
+
+  /**
+   * What finds the rows of each segment. A {@link LikeQuery} does nearly all its work when that is
+   * made: on all segments at once.
+   */
+  private static List<BulkScorer> scorers(
+      Weight weight, List<LeafReaderContext> leaves, Query query) throws IOException {
+    Stream<LeafReaderContext> each = leaves.stream();
+    try {
+      return (query instanceof LikeQuery ? each.parallel() : each)
+          .map(leaf -> scorer(weight, leaf))
+          .collect(Collectors.toList());
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    }
+  }
+
+  private static BulkScorer scorer(Weight weight, LeafReaderContext leaf) {
+    try {
+      return weight.bulkScorer(leaf);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

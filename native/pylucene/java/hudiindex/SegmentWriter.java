@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.lucene.codecs.Codec;
 import org.apache.lucene.codecs.FieldsConsumer;
+import org.apache.lucene.codecs.NormsConsumer;
 import org.apache.lucene.codecs.PointsWriter;
 import org.apache.lucene.codecs.PostingsFormat;
 import org.apache.lucene.codecs.StoredFieldsWriter;
@@ -83,7 +84,12 @@ final class SegmentWriter {
     IOContext context = new IOContext(new FlushInfo(rows, 0));
     SegmentWriteState state =
         new SegmentWriteState(InfoStream.NO_OUTPUT, files, segment, fieldInfos, null, context);
-    workers.run(jobs(state, fields));
+    Norms norms = norms(fields, rows);
+    List<Workers.Job> jobs = jobs(state, fields, norms);
+    if (norms != null) {
+      jobs.add(() -> writeNorms(state, norms));
+    }
+    workers.run(jobs);
     writeStoredFields(files, segment, context);
     codec.fieldInfosFormat().write(files, segment, "", fieldInfos, context);
     segment.setFiles(new HashSet<>(files.getCreatedFiles()));
@@ -92,7 +98,8 @@ final class SegmentWriter {
   }
 
   /** Each writes files of its own: the fields with terms in a group a thread, those with points. */
-  private List<Workers.Job> jobs(SegmentWriteState state, List<ArrowField> fields) {
+  private List<Workers.Job> jobs(
+      SegmentWriteState state, List<ArrowField> fields, Norms norms) {
     List<ArrowField> points = new ArrayList<>();
     List<ArrowField> terms = new ArrayList<>();
     for (ArrowField field : fields) {
@@ -105,7 +112,7 @@ final class SegmentWriter {
     for (int i = 0; i < groups.size(); i++) {
       List<ArrowField> group = groups.get(i);
       int suffix = i;
-      jobs.add(() -> writeTerms(state, group, suffix));
+      jobs.add(() -> writeTerms(state, group, norms, suffix));
     }
     if (!points.isEmpty()) {
       jobs.add(() -> writePoints(state, points));
@@ -129,6 +136,28 @@ final class SegmentWriter {
       sizes[smallest] += field.bytes();
     }
     return groups;
+  }
+
+  /** Of the fields that can be ranked; null if there are none. */
+  private static Norms norms(List<ArrowField> fields, int rows) {
+    Map<String, byte[]> lengths = new HashMap<>();
+    for (ArrowField field : fields) {
+      byte[] ofField = field.lengths(rows);
+      if (ofField != null) {
+        lengths.put(field.name, ofField);
+      }
+    }
+    return lengths.isEmpty() ? null : new Norms(lengths);
+  }
+
+  private void writeNorms(SegmentWriteState state, Norms norms) throws IOException {
+    try (NormsConsumer consumer = codec.normsFormat().normsConsumer(state)) {
+      for (FieldInfo info : state.fieldInfos) {
+        if (info.hasNorms()) {
+          consumer.addNormsField(info, norms);
+        }
+      }
+    }
   }
 
   private void writePoints(SegmentWriteState state, List<ArrowField> fields) throws IOException {
@@ -155,7 +184,8 @@ final class SegmentWriter {
   }
 
   /** Writes some fields with terms as PerFieldPostingsFormat does, which will read them. */
-  private void writeTerms(SegmentWriteState state, List<ArrowField> fields, int suffix)
+  private void writeTerms(
+      SegmentWriteState state, List<ArrowField> fields, Norms norms, int suffix)
       throws IOException {
     PostingsFormat format = new Lucene912PostingsFormat();
     Map<String, ArrowField> byName = new TreeMap<>();
@@ -167,7 +197,7 @@ final class SegmentWriter {
     }
     SegmentWriteState own = new SegmentWriteState(state, format.getName() + "_" + suffix);
     try (FieldsConsumer consumer = format.fieldsConsumer(own)) {
-      consumer.write(new OnceInOrder(byName), null); // no norms
+      consumer.write(new OnceInOrder(byName), norms);
     }
   }
 

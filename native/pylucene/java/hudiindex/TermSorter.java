@@ -1,5 +1,6 @@
 package hudiindex;
 
+import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.MSBRadixSorter;
 
 /**
@@ -8,10 +9,13 @@ import org.apache.lucene.util.MSBRadixSorter;
  */
 final class TermSorter {
   private static final int FEW = 24;
+  private static final int RANGE = 3;
 
   private final TermDictionary dictionary;
   private final int[] terms;
   private final long[] windows;
+  private int[] ranges = {}; // begin, end and depth of each that is to be sorted
+  private int waiting;
 
   TermSorter(TermDictionary dictionary, int[] terms) {
     this.dictionary = dictionary;
@@ -20,10 +24,22 @@ final class TermSorter {
   }
 
   void sort() {
-    sort(0, terms.length, 0);
+    put(0, terms.length, 0);
+    while (waiting > 0) {
+      waiting -= RANGE;
+      sort(ranges[waiting], ranges[waiting + 1], ranges[waiting + 2]);
+    }
   }
 
-  /** Sorts a range of terms that share their first {@code depth} bytes. */
+  /** Has a range sorted later: recursion would go as deep as terms are alike, thousands of times. */
+  private void put(int from, int to, int depth) {
+    ranges = ArrayUtil.grow(ranges, waiting + RANGE);
+    ranges[waiting++] = from;
+    ranges[waiting++] = to;
+    ranges[waiting++] = depth;
+  }
+
+  /** Sorts a range of terms that share their first {@code depth} bytes, but for parts put by. */
   private void sort(int from, int to, int depth) {
     if (to - from <= FEW) {
       insertionSort(from, to, depth);
@@ -59,7 +75,7 @@ final class TermSorter {
       }
     }
     insertionSort(from, ended, 0);
-    sort(ended, to, depth);
+    put(ended, to, depth);
   }
 
   private void insertionSort(int from, int to, int depth) {

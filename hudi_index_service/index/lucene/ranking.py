@@ -1,0 +1,129 @@
+"""Scores of full-text searches, BM25 as Lucene has it: over entries, and over rows without one."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from hudi_index_service.index.contract import ColumnSpec, RankedRows, RankedTexts
+from hudi_index_service.index.lucene import jvm
+from hudi_index_service.index.lucene.fields import RANKED_PREFIX, TEXT_PREFIX
+from hudi_index_service.index.lucene.lookup import words_of
+from hudi_index_service.index.lucene.queries import analyzer_of, to_query
+from hudi_index_service.index.lucene.search import Words
+from hudi_index_service.predicate.expression import Match
+
+_MEMORY_MB = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LuceneRankedRows:
+    """See `hudi_index_service.index.contract.RankedRows`: the rows of an open Lucene index."""
+
+    searcher: Any
+    match: Match
+
+    def statistics(self) -> np.ndarray:
+        """Rows with a word, words, distinct words; and for each word searched for the rows that
+        have it and how often it occurs."""
+        jvm.attach()
+        from hudiindex import RankedSearch
+
+        search = words_of(self.match)
+        return np.array(RankedSearch.statistics(self.searcher, search.field, _words(search)))
+
+    def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
+        """Scored by the statistics of all rows there are."""
+        lucene = jvm.attach()
+        from hudiindex import RankedSearch
+
+        search = words_of(self.match)
+        rows, scores = np.empty(k, np.uint32), np.empty(k, np.float32)
+        allowed = np.frombuffer(among.to_array(), np.uint32) if among else np.empty(0, np.uint32)
+        if among is not None and not among:
+            return []
+        found = RankedSearch.best(
+            self.searcher,
+            to_query(search),
+            search.field,
+            _words(search),
+            lucene.JArray("long")(statistics.tolist()),
+            allowed.ctypes.data if among is not None else 0,
+            len(allowed),
+            k,
+            rows.ctypes.data,
+            scores.ctypes.data,
+        )
+        return list(zip(rows[:found].tolist(), scores[:found].tolist(), strict=True))
+
+
+def _words(search: Words) -> Any:
+    from hudiindex import RankedSearch
+
+    return RankedSearch.words(analyzer_of(search.analyzer), search.field, search.text)
+
+
+@dataclass(frozen=True, slots=True)
+class LuceneTextRanker:
+    """See `hudi_index_service.index.contract.TextRanker`."""
+
+    @contextmanager
+    def texts(self, match: Match) -> Iterator[RankedTexts]:
+        """The texts are indexed in a temporary folder, as they would be in an entry."""
+        from hudi_index_service.index.lucene.builder import LuceneBuilder
+
+        analyzer = match.words.analyzer
+        fields = (TEXT_PREFIX + analyzer, RANKED_PREFIX + analyzer)
+        spec = ColumnSpec(match.column.name, match.column.type, fields)
+        with TemporaryDirectory(prefix="hudi-index-ranked-") as name:
+            folder = Path(name)
+            builder = LuceneBuilder([spec], folder, memory_mb=_MEMORY_MB)
+            texts = LuceneTexts(builder, folder, match)
+            try:
+                yield texts
+            finally:
+                texts.close()
+
+
+class LuceneTexts:
+    """See `hudi_index_service.index.contract.RankedTexts`."""
+
+    def __init__(self, builder: Any, folder: Path, match: Match) -> None:
+        self._builder = builder
+        self._folder = folder
+        self._match = match
+        self._reader: Any = None
+
+    def add(self, texts: pa.Array) -> None:
+        """The next rows' texts."""
+        self._builder.add(pa.record_batch([texts], names=[self._match.column.name]))
+
+    def ranked(self) -> RankedRows:
+        """All rows added; no more can be."""
+        self._builder.finish()
+        from java.nio.file import Paths
+        from org.apache.lucene.index import DirectoryReader
+        from org.apache.lucene.search import IndexSearcher
+        from org.apache.lucene.store import FSDirectory
+
+        self._reader = DirectoryReader.open(FSDirectory.open(Paths.get(str(self._folder))))
+        return LuceneRankedRows(IndexSearcher(self._reader), self._match)
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        self._builder.abort()
+        if self._reader is not None:
+            jvm.attach()
+            self._reader.close()
+
+
+def holds_ranking(fields: Sequence[str], match: Match) -> bool:
+    """Whether a column with these fields can be ranked by the match's analyser."""
+    analyzer = match.words.analyzer
+    return TEXT_PREFIX + analyzer in fields and RANKED_PREFIX + analyzer in fields

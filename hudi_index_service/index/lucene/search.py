@@ -1,0 +1,73 @@
+"""What is searched for in an index, described without Lucene."""
+
+from dataclasses import dataclass
+
+from hudi_index_service.predicate.expression import LikePart, MatchMode
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Documents with any of these terms; none when empty."""
+
+    field: str
+    terms: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Documents with a term that starts with these bytes."""
+
+    field: str
+    prefix: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TermRange:
+    """Documents with a term between two byte strings; None is no bound."""
+
+    field: str
+    low: bytes | None
+    high: bytes | None
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Documents with a term that fits a LIKE pattern, or has at least `long_bytes`, if given."""
+
+    field: str
+    parts: tuple[LikePart, ...]
+    long_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Documents with any of these numbers, which have 128 bits if `wide`; none when empty."""
+
+    field: str
+    points: tuple[int, ...]
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PointRange:
+    """Documents with a number from low to high, both included."""
+
+    field: str
+    low: int
+    high: int
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Documents whose analysed text fits a full-text search (see `Match`)."""
+
+    field: str
+    analyzer: str
+    mode: MatchMode
+    text: str
+    edits: int
+
+
+Search = Terms | Prefix | TermRange | Pattern | Points | PointRange | Words

@@ -1,0 +1,149 @@
+"""Queries of the package's own: LIKE over terms, and the best rows over several indexes."""
+
+import random
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import lucene
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.native.lucene_index import IndexField, attach, index_batches, open_folder, row_ids
+
+MESSAGE = IndexField("message", "RANKED_TEXT", "message")
+WORD = IndexField("word", "KEYWORD", "word")
+
+
+@pytest.fixture(autouse=True)
+def _jvm() -> None:
+    attach()
+
+
+def fits(parts: tuple[str, ...], text: str) -> bool:
+    """LIKE by trying everything."""
+    if not parts:
+        return not text
+    first, rest = parts[0], parts[1:]
+    if first == "%":
+        return any(fits(rest, text[at:]) for at in range(len(text) + 1))
+    if first == "_":
+        return bool(text) and fits(rest, text[1:])
+    return text.startswith(first[1:]) and fits(rest, text[len(first) - 1 :])
+
+
+def patterns() -> Iterator[tuple[str, ...]]:
+    for length in range(5):
+        for parts in product(("%", "_", "=a", "=ab", "=é"), repeat=length):
+            if ("%", "%") not in pairwise(parts):
+                yield parts
+
+
+def test_like_finds_what_trying_everything_finds(tmp_path: Path) -> None:
+    from hudiindex import LikeQuery
+
+    alphabet = ["a", "b", "é", "😀"]
+    words = ["".join(each) for length in range(5) for each in product(alphabet, repeat=length)]
+    batches = pa.table({"word": words}).to_batches(max_chunksize=100)
+    index_batches(tmp_path, [WORD], batches, segment_per_batch=True)
+    searcher = open_folder(tmp_path)
+    for parts in random.Random(1).sample(list(patterns()), 120):
+        query = LikeQuery("word", lucene.JArray("string")(list(parts)), 2**31 - 1)
+        expected = [row for row, word in enumerate(words) if fits(parts, word)]
+        assert row_ids(searcher, query) == expected, parts
+
+
+def test_long_terms_may_fit_whatever_they_are(tmp_path: Path) -> None:
+    from hudiindex import LikeQuery
+
+    index_batches(
+        tmp_path, [WORD], [pa.RecordBatch.from_pydict({"word": ["ab", "abc", "é", "xyz"]})]
+    )
+    query = LikeQuery("word", lucene.JArray("string")(["=ab"]), 3)
+    assert row_ids(open_folder(tmp_path), query) == [0, 1, 3]
+    absent = LikeQuery("other", lucene.JArray("string")(["%"]), 3)
+    assert row_ids(open_folder(tmp_path), absent) == []
+
+
+TEXTS = [
+    "new car", "new new car", "old car", "a new red car with many more words than others", "boat",
+    "car car car", None, "", "new", "brand new car", "red boat", "fast red car",
+]  # fmt: skip
+
+
+def best(
+    folder: Path, text: str, statistics: list[int], k: int, among: list[int] | None = None
+) -> Any:
+    """(row, score) of the best rows."""
+    from hudiindex import RankedSearch, TextQueries
+    from org.apache.lucene.analysis.standard import StandardAnalyzer
+
+    words = RankedSearch.words(StandardAnalyzer(), "message", text)
+    allowed = np.array(among or [], np.uint32)
+    rows, scores = np.empty(k, np.uint32), np.empty(k, np.float32)
+    found = RankedSearch.best(
+        open_folder(folder),
+        TextQueries.any(StandardAnalyzer(), "message", text),
+        "message",
+        words,
+        lucene.JArray("long")(statistics),
+        0 if among is None else allowed.ctypes.data,
+        len(allowed),
+        k,
+        rows.ctypes.data,
+        scores.ctypes.data,
+    )
+    return list(zip(rows[:found].tolist(), scores[:found].tolist(), strict=True))
+
+
+def statistics(folder: Path, text: str) -> np.ndarray:
+    from hudiindex import RankedSearch
+    from org.apache.lucene.analysis.standard import StandardAnalyzer
+
+    words = RankedSearch.words(StandardAnalyzer(), "message", text)
+    return np.array(list(RankedSearch.statistics(open_folder(folder), "message", words)))
+
+
+def lucenes_own(folder: Path, text: str) -> list[tuple[int, float]]:
+    from hudiindex import TextQueries
+    from org.apache.lucene.analysis.standard import StandardAnalyzer
+
+    found = open_folder(folder).search(TextQueries.any(StandardAnalyzer(), "message", text), 100)
+    return [(hit.doc, hit.score) for hit in found.scoreDocs]
+
+
+@pytest.mark.parametrize(
+    "text", ["new car", "red", "boat NEW", "absent car", "absent", "", "car car"]
+)
+def test_scores_over_parts_are_those_over_the_whole(tmp_path: Path, text: str) -> None:
+    rows = pa.RecordBatch.from_pydict({"message": pa.array(TEXTS)})
+    cuts = [rows.slice(0, 4), rows.slice(4, 3), rows.slice(7)]
+    index_batches(tmp_path / "whole", [MESSAGE], [rows])
+    expected = lucenes_own(tmp_path / "whole", text)
+    total = sum(_indexed(tmp_path / str(n), cut, text) for n, cut in enumerate(cuts))
+    assert total.tolist() == statistics(tmp_path / "whole", text).tolist()
+    found, start = [], 0
+    for number, cut in enumerate(cuts):
+        hits = best(tmp_path / str(number), text, total.tolist(), 100)
+        found += [(start + row, score) for row, score in hits]
+        start += cut.num_rows
+    found.sort(key=lambda hit: (-hit[1], hit[0]))
+    assert found == expected
+
+
+def _indexed(folder: Path, rows: pa.RecordBatch, text: str) -> np.ndarray:
+    index_batches(folder, [MESSAGE], [rows])
+    return statistics(folder, text)
+
+
+def test_the_best_of_some_rows(tmp_path: Path) -> None:
+    rows = pa.RecordBatch.from_pydict({"message": pa.array(TEXTS)})
+    index_batches(tmp_path, [MESSAGE], [rows])
+    all_of_them = lucenes_own(tmp_path, "new car")
+    total = statistics(tmp_path, "new car").tolist()
+    assert best(tmp_path, "new car", total, 3) == all_of_them[:3]
+    some = [hit for hit in all_of_them if hit[0] in (0, 2, 5, 11)]
+    assert best(tmp_path, "new car", total, 100, [0, 2, 5, 6, 11]) == some
+    assert best(tmp_path, "new car", total, 100, [6]) == []

@@ -1,0 +1,51 @@
+"""Values that Parquet files or Arrow arrays may hold and Python's own cannot spell."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.predicate import evaluate, parse_predicate
+
+NANS = {
+    "double": np.array([0x7FF8000000000000, 0xFFF8000000000001, 0], np.uint64).view(np.float64),
+    "float": np.array([0x7FC00000, 0xFFC00001, 0], np.uint32).view(np.float32),
+}
+
+
+def truth(where: str, values: pa.Array) -> list[bool | None]:
+    data = pa.table({"c": values})
+    return evaluate(parse_predicate(where, data.schema), data).to_pylist()
+
+
+@pytest.mark.parametrize("kind", NANS)
+def test_a_list_with_nan_finds_every_nan_whatever_its_bits(kind: str) -> None:
+    values = pa.array(NANS[kind], mask=None)
+    with_null = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    nan = f"CAST('NaN' AS {kind})"
+    assert truth(f"c IN ({nan}, 7)", with_null) == [True, True, False, None]
+    assert truth(f"c NOT IN ({nan}, 7)", with_null) == [False, False, True, None]
+    assert truth(f"c IN ({nan}, NULL)", with_null) == [True, True, None, None]
+    assert truth("c IN (0, 7)", with_null) == [False, False, True, None]
+
+
+def broken_text(*values: bytes | None) -> pa.Array:
+    """Strings as they lie in a file, UTF-8 or not."""
+    binary = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(binary), binary.buffers())
+
+
+def test_like_percent_takes_every_text_that_is_not_null() -> None:
+    values = broken_text(b"\xff", b"a", None, b"")
+    assert truth("c LIKE '%'", values) == [True, True, None, True]
+    assert truth("c NOT LIKE '%%'", values) == [False, False, None, False]
+
+
+def test_null_arrays_may_have_content_behind_them() -> None:
+    """Arrow allows it; Parquet does not write it."""
+    hidden = pa.ListArray.from_arrays(
+        pa.array([0, 2, 4, 5, 7]),
+        pa.array([1, None, 7, 7, 7, None, 2]),
+        mask=pa.array([False, True, False, False]),
+    )
+    assert truth("array_contains(c, 7)", hidden) == [None, None, True, None]
+    assert truth("array_contains(c, 7)", hidden.slice(1)) == [None, True, None]

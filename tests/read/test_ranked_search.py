@@ -1,0 +1,175 @@
+"""Ranked full-text search on a real table: scores are those of one Lucene index of all its rows."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.errors import (
+    ConfigInvalid,
+    IndexDefinitionInvalid,
+    PredicateInvalid,
+    PredicateUnsupported,
+)
+from hudi_index_service.index.lucene import jvm
+from tests.hudi_tables import hudi_options, numbered_rows, read_rows, write
+from tests.read.test_full_text import ROWS, rows, text_of
+from tests.read.test_partitions import STAYS
+
+RANKED = {"analyzer": "standard", "ranked": "true"}
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+    """A base file that is indexed, one with a log file above it, one that is not indexed."""
+    path = tmp_path_factory.mktemp("ranked") / "t"
+    options = hudi_options("t", "MERGE_ON_READ", **{"hoodie.parquet.small.file.limit": "0"})
+    write(rows(spark, 0, 80), path, options, "bulk_insert", "overwrite")
+    write(rows(spark, 80, 160), path, options, "bulk_insert")
+    table = open_table(path)
+    table.create_index("by_words", [Column(name="msg", options=RANKED), "amount"])
+    table.build(strategy="all").raise_for_failures()
+    write(rows(spark, 100, 120, version=1), path, options)
+    write(rows(spark, 160, ROWS), path, options, "bulk_insert")
+    return table
+
+
+@pytest.fixture(scope="module")
+def expected() -> "Scores":
+    return Scores([text_of(key) for key in range(ROWS)])
+
+
+class Scores:
+    """Lucene's own scores over one index of all texts."""
+
+    def __init__(self, texts: list[str | None]) -> None:
+        jvm.attach()
+        from org.apache.lucene.analysis.standard import StandardAnalyzer
+        from org.apache.lucene.document import Document, Field, TextField
+        from org.apache.lucene.index import DirectoryReader, IndexWriter, IndexWriterConfig
+        from org.apache.lucene.search import IndexSearcher
+        from org.apache.lucene.store import ByteBuffersDirectory
+
+        directory = ByteBuffersDirectory()
+        writer = IndexWriter(directory, IndexWriterConfig(StandardAnalyzer()))
+        for text in texts:
+            document = Document()
+            if text is not None:
+                document.add(TextField("f", text, Field.Store.NO))
+            writer.addDocument(document)
+        writer.close()
+        self.searcher = IndexSearcher(DirectoryReader.open(directory))
+
+    def of(self, text: str, *, all_words: bool = False) -> dict[int, float]:
+        """Key → score."""
+        from hudiindex import TextQueries
+        from org.apache.lucene.analysis.standard import StandardAnalyzer
+
+        make = TextQueries.all if all_words else TextQueries.any
+        found = self.searcher.search(make(StandardAnalyzer(), "f", text), ROWS)
+        return {hit.doc: hit.score for hit in found.scoreDocs}
+
+
+def scored(found: pa.Table) -> dict[int, float]:
+    scores = found["_score"].to_pylist()
+    assert scores == sorted(scores, reverse=True)
+    return dict(zip(map(int, found["id"].to_pylist()), scores, strict=True))
+
+
+@pytest.mark.parametrize("text", ["new car", "boat", "tag42 old", "NEW", "absent", "", "new new"])
+def test_scores_are_those_of_one_index_over_all_rows(
+    table: IndexedTable, expected: Scores, text: str
+) -> None:
+    assert scored(table.search("msg", text, k=ROWS, columns=["id"])) == expected.of(text)
+    both = table.search("MSG", text, k=ROWS, columns=["id"], words="all")
+    assert scored(both) == expected.of(text, all_words=True)
+
+
+def test_the_best_rows_come_first(table: IndexedTable, expected: Scores) -> None:
+    whole = sorted(expected.of("new car").values(), reverse=True)
+    for k in (1, 7, 100):
+        found = table.search("msg", "new car", k=k)
+        assert found["_score"].to_pylist() == pytest.approx(whole[:k])
+        assert found.column_names == [*table.schema().names, "_score"]
+        for row in found.to_pylist():
+            assert row["msg"] == text_of(int(row["id"]))
+
+
+@pytest.mark.parametrize(
+    "where", ["amount = 3", "amount < 5 -- not more", "msg LIKE '%o%'", "id IS NULL"]
+)
+def test_where_narrows_the_rows_and_not_the_scores(
+    table: IndexedTable, expected: Scores, where: str
+) -> None:
+    matching = set(map(int, table.scan(where, columns=["id"]).to_arrow()["id"].to_pylist()))
+    found = table.search("msg", "new car", k=ROWS, where=where, columns=["id"])
+    every = expected.of("new car")
+    assert scored(found) == {key: every[key] for key in every if key in matching}
+
+
+def test_rows_with_one_score_come_in_one_order(table: IndexedTable) -> None:
+    first = table.search("msg", "car", k=40, columns=["id", "amount"])
+    assert table.search("msg", "car", k=40, columns=["id", "amount"]) == first
+    assert table.search("msg", "car", k=9, columns=["id", "amount"]) == first.slice(0, 9)
+
+
+def test_a_column_that_is_not_ranked_is_refused_until_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    write(rows(spark, 0, 24), path, hudi_options("t"), "bulk_insert", "overwrite")
+    table = open_table(path)
+    table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
+    table.build(strategy="all").raise_for_failures()
+    with pytest.raises(
+        PredicateUnsupported, match=r'(?s)cannot|No index can rank.*"ranked": "true"'
+    ):
+        table.search("msg", "car")
+    table.alter_index("words", options={"msg": RANKED})
+    before = table.search("msg", "car", k=24)
+    assert before.num_rows == 8, "analysed anew, since the entry has no lengths"
+    table.refresh("words").raise_for_failures()
+    assert table.search("msg", "car", k=24) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"k": 0}, ConfigInvalid),
+        ({"k": 10_001}, ConfigInvalid),
+        ({"words": "some"}, ConfigInvalid),
+        ({"where": "amount = 3) OR (amount = 4"}, PredicateInvalid),
+        ({"where": "amount ="}, PredicateInvalid),
+        ({"column": "id"}, PredicateUnsupported),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    table: IndexedTable, arguments: dict[str, object], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        table.search(**{"column": "msg", "text": "car", **arguments})  # type: ignore[arg-type]
+
+
+def test_ranking_needs_an_analyzer(table: IndexedTable) -> None:
+    with pytest.raises(IndexDefinitionInvalid, match="without an analyzer"):
+        table.create_index("r", [Column(name="msg", options={"ranked": "true"})])
+    with pytest.raises(IndexDefinitionInvalid, match="ranked is 'maybe'"):
+        table.create_index("r", [Column(name="msg", options={**RANKED, "ranked": "maybe"})])
+
+
+def test_partition_columns_are_those_of_the_path(spark: SparkSession, tmp_path: Path) -> None:
+    options = hudi_options("t", partition_column="dt", **STAYS)
+    write(numbered_rows(spark, 0, 6), tmp_path, options, "bulk_insert")
+    moved = numbered_rows(spark, 0, 1).selectExpr("id", "msg", "amount", "ts", "'elsewhere' AS dt")
+    write(moved, tmp_path, options)
+    table = open_table(tmp_path)
+    table.create_index("by_words", [Column(name="msg", options=RANKED)])
+    table.build(strategy="all").raise_for_failures()
+
+    by_spark = {row["id"]: row["dt"] for row in read_rows(spark, tmp_path).collect()}
+    found = table.search("msg", "buying", k=10, columns=["id", "dt"]).to_pylist()
+    assert {row["id"]: row["dt"] for row in found} == by_spark
+    stayed = table.search("msg", "buying", k=10, where="dt = 'elsewhere'")
+    assert stayed.num_rows == 0
