@@ -92,6 +92,8 @@ class ReadSettings(_Section):
     scan_fraction: Above this fraction of the columns' bytes, reading a base file whole is cheaper
     than reading its pages one by one.
     parallelism: File slices read at once.
+    open_mb: Index data that stays open between queries, in MiB; it is mapped, not read. What was
+    used longest ago is closed first.
     time_zone: Session time zone for literals without one, when no Spark session is given.
     """
 
@@ -99,6 +101,7 @@ class ReadSettings(_Section):
     max_predicates: Positive = 10
     scan_fraction: Annotated[float, Field(gt=0, le=1)] = 0.9
     parallelism: Positive = 4
+    open_mb: Positive = 8192
     time_zone: str = "UTC"
 
 

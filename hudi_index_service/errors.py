@@ -92,6 +92,13 @@ class TableFeatureUnsupported(IndexServiceError):
     )
 
 
+class NeedsSpark(TableFeatureUnsupported):
+    """The table can be read here, but not these files of it: their log files, or a column as they
+    hold it, only Spark's own reader reads right."""
+
+    code = "NEEDS_SPARK"
+
+
 class TableOverwritten(IndexServiceError):
     """The table was written anew (``mode("overwrite")``): its .hoodie folder went, and the index
     with it."""
@@ -111,6 +118,14 @@ class SnapshotChanged(IndexServiceError):
         "Run the query again; if it recurs, let Hudi's cleaner retain more commits "
         "(hoodie.clean.commits.retained)."
     )
+
+
+class SnapshotUnavailable(IndexServiceError):
+    """The table's state at the asked moment is not settled yet: a write that began before it is
+    in flight."""
+
+    code = "SNAPSHOT_UNAVAILABLE"
+    default_remedy = "Ask for an earlier moment, or wait until that write has ended."
 
 
 # --- definitions and queries -----------------------------------------------------------------

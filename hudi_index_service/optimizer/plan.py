@@ -1,11 +1,14 @@
 """A query's plan: for every file slice, how it will be read, and why."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
+
+import pyarrow as pa
 
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.entry import Entry
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.table.protocol import FileSlice, Snapshot
 
@@ -16,6 +19,7 @@ class Access(Enum):
     INDEX = "index"  #: row ids from entries, then those rows of the base file
     SCAN = "scan"  #: the whole base file, with column pushdown
     MERGE = "merge"  #: base file and log files through the table reader
+    SKIP = "skip"  #: not at all: none of its rows can match
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,16 @@ class ServingEntry:
         """How well the entry answers a leaf."""
         return self.index_type.answer(leaf, self.columns)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # To Spark tasks the index type crosses by its name: it is found there by its entry point.
+        return _serving_entry, (self.entry, self.index_type.name, self.columns)
+
+
+def _serving_entry(
+    entry: Entry, index_type_name: str, columns: tuple[StoredColumn, ...]
+) -> ServingEntry:
+    return ServingEntry(entry, index_type(index_type_name), columns)
+
 
 @dataclass(frozen=True, slots=True)
 class SlicePlan:
@@ -39,6 +53,8 @@ class SlicePlan:
         entries: The entries that may be asked; empty unless the access is INDEX.
         reason: Why this access, in one sentence without full stop.
         rule: Name of the rule that decided; "coverage" when none had to.
+        values: Partition columns whose value the partition's path tells: Spark takes it from there,
+            whatever the slice's files hold.
     """
 
     file_slice: FileSlice
@@ -46,10 +62,15 @@ class SlicePlan:
     entries: tuple[ServingEntry, ...] = ()
     reason: str = ""
     rule: str = "coverage"
+    values: Mapping[str, pa.Scalar] = field(default_factory=dict, hash=False)
 
     def declined(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice scanned instead of read through the index."""
-        return SlicePlan(self.file_slice, Access.SCAN, (), reason, rule)
+        return replace(self, access=Access.SCAN, entries=(), reason=reason, rule=rule)
+
+    def skipped(self, reason: str, rule: str) -> "SlicePlan":
+        """The same slice, not read."""
+        return replace(self, access=Access.SKIP, entries=(), reason=reason, rule=rule)
 
 
 @dataclass(frozen=True, slots=True)

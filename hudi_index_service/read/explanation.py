@@ -12,6 +12,7 @@ _WORDS = {
     Access.INDEX: "by index",
     Access.SCAN: "scanned",
     Access.MERGE: "merged with log files",
+    Access.SKIP: "skipped",
 }
 _SLICES_SHOWN = 20
 
@@ -38,8 +39,11 @@ class Explanation:
 
     @property
     def uses_index(self) -> bool:
-        """Whether any slice is read through an index."""
-        return self.plan is not None and self.plan.count(Access.INDEX) > 0
+        """Whether any slice is read through an index, or is not read on an index's word."""
+        return self.plan is not None and any(
+            each.access is Access.INDEX or each.rule == "excluded_by_statistics"
+            for each in self.plan.slices
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data; keys are only ever added."""
@@ -51,6 +55,7 @@ class Explanation:
         }
         if self.plan is not None:
             result["instant"] = self.plan.snapshot.instant
+            result["base_files_only"] = self.plan.snapshot.base_files_only
             result["slices"] = [
                 {
                     "name": each.file_slice.name,
@@ -81,8 +86,13 @@ class Explanation:
         lines = [f"where    {self.where or '(every row)'}"]
         if self.plan is None:
             return "\n".join([*lines, f"reader   Spark: {self.reason}"])
-        lines.append(f"instant  {self.plan.snapshot.instant or '(none)'}")
-        counts = ", ".join(f"{self.plan.count(access)} {word}" for access, word in _WORDS.items())
+        only = ", base files alone" if self.plan.snapshot.base_files_only else ""
+        lines.append(f"instant  {self.plan.snapshot.instant or '(none)'}{only}")
+        counts = ", ".join(
+            f"{number} {word}"
+            for access, word in _WORDS.items()
+            if (number := self.plan.count(access)) or access is not Access.SKIP
+        )
         lines.append(f"slices   {len(self.plan.slices)}: {counts}")
         reasons = Counter((each.access, each.reason, each.rule) for each in self.plan.slices)
         for (access, reason, rule), number in reasons.most_common(_SLICES_SHOWN):

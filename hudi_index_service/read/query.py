@@ -1,14 +1,16 @@
 """A query, bound to a table's schema."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path, column_type, find_column, root_column
-from hudi_index_service.errors import ColumnNotFound
+from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Predicate
+from hudi_index_service.predicate.functions import Texts, no_texts
+from hudi_index_service.predicate.substitute import with_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Query:
         needed: `output`, and after it the columns that only the predicate needs: of a struct, the
             very fields.
         table: All columns of the table.
+        values: Columns that have one value in all rows, whatever the files hold. What the
+            predicate asks of them is already decided.
     """
 
     predicate: Predicate | None
@@ -29,6 +33,25 @@ class Query:
     output: pa.Schema
     needed: pa.Schema
     table: pa.Schema
+    values: Mapping[str, pa.Scalar] = field(default_factory=dict)
+
+    def where_known(self, values: Mapping[str, pa.Scalar]) -> "Query":
+        """The same query on rows in which these columns have these values."""
+        asked = {name: values[name] for name in values if name in self.needed.names}
+        if not asked:
+            return self
+        predicate, normal_form = (
+            each and with_values(each, asked) for each in (self.predicate, self.normal_form)
+        )
+        return replace(self, predicate=predicate, normal_form=normal_form, values=asked)
+
+    def result(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The output columns of rows that were read and kept."""
+        batch = batch.select(self.output.names)
+        for name in self.values.keys() & set(self.output.names):
+            constant = pa.repeat(self.values[name], batch.num_rows)
+            batch = batch.set_column(self.output.get_field_index(name), name, constant)
+        return batch
 
     @property
     def needed_roots(self) -> list[str]:
@@ -40,12 +63,44 @@ class Query:
         return _query(self.predicate, pa.schema([]), self.table)
 
 
+@dataclass(slots=True)
+class Binding:
+    """A query as it was asked, to be bound to whatever schema the table has when it runs: what a
+    literal means depends on its column's type.
+
+    Attributes:
+        where, columns, time_zone: See `bind_query`.
+        texts: Tells, on a schema, which columns full-text functions can search.
+    """
+
+    where: str | None
+    columns: Sequence[str] | None
+    time_zone: str
+    texts: Callable[[pa.Schema], Mapping[str, Sequence[AnalyzedText]]] = lambda schema: {}
+    _last: Query | None = field(default=None, init=False)
+
+    def to(self, schema: pa.Schema) -> Query:
+        """The query on a table of that schema. Raises what `bind_query` raises."""
+        last = self._last
+        if last is None or not (last.table is schema or last.table.equals(schema)):
+            last = bind_query(
+                self.where,
+                self.columns,
+                schema,
+                time_zone=self.time_zone,
+                texts=lambda: self.texts(schema),
+            )
+            self._last = last
+        return last
+
+
 def bind_query(
     where: str | None,
     columns: Sequence[str] | None,
     schema: pa.Schema,
     *,
     time_zone: str,
+    texts: Texts = no_texts,
 ) -> Query:
     """Binds a where text and column names to the table's schema.
 
@@ -54,13 +109,22 @@ def bind_query(
         columns: Names of top-level columns, case-insensitive; None for all columns, Hudi's
             meta columns included, as Spark's ``select *`` gives them.
         time_zone: Of literals that name none.
+        texts: Tells which columns full-text functions can search; asked if there is one.
 
     Raises:
         ColumnNotFound, ColumnAmbiguous: of `columns`.
+        ConfigInvalid: a column is asked for twice.
         ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `parse_predicate`.
     """
-    predicate = None if where is None else parse_predicate(where, schema, time_zone=time_zone)
+    predicate = None
+    if where is not None:
+        predicate = parse_predicate(where, schema, time_zone=time_zone, texts=texts)
     names = schema.names if columns is None else [_top_level(name, schema) for name in columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigInvalid(
+            f"Column {twice} is asked for twice.", remedy="Name each column once, in any case."
+        )
     return _query(predicate, pa.schema([schema.field(name) for name in names]), schema)
 
 

@@ -5,14 +5,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
+from typing import TypeAlias
+
+from hudi_index_parquet import Footer, ParquetReadError
 
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexReader
+from hudi_index_service.index.entry import EntryListing, index_type_folder
 from hudi_index_service.index.local_copy import packed_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.plan import ServingEntry
+from hudi_index_service.read.page_bounds import PageBounds
 from hudi_index_service.storage import Storage
+from hudi_index_service.table.parquet_file import row_source
+
+_MOST_OPEN = 512  # each holds a file open, of which a process may often have 1,024
+
+_Key: TypeAlias = tuple[str, tuple[str, ...]]
+"""Path of the data file, and the columns that the reader may use: the same entry is another one to
+a query that may use other columns of it."""
 
 
 @dataclass(slots=True)
@@ -22,25 +35,34 @@ class OpenEntry:
     Attributes:
         reader: Answers predicate leaves.
         parquet_metadata: The base file's stripped footer with its offset index.
+        bounds: What the base file says of its pages; has that footer, parsed.
+        size: Of the data file, in bytes.
+        users: How many have leased it.
+        kept: Whether it stays in the pool when nobody uses it any more.
     """
 
     reader: IndexReader
     parquet_metadata: bytes
+    bounds: PageBounds
+    size: int
     users: int = 0
+    kept: bool = True
 
 
 class ReaderPool:
     """Open entries of one table, least recently used first out; one in use is never closed.
 
-    Args:
-        capacity: Entries kept open while nobody uses them.
+    Those that nobody uses stay open as long as all that are open take no more than the setting
+    `read.open_mb` (of index data, which is mapped rather than read), or `capacity` entries.
     """
 
-    def __init__(self, storage: Storage, settings: Settings, *, capacity: int = 64) -> None:
+    def __init__(self, storage: Storage, settings: Settings, *, capacity: int = _MOST_OPEN) -> None:
         self._storage = storage
         self._settings = settings
         self._capacity = capacity
-        self._open: OrderedDict[str, OpenEntry] = OrderedDict()
+        self._most_bytes = settings.read.open_mb * 2**20
+        self._open: OrderedDict[_Key, OpenEntry] = OrderedDict()
+        self._bytes = 0
         self._lock = Lock()
 
     @contextmanager
@@ -51,20 +73,51 @@ class ReaderPool:
             EntryInvalid: the entry is missing or damaged.
             NativeModuleMissing: what the index type runs on is not installed.
         """
-        # The same entry is another one to a query that may use other columns of it.
-        key = f"{serving.entry.data_path}?{','.join(c.name for c in serving.columns)}"
+        key = (serving.entry.data_path, tuple(column.name for column in serving.columns))
         opened = self._take(key) or self._add(key, self._opened(serving))
         try:
             yield opened
         finally:
             self._give_back(opened)
 
+    def keep(self, listing: EntryListing) -> None:
+        """Closes what is open of entries of the listing's index type that it does not show any
+        more, since an open file keeps its bytes on the disk after its deletion. What somebody
+        still uses is closed when he gives it back."""
+        prefix = f"{index_type_folder(listing.index_type)}/"
+        with self._lock:
+            gone = [
+                key for key in self._open if key[0].startswith(prefix) and not listing.shows(key[0])
+            ]
+            closing = [opened for key in gone if (opened := self._remove(key)).users == 0]
+        _close(closing)
+
+    def close(self) -> None:
+        """Closes everything that nobody uses; the rest when it is given back."""
+        with self._lock:
+            closing = [
+                opened for key in list(self._open) if (opened := self._remove(key)).users == 0
+            ]
+        _close(closing)
+
     def _opened(self, serving: ServingEntry) -> OpenEntry:
         with packed_index(self._storage, serving.entry, self._settings) as index:
             metadata = read_member(index, PARQUET_METADATA)
-            return OpenEntry(serving.index_type.open(index, serving.columns), metadata)
+            bounds = self._bounds(serving, metadata)
+            reader = serving.index_type.open(index, serving.columns)
+            return OpenEntry(reader, metadata, bounds, index.length)
 
-    def _take(self, key: str) -> OpenEntry | None:
+    def _bounds(self, serving: ServingEntry, metadata: bytes) -> PageBounds:
+        base_file = serving.entry.manifest.base_file
+        try:
+            footer = Footer(metadata)
+        except ParquetReadError as error:
+            raise EntryInvalid(
+                f"{serving.entry.data_path} holds no footer of {base_file.path}: {error}."
+            ) from error
+        return PageBounds(footer, row_source(self._storage, base_file.path), base_file.length)
+
+    def _take(self, key: _Key) -> OpenEntry | None:
         with self._lock:
             opened = self._open.get(key)
             if opened is not None:
@@ -72,30 +125,34 @@ class ReaderPool:
                 opened.users += 1
             return opened
 
-    def _add(self, key: str, fresh: OpenEntry) -> OpenEntry:
+    def _add(self, key: _Key, fresh: OpenEntry) -> OpenEntry:
         with self._lock:
             opened = self._open.setdefault(key, fresh)
             opened.users += 1
+            if opened is fresh:
+                self._bytes += fresh.size
         if opened is not fresh:  # another thread was faster
             fresh.reader.close()
         return opened
 
+    def _remove(self, key: _Key) -> OpenEntry:
+        opened = self._open.pop(key)
+        opened.kept = False
+        self._bytes -= opened.size
+        return opened
+
     def _give_back(self, opened: OpenEntry) -> None:
-        closing: list[OpenEntry] = []
         with self._lock:
             opened.users -= 1
-            for key in list(self._open):
-                if len(self._open) <= self._capacity:
+            closing = [opened] if opened.users == 0 and not opened.kept else []
+            for key, each in list(self._open.items()):
+                if len(self._open) <= self._capacity and self._bytes <= self._most_bytes:
                     break
-                if self._open[key].users == 0:
-                    closing.append(self._open.pop(key))
-        for each in closing:
-            each.reader.close()
+                if each.users == 0:
+                    closing.append(self._remove(key))
+        _close(closing)
 
-    def close(self) -> None:
-        """Closes everything that nobody uses."""
-        with self._lock:
-            idle = [key for key, each in self._open.items() if each.users == 0]
-            closing = [self._open.pop(key) for key in idle]
-        for each in closing:
-            each.reader.close()
+
+def _close(entries: list[OpenEntry]) -> None:
+    for each in entries:
+        each.reader.close()

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,18 +10,22 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from hudi_index_service.errors import (
+    PredicateUnsupported,
     RowIdsUnavailable,
     SnapshotChanged,
     TableFeatureUnsupported,
 )
 from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.explanation import Explanation, explanation
-from hudi_index_service.read.query import Query
+from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from hudi_index_service.table.spark import SparkHudiReader
 
 log = logging.getLogger(__name__)
@@ -34,14 +38,18 @@ class Planner:
     """How a scan gets its plan, and what runs it; made by the façade.
 
     Attributes:
-        plan: Plans the query on the present snapshot.
+        schema: The schema of the rows, as far as it can be told without a snapshot.
+        plan: Binds the query to the present snapshot's schema, and plans it there.
         reader: Makes the reader of a plan's slices.
         spark: Serves tables that cannot be read without Spark; None without a session.
+        on_session: Makes such a reader for another session.
     """
 
-    plan: Callable[[Query], QueryPlan]
+    schema: Callable[[], pa.Schema]
+    plan: Callable[[Binding], tuple[Query, QueryPlan]]
     reader: Callable[[Query, QueryPlan], SliceReader]
     spark: "SparkHudiReader | None"
+    on_session: "Callable[[SparkSession], SparkHudiReader] | None" = None
 
 
 class Scan:
@@ -51,12 +59,10 @@ class Scan:
     snapshot that is the latest then. Results are what Spark SQL returns, in no particular order.
     """
 
-    def __init__(
-        self, query: Query, planner: Planner, *, where: str | None, limit: int | None
-    ) -> None:
-        self._query = query
+    def __init__(self, binding: Binding, planner: Planner, *, limit: int | None) -> None:
+        self._binding = binding
         self._planner = planner
-        self._where = where
+        self._where = binding.where
         self._limit = limit
         self._statistics: ReadStatistics | None = None
 
@@ -73,37 +79,75 @@ class Scan:
             IndexRequired: ``use_index="require"``, and a slice would be scanned.
             SnapshotChanged: files were cleaned during the read, twice.
         """
-        if self._limit is not None:
-            batches = list(self.to_batches())
-            return pa.Table.from_batches(batches, self._output_schema())
-        return self._run(self._query, lambda run: run.table(), self._by_spark)
+        return self._run(lambda run: run.table(self._limit), self._by_spark)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The same in batches, holding one at a time. Raises what `to_arrow` raises."""
         left = self._limit
+        if left == 0:
+            return
         for batch in self._batches():
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
             if batch.num_rows:
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=self._output_schema())
+                yield batch
             if left == 0:
                 return
+
+    def to_spark(self, spark: "SparkSession") -> "DataFrame":
+        """The same as a DataFrame of the session, whose tasks read the rows: none passes through
+        the driver. The snapshot is the latest one now, whenever the rows are asked for; literals
+        without time zone are in the session's.
+
+        Spark's planner is told about how large the result may be, by a small job. Where only
+        Spark's own Hudi reader can read the table, the DataFrame is that reader's.
+
+        Executors need this package, as for building.
+
+        Raises:
+            TableFeatureUnsupported, SnapshotChanged: the DataFrame's tasks, where they alone meet
+                with the cause.
+            IndexRequired: see `to_arrow`.
+        """
+        from hudi_index_service.read.spark import rows_by_tasks
+
+        assert self._planner.on_session is not None, "the façade gives it"
+        zone = str(spark.conf.get("spark.sql.session.timeZone"))
+        binding = replace(self._binding, time_zone=zone)
+
+        def planned() -> "DataFrame":
+            query, plan = self._planner.plan(binding)
+            return rows_by_tasks(spark, self._planner.reader(query, plan), plan, self._limit)
+
+        try:
+            try:
+                return planned()
+            except SnapshotChanged as error:
+                log.info("Planning again: %s", error)
+                return planned()
+        except TableFeatureUnsupported as error:
+            self._refuse_search(error)
+            log.info("Spark's own reader serves this query: %s", error.message)
+            names = binding.to(self._planner.schema()).output.names
+            reader = self._planner.on_session(spark)
+            with reader.failures_named():
+                return reader.frame(names, self._where, limit=self._limit)
 
     def count(self) -> int:
         """How many rows match (`limit` does not matter). Raises what `to_arrow` raises."""
         return self._run(
-            self._query.counting(),
             lambda run: run.count(),
             lambda spark: spark.count(self._where),
+            counting=True,
         )
 
     def exists(self) -> bool:
         """Whether any row matches. Raises what `to_arrow` raises."""
         return self._run(
-            self._query.counting(),
             lambda run: run.exists(),
             lambda spark: spark.count(self._where, limit=1) > 0,
+            counting=True,
         )
 
     def row_ids(self) -> dict[str, BitMap]:
@@ -113,7 +157,7 @@ class Scan:
             RowIdsUnavailable: some slice has log files, or only Spark can read the table.
         """
         try:
-            return self._run(self._query, lambda run: run.row_ids(), None)
+            return self._run(lambda run: run.row_ids(), None)
         except TableFeatureUnsupported as error:
             raise RowIdsUnavailable(
                 f"Only Spark can read the table, and it tells no row ids. {error.message}",
@@ -125,8 +169,8 @@ class Scan:
         stands beside. Print it, or take `to_dict()`. Raises what `to_arrow` raises."""
         try:
             if analyze:
-                return self._run(self._query, self._analyzed, None)
-            return explanation(self._planner.plan(self._query), self._where)
+                return self._run(self._analyzed, None)
+            return explanation(self._planner.plan(self._binding)[1], self._where)
         except TableFeatureUnsupported as error:
             if self._planner.spark is None:
                 raise
@@ -143,32 +187,36 @@ class Scan:
         first = True
         for attempt in (1, 2):
             try:
-                run = self._execution(self._query)
+                run = self._execution()
                 self._statistics = run.statistics
-                for batch in run.batches():
+                for batch in run.batches(self._limit):
                     first = False
                     yield batch
                 return
             except FileNotFoundError as error:
                 if attempt == 2 or not first:
                     raise SnapshotChanged(f"A file went while it was read: {error}.") from error
-            except TableFeatureUnsupported:
+            except TableFeatureUnsupported as error:
                 if self._planner.spark is None or not first:
                     raise
+                self._refuse_search(error)
                 self._statistics = None
-                yield from self._by_spark(self._planner.spark).to_batches()
+                yield from self._planner.spark.batches(
+                    self._output_names(), self._where, limit=self._limit
+                )
                 return
 
     def _run(
         self,
-        query: Query,
         work: Callable[[Execution], T],
         by_spark: "Callable[[SparkHudiReader], T] | None",
+        *,
+        counting: bool = False,
     ) -> T:
         try:
             for attempt in (1, 2):
                 try:
-                    run = self._execution(query)
+                    run = self._execution(counting=counting)
                     result = work(run)
                     self._statistics = run.statistics
                     return result
@@ -179,13 +227,14 @@ class Scan:
         except TableFeatureUnsupported as error:
             if self._planner.spark is None or by_spark is None:
                 raise
+            self._refuse_search(error)
             log.info("Spark's own reader serves this query: %s", error.message)
             self._statistics = None
             return by_spark(self._planner.spark)
         raise AssertionError("every attempt returns or raises")
 
-    def _execution(self, query: Query) -> Execution:
-        plan = self._planner.plan(query)
+    def _execution(self, *, counting: bool = False) -> Execution:
+        query, plan = self._planner.plan(self._binding)
         # Without its literals: what people search for stays out of the log.
         columns = set() if query.predicate is None else query.predicate.columns()
         log.info(
@@ -193,10 +242,19 @@ class Scan:
             ", ".join(sorted(columns)) or "no column",
             *(plan.count(access) for access in (Access.INDEX, Access.SCAN, Access.MERGE)),
         )
-        return Execution(plan, self._planner.reader(query, plan))
+        return Execution(plan, self._planner.reader(query.counting() if counting else query, plan))
+
+    def _refuse_search(self, error: TableFeatureUnsupported) -> None:
+        """Raises PredicateUnsupported for full-text search, which Spark's own reader has not."""
+        predicate = self._binding.to(self._planner.schema()).predicate
+        if predicate is not None and any(isinstance(each, Match) for each in predicate.leaves()):
+            raise PredicateUnsupported(
+                f"Only Spark can read the table, and it has no full-text search. {error.message}",
+                remedy="Search by LIKE or RLIKE instead.",
+            ) from error
 
     def _by_spark(self, spark: "SparkHudiReader") -> pa.Table:
-        return spark.read(self._query.output.names, self._where)
+        return spark.read(self._output_names(), self._where, limit=self._limit)
 
-    def _output_schema(self) -> pa.Schema:
-        return pa.schema([field.with_nullable(True) for field in self._query.output])
+    def _output_names(self) -> list[str]:
+        return list(self._binding.to(self._planner.schema()).output.names)

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from hudi_index_parquet import Footer
+
 from hudi_index_service.errors import (
     EntryInvalid,
     IndexServiceError,
@@ -12,9 +14,9 @@ from hudi_index_service.errors import (
     PermissionDenied,
     StorageFailed,
 )
-from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.contract import Answer, RankedRows
 from hudi_index_service.optimizer.plan import ServingEntry, SlicePlan
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import Match, Predicate
 from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.row_ids import RowSet
 
@@ -70,14 +72,48 @@ class SliceEntries:
             raise failure
         return RowSet.everything()
 
+    def rows_by_index_or_pages(self, leaf: Predicate) -> RowSet:
+        """The same; where no entry can answer the leaf, the rows of those pages in which, by the
+        base file's column index, it may be TRUE.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+        """
+        found = self.rows(leaf)
+        return self._any().bounds.rows(leaf) if found.rows is None else found
+
+    def ranked(self, match: Match) -> RankedRows | None:
+        """The rows, to be scored, of the first entry that can; None if none can.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: it failed.
+        """
+        for serving in self._entries:
+            if serving.answer(match) is Answer.EXACT:
+                ranked: RankedRows | None = self._open(serving).reader.ranked(match)
+                if ranked is not None:
+                    return ranked
+        return None
+
+    def footer(self) -> Footer:
+        """The base file's footer, from an entry that was asked, or else any.
+
+        Raises: see `rows`.
+        """
+        return self._any().bounds.footer
+
     def parquet_metadata(self) -> bytes:
         """The base file's stripped footer, from an entry that was asked, or else any.
 
         Raises: see `rows`.
         """
+        return self._any().parquet_metadata
+
+    def _any(self) -> OpenEntry:
         for opened in self._opened.values():
-            return opened.parquet_metadata
-        return self._open(self._entries[0]).parquet_metadata
+            return opened
+        return self._open(self._entries[0])
 
     def _open(self, serving: ServingEntry) -> OpenEntry:
         folder = serving.entry.folder

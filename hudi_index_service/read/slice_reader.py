@@ -5,39 +5,36 @@ Whatever the way, the query's predicate is checked on every row read: an index o
 """
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-import hudi_index_parquet
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import ParquetReadError
+import pyarrow.parquet as pq
+from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError, StorageFailed
-from hudi_index_service.optimizer.access import whole_file_is_cheaper
+from hudi_index_service.errors import IndexRequired, IndexServiceError, StorageFailed
+from hudi_index_service.optimizer.access import Reading, cheapest_reading
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.reader_pool import ReaderPool
+from hudi_index_service.read.row_group_bounds import (
+    places_in,
+    row_groups_holding,
+    row_groups_to_read,
+)
 from hudi_index_service.read.row_ids import RowSet, matching_rows
+from hudi_index_service.read.row_reader import RowIds, RowReader
 from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.table.base_file import (
-    align,
-    column_bytes,
-    is_broken_text,
-    open_parquet,
-    present_columns,
-    read_columns,
-    row_source,
-)
+from hudi_index_service.table.base_file import column_bytes, present_columns, read_columns
+from hudi_index_service.table.parquet_file import is_broken_text, open_parquet
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
-
-_ROWS_AT_ONCE = 65_536  # row ids per call of the row reader: what a batch holds at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +43,10 @@ class SliceReader:
 
     Attributes:
         instant: The snapshot's instant, to which log files are merged.
+        limit: How many rows are wanted at all: no more are read by row id before somebody asks
+            for more; None for all.
+        index_required: Whether rows may be had through the index alone: nothing is scanned then,
+            be it damaged or a scan be cheaper.
     """
 
     table: HudiTable
@@ -53,6 +54,8 @@ class SliceReader:
     instant: str
     pool: ReaderPool
     settings: Settings
+    limit: int | None = None
+    index_required: bool = False
 
     def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         """The slice's matching rows with the query's output columns.
@@ -60,22 +63,30 @@ class SliceReader:
         Raises:
             FileNotFoundError: a file of the slice is gone.
             TableFeatureUnsupported: the slice cannot be read right here.
+            IndexRequired: it would have to be scanned, and must not be.
         """
+        reader = self._in_partition(plan)
         if plan.access is Access.INDEX:
-            yield from self._by_index(plan, statistics)
+            yield from reader._by_index(plan, statistics)
         elif plan.access is Access.MERGE:
-            yield from self._merged(plan, statistics)
-        else:
-            yield from self._scanned(_base_file(plan), statistics)
+            yield from reader._merged(plan, statistics)
+        elif plan.access is Access.SCAN:
+            yield from reader._scanned(_base_file(plan), statistics)
+
+    def _in_partition(self, plan: SlicePlan) -> "SliceReader":
+        """Itself, for rows of the slice's partition."""
+        return replace(self, query=self.query.where_known(plan.values)) if plan.values else self
 
     def settled_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         """The matching row ids where the index alone knows them; None where rows have to be read.
         If the index could not be asked, the reason is in the statistics."""
+        if plan.access is Access.SKIP:
+            return BitMap()
         if plan.access is not Access.INDEX:
             return None
         try:
             with SliceEntries.leased(plan, self.pool) as entries:
-                return self._row_set(entries, statistics).settled
+                return self._in_partition(plan)._row_set(entries, statistics).settled
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
@@ -85,7 +96,8 @@ class SliceReader:
         settled = self.settled_rows(plan, statistics)
         if settled is not None:
             return settled
-        predicate, needed = self.query.predicate, self.query.counting().needed
+        query = self.query.where_known(plan.values)
+        predicate, needed = query.predicate, self.query.counting().needed
         found, start = BitMap(), 0
         for batch in self._whole(_base_file(plan), needed, statistics):
             kept = np.ones(batch.num_rows, dtype=bool)
@@ -102,84 +114,113 @@ class SliceReader:
         try:
             with SliceEntries.leased(plan, self.pool) as entries:
                 found = self._row_set(entries, statistics)
-                metadata = entries.parquet_metadata()
+                footer = entries.footer()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             yield from self._scanned(base_file, statistics)
             return
         if found.rows is None:
+            self._refuse_scan(plan, "the index narrowed nothing")
             statistics.note = "the index narrowed nothing"
             yield from self._scanned(base_file, statistics)
         elif found.rows:
-            yield from self._by_rows(base_file, found.rows, metadata, statistics)
+            yield from self._by_rows(base_file, found.rows, footer, statistics)
 
     def _row_set(self, entries: SliceEntries, statistics: SliceStatistics) -> RowSet:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
-        found = matching_rows(predicate, entries.rows, entries.total)
+        found = matching_rows(predicate, entries.rows_by_index_or_pages, entries.total)
         statistics.candidates = None if found.rows is None else len(found.rows)
         return found
 
     def _by_rows(
-        self, base_file: BaseFile, rows: BitMap, metadata: bytes, statistics: SliceStatistics
+        self, base_file: BaseFile, rows: BitMap, footer: Footer, statistics: SliceStatistics
     ) -> Iterator[pa.RecordBatch]:
-        """Exactly the given rows, page by page, unless reading the file whole is cheaper."""
+        """Exactly the given rows, page by page, unless reading more of the file costs less."""
         positions = np.frombuffer(rows.to_array(), dtype=np.uint32).astype(np.int64)
-        source = row_source(self.table.storage, base_file.path)
+        storage = self.table.storage
+        reader = RowReader(storage, base_file, footer, self.query.needed)
+        done = 0
         try:
-            stored, _ = hudi_index_parquet.read_rows(
-                source, positions[:0].data, size=base_file.size, metadata=metadata
-            )
-            present = present_columns(stored.schema, self.query.needed, source=base_file.path)
-            cost = hudi_index_parquet.plan_rows(metadata, positions.data, present)
-        except ParquetReadError as error:
-            raise _unreadable(base_file, error) from error
-        if whole_file_is_cheaper(cost, self.settings):
-            statistics.note = f"{cost.pages} pages hold the rows: reading the file whole is cheaper"
-            yield from self._scanned(base_file, statistics)
-            return
-        for start in range(0, len(positions), _ROWS_AT_ONCE):
-            chunk = positions[start : start + _ROWS_AT_ONCE]
-            try:
-                table, read = hudi_index_parquet.read_rows(
-                    source, chunk.data, present, size=base_file.size, metadata=metadata
+            cost = reader.plan(positions if self.limit is None else positions[: self.limit])
+            reading = cheapest_reading(cost, self.settings, remote=not storage.is_local)
+            if reading is not Reading.PAGES and not self.index_required:
+                what = "the file" if reading is Reading.FILE else "their row groups"
+                statistics.note = (
+                    f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
                 )
-            except ParquetReadError as error:
-                if not is_broken_text(error):
-                    raise _unreadable(base_file, error) from error
-                statistics.note = "it holds text that is no UTF-8: only a scan reads it"
-                yield from self._scanned(base_file, statistics, start_row=int(chunk[0]))
+                yield from self._scanned(base_file, statistics, holding=positions)
                 return
-            statistics.pages += read.pages
-            statistics.bytes_read += read.bytes
-            for batch in _batches(table, len(chunk)):
-                aligned = align(batch, self.query.needed, source=base_file.path)
-                yield self._kept(aligned, statistics)
+            for read in reader.batches(positions, limit=self.limit):
+                statistics.pages += read.did.pages
+                statistics.ranges += read.did.ranges
+                statistics.bytes_read += read.did.bytes
+                for batch in read.batches:
+                    yield self._kept(batch, statistics)
+                done += read.count
+        except ParquetReadError as error:
+            statistics.note = _unreadable_by_row(base_file, error)
+            yield from self._scanned(base_file, statistics, start_row=int(positions[done]))
 
     def _scanned(
-        self, base_file: BaseFile, statistics: SliceStatistics, *, start_row: int = 0
+        self,
+        base_file: BaseFile,
+        statistics: SliceStatistics,
+        *,
+        holding: RowIds | None = None,
+        start_row: int = 0,
     ) -> Iterator[pa.RecordBatch]:
-        passed_over = start_row
-        for batch in self._whole(base_file, self.query.needed, statistics):
-            rest = batch.slice(min(passed_over, batch.num_rows))
-            passed_over -= batch.num_rows - rest.num_rows
+        """The base file's matching rows, from `start_row` on, out of the row groups that may hold
+        any; where `holding` is given, none but these rows are held against the predicate."""
+        places: RowIds | None = None
+
+        def row_groups(file: pq.ParquetFile) -> list[int]:
+            nonlocal places
+            if start_row:
+                return list(range(file.metadata.num_row_groups))
+            if holding is not None:
+                numbers = row_groups_holding(file, holding)
+                places = places_in(file, numbers, holding)
+                return numbers
+            return row_groups_to_read(file, self.query.normal_form)
+
+        start, passed_over = 0, start_row
+        for batch in self._whole(base_file, self.query.needed, statistics, row_groups):
+            if places is not None:
+                first, end = np.searchsorted(places, (start, start + batch.num_rows))
+                rest = batch.take(pa.array(places[first:end] - start))
+                start += batch.num_rows
+            else:
+                rest = batch.slice(min(passed_over, batch.num_rows))
+                passed_over -= batch.num_rows - rest.num_rows
             yield self._kept(rest, statistics)
 
     def _whole(
-        self, base_file: BaseFile, columns: pa.Schema, statistics: SliceStatistics
+        self,
+        base_file: BaseFile,
+        columns: pa.Schema,
+        statistics: SliceStatistics,
+        row_groups: Callable[[pq.ParquetFile], list[int]] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """All rows of a base file, in row order."""
+        """All rows of a base file, or of the row groups that are picked, in row order."""
         statistics.access = Access.SCAN
         with open_parquet(self.table.storage, base_file.path) as file:
             present = present_columns(file.schema_arrow, columns, source=base_file.path)
-            statistics.bytes_read += column_bytes(file, present)
+            picked = None if row_groups is None else row_groups(file)
+            statistics.bytes_read += column_bytes(file, present, picked)
             yield from read_columns(
-                file, columns, batch_rows=self.settings.build.batch_rows, source=base_file.path
+                file,
+                columns,
+                batch_rows=self.settings.build.batch_rows,
+                source=base_file.path,
+                row_groups=picked,
             )
 
     def _merged(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         roots = self.query.needed_roots
-        for batch in self.table.read_slice(plan.file_slice, roots, as_of=self.instant):
+        for batch in self.table.read_slice(
+            plan.file_slice, roots, as_of=self.instant, schema=self.query.table
+        ):
             yield self._kept(batch, statistics)
 
     def _kept(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
@@ -188,7 +229,7 @@ class SliceReader:
         if self.query.predicate is not None:
             batch = keep(self.query.predicate, batch)
         statistics.rows_returned += batch.num_rows
-        return batch.select(self.query.output.names)
+        return self.query.result(batch)
 
     def _fall_back(
         self,
@@ -196,8 +237,18 @@ class SliceReader:
         error: IndexServiceError,
         statistics: SliceStatistics,
     ) -> None:
+        reason = error.message.rstrip(".")
+        self._refuse_scan(plan, reason, error)
         log.warning("%s is scanned: %s", plan.file_slice.name, error)
-        statistics.note = error.message.rstrip(".")
+        statistics.note = reason
+
+    def _refuse_scan(
+        self, plan: SlicePlan, reason: str, cause: IndexServiceError | None = None
+    ) -> None:
+        if self.index_required:
+            raise IndexRequired(
+                f"{plan.file_slice.name} cannot be read through an index: {reason}."
+            ) from cause
 
 
 def _base_file(plan: SlicePlan) -> BaseFile:
@@ -206,15 +257,18 @@ def _base_file(plan: SlicePlan) -> BaseFile:
     return base_file
 
 
-def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
-    """The table's batches; one of the right length where no column was read."""
-    if table.num_columns == 0:
-        return [pa.record_batch([pa.nulls(rows)], names=["_"]).select([])]
-    return list(table.to_batches())
+def _unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
+    """Why a base file is scanned that the row reader cannot read: a scan may, or says what is
+    damaged.
 
-
-def _unreadable(base_file: BaseFile, error: ParquetReadError) -> StorageFailed:
-    return StorageFailed(
-        f"{base_file.path} cannot be read: {error}.",
-        remedy='Try use_index="never"; if that fails too, the base file itself is damaged.',
-    )
+    Raises:
+        StorageFailed: a page is not the one that was written.
+    """
+    if "CRC" in str(error):
+        raise StorageFailed(
+            f"{base_file.path} cannot be read: {error}.",
+            remedy="The table itself is damaged; see what Spark says of this file.",
+        ) from error
+    if is_broken_text(error):
+        return "it holds text that is no UTF-8: only a scan reads it"
+    return f"its rows cannot be read one by one: {error}"

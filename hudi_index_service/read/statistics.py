@@ -14,6 +14,7 @@ class SliceStatistics:
         access: How it was read in the end.
         candidates: Row ids that the index gave; None where it was not asked.
         pages: Data pages read by row id.
+        ranges: Ranges of bytes that these were read in.
         bytes_read: Bytes of the base file's columns and pages that were read, compressed. Log
             files are not counted.
         rows_checked: Rows that the residual looked at.
@@ -25,6 +26,7 @@ class SliceStatistics:
     access: Access
     candidates: int | None = None
     pages: int = 0
+    ranges: int = 0
     bytes_read: int = 0
     rows_checked: int = 0
     rows_returned: int = 0

@@ -19,12 +19,20 @@ class CommitMetadata:
 
     Args:
         timeline: hudi-rs' timeline (``HudiTable.get_timeline()``).
-        earlier: The same of an older state of the timeline: what it knows is not read again.
+        active: The same active timeline as a listing shows it.
+        earlier: The same of an older state of the timeline: what it knows of instants that are
+            still active is not read again.
     """
 
-    def __init__(self, timeline: Any, earlier: "CommitMetadata | None" = None) -> None:
+    def __init__(
+        self, timeline: Any, active: Timeline, earlier: "CommitMetadata | None" = None
+    ) -> None:
         self._timeline = timeline
-        self._known: dict[str, Mapping[str, Any]] = dict(earlier._known) if earlier else {}
+        known = dict(earlier._known) if earlier else {}
+        # Archived ones go: somebody may watch the table for years.
+        self._known: dict[str, Mapping[str, Any]] = {
+            requested: known[requested] for requested in known if requested in active.by_requested
+        }
 
     def of(self, instant: Instant) -> Mapping[str, Any]:
         """The instant's metadata as Hudi's JSON form has it.

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from hudi_index_service.errors import TableFeatureUnsupported
+from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
 from hudi_index_service.storage import Storage, StoredFile
 from hudi_index_service.table.file_names import (
     BaseFileName,
@@ -88,13 +88,9 @@ class Listing:
 
 
 def list_data_files(storage: Storage) -> Listing:
-    """Lists everything below the table except ``.hoodie``: one request for the root and one for
-    each folder in it (remote stores: one a thousand files)."""
-    stored = storage.files_in("")
-    for folder in storage.folders(""):
-        if folder != HOODIE_FOLDER:
-            stored.extend(storage.files(folder))
-    return classify(stored)
+    """Lists everything below the table except ``.hoodie``: of a local table folder by folder, of a
+    remote one by a request a thousand files, and one more."""
+    return classify(storage.files_outside(HOODIE_FOLDER))
 
 
 def classify(stored: Iterable[StoredFile]) -> Listing:
@@ -154,16 +150,14 @@ class Proof:
                 in_slices.add(file_slice.base_file.path)
         for file in listing.files.values():
             if file.path not in in_slices and not self._accounted(file, by_group.get(file.group)):
-                raise TableFeatureUnsupported(
+                raise NeedsSpark(
                     f"{file.path} is part of the table at instant {self.pinned}, but no file "
                     f"slice {'of its file group ' if file.group in by_group else ''}holds it."
                 )
 
     def _check_slice(self, file_slice: FileSlice, listing: Listing) -> None:
         if file_slice.base_file is None:
-            raise TableFeatureUnsupported(
-                f"File group {file_slice.name} has log files and no base file yet."
-            )
+            raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
         if file_slice.partition not in listing.partitions:
             raise TableFeatureUnsupported(
                 f"{file_slice.name} lies in a folder without Hudi's partition marker."

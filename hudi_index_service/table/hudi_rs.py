@@ -17,24 +17,23 @@ import pyarrow as pa
 
 from hudi_index_service.errors import (
     ColumnNotFound,
+    NeedsSpark,
     SnapshotChanged,
+    SnapshotUnavailable,
     StorageFailed,
     StorageUnsupported,
     TableFeatureUnsupported,
 )
 from hudi_index_service.storage import Storage
 from hudi_index_service.table import gate
-from hudi_index_service.table.avro_schema import (
-    UnknownAvroType,
-    arrow_schema,
-    unreadable_column,
-)
-from hudi_index_service.table.base_file import align, open_parquet, refuse_unlike_spark
+from hudi_index_service.table.base_file import align, refuse_unlike_spark
 from hudi_index_service.table.commit_metadata import CommitMetadata
-from hudi_index_service.table.completeness import Listing, Proof, list_data_files
-from hudi_index_service.table.file_names import LogFileName
+from hudi_index_service.table.completeness import Proof, list_data_files
 from hudi_index_service.table.hudi_rs_errors import hudi_rs_errors_named
+from hudi_index_service.table.hudi_rs_slices import narrowed, slice_of
 from hudi_index_service.table.own_slices import slices_by_names
+from hudi_index_service.table.parquet_file import open_parquet
+from hudi_index_service.table.partition_path import PartitionPaths
 from hudi_index_service.table.properties import (
     HOODIE_FOLDER,
     is_true,
@@ -42,13 +41,14 @@ from hudi_index_service.table.properties import (
     split_columns,
 )
 from hudi_index_service.table.protocol import (
-    BaseFile,
     FileSlice,
     Instant,
     ServiceKind,
     Snapshot,
 )
+from hudi_index_service.table.table_schema import latest_schema, schema_of_instant
 from hudi_index_service.table.timeline import (
+    WRITE_ACTIONS,
     Timeline,
     archived_completion_times,
     is_archived,
@@ -73,7 +73,7 @@ class _State:
     table: Any = None
     metadata: CommitMetadata | None = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
-    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
 
     @property
     def version(self) -> int:
@@ -120,19 +120,36 @@ class HudiRsTable:
         """The columns that partition the table; empty when it is not partitioned."""
         return split_columns(self._properties.get("hoodie.table.partition.fields", ""))
 
+    def partition_paths(self) -> PartitionPaths:
+        """What the paths of partitions say of their rows, by the properties that were read last."""
+        return PartitionPaths.of(self._properties)
+
     def unsupported_feature(self) -> str | None:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
         # A table refused for its properties may be one that hudi-rs cannot even open.
         return self._look().declined or self._open().declined
 
     def index_reading_enabled(self) -> bool:
-        """Whether the table's own kill switch leaves reading by index on."""
-        return is_true(self._look().properties, "hoodie.index.read.enabled", default=True)
+        """Whether the table's own kill switch leaves reading by index on, by the properties that
+        were read last."""
+        return is_true(self._properties, "hoodie.index.read.enabled", default=True)
 
-    def schema(self) -> pa.Schema:
-        """The table's latest schema, Hudi's meta columns first where populated; without columns
-        before the first commit of a table that was made without a schema."""
-        return self._open().schema
+    def schema(self, as_of: str | None = None, *, fresh: bool = True) -> pa.Schema:
+        """The table's schema, Hudi's meta columns first where populated; without columns before the
+        first commit of a table that was made without a schema.
+
+        Args:
+            as_of: As `snapshot` takes it; None for the latest.
+            fresh: Look at the timeline; without, it may be the schema of the last look.
+
+        Raises:
+            TableFeatureUnsupported, SnapshotUnavailable: of `as_of`, see `snapshot`.
+        """
+        state = self._state
+        if fresh or state is None or state.table is None:
+            state = self._open()
+        pinned = self._pinned(state, as_of)
+        return state.schema if pinned is None else self._schema_at(state, pinned)
 
     def completed_instants(self) -> tuple[Instant, ...]:
         """The completed commits, delta commits and replace commits of the active timeline."""
@@ -167,51 +184,68 @@ class HudiRsTable:
             log.debug("The rows that instant %s wrote are not known: %s", instant.requested, error)
             return {}
 
-    def snapshot(self, as_of: str | None = None) -> Snapshot:
+    def snapshot(self, as_of: str | None = None, *, base_files_only: bool = False) -> Snapshot:
         """The slices at the latest completed instant, or at `as_of`, proved complete.
+
+        Args:
+            as_of: The requested time of an instant, or any moment of that form.
+            base_files_only: Leave log files out, and with them file groups that have no base file
+                yet, as Spark's query type ``read_optimized`` does.
 
         Raises:
             TableFeatureUnsupported: the gate or the proof refuses; or `as_of` lies before the
                 active timeline, or its files have been cleaned.
+            SnapshotUnavailable: a write that began before `as_of` is still in flight.
             SnapshotChanged: files went while the slices were made, again and again.
         """
         for _ in range(_ATTEMPTS):
             state = self._open()
             if state.declined is not None:
                 raise TableFeatureUnsupported(f"{self._storage.uri}: {state.declined}")
-            pinned = self._pinned(state.timeline, as_of)
+            pinned = self._pinned(state, as_of)
             if pinned is None:
-                return Snapshot("")
-            if pinned not in state.snapshots:
+                return Snapshot("", schema=state.schema)
+            key = (pinned, base_files_only)
+            if key not in state.snapshots:
                 try:
-                    made = self._make_snapshot(state, pinned)
+                    made = self._make_snapshot(state, pinned, base_files_only)
                 except FileNotFoundError:  # Hudi has just merged a file of the archived timeline
                     made = None
                 if made is None:
                     self._state = None
                     continue
-                state.snapshots[pinned] = made
-            return state.snapshots[pinned]
+                state.snapshots[key] = made
+            return state.snapshots[key]
         raise SnapshotChanged(f"{self._storage.uri} changed while its files were listed.")
 
     def read_slice(
-        self, file_slice: FileSlice, columns: Sequence[str], *, as_of: str | None = None
+        self,
+        file_slice: FileSlice,
+        columns: Sequence[str],
+        *,
+        as_of: str | None = None,
+        schema: pa.Schema | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of a slice, with `columns` in that order and in the table's types.
 
         A column that the slice does not have yet is NULL.
 
+        Args:
+            as_of: Log files are merged up to this instant; None for the latest.
+            schema: The table's at that instant; None for the latest.
+
         Raises:
             ColumnNotFound: a column is not in the table's schema.
             FileNotFoundError: a file of the slice is gone.
-            TableFeatureUnsupported: the slice cannot be merged here.
+            NeedsSpark: the slice cannot be merged here.
         """
         if file_slice.base_file is None:
-            raise TableFeatureUnsupported(
-                f"File group {file_slice.name} has log files and no base file yet."
-            )
-        state = self._open()
-        wanted = pa.schema([_column(state.schema, name) for name in columns])
+            raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
+        # What the slice was planned with will do: the timeline need not be listed for each slice.
+        state = self._state
+        if state is None or state.table is None:
+            state = self._open()
+        wanted = pa.schema([_column(schema or state.schema, name) for name in columns])
         base = file_slice.base_file.path
         with open_parquet(self._storage, base) as file:
             refuse_unlike_spark(file, wanted, source=base)
@@ -231,7 +265,7 @@ class HudiRsTable:
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield align(pa.record_batch(batch), wanted, source=file_slice.name)
+            yield align(narrowed(pa.record_batch(batch), wanted), wanted, source=file_slice.name)
 
     @contextmanager
     def _reading(self, file_slice: FileSlice) -> Iterator[None]:
@@ -273,8 +307,13 @@ class HudiRsTable:
             table = self._build(state)
             # hudi-rs lists the timeline itself; an unchanged one is surely the one it has seen.
             if list_timeline(self._storage, state.version).version == state.timeline.version:
-                state.metadata = CommitMetadata(table.get_timeline(), state.metadata)
-                state.schema, unreadable = self._read_schema(table, state.properties)
+                state.metadata = CommitMetadata(
+                    table.get_timeline(), state.timeline, state.metadata
+                )
+                populated = is_true(state.properties, "hoodie.populate.meta.fields", default=True)
+                state.schema, unreadable = latest_schema(
+                    table, self._storage.uri, populated=populated
+                )
                 if state.declined is None and unreadable is not None:
                     state.declined = f"hudi-rs cannot read it: {unreadable}."
                 if state.declined is None:
@@ -299,39 +338,16 @@ class HudiRsTable:
                 storage_options={key: str(value) for key, value in self._storage.options.items()},
             ).build()
 
-    def _read_schema(
-        self, table: Any, properties: Mapping[str, str]
-    ) -> tuple[pa.Schema, str | None]:
-        """The schema, and which column of it hudi-rs cannot read, if any."""
-        populated = is_true(properties, "hoodie.populate.meta.fields", default=True)
-        suffix = "_with_meta_fields" if populated else ""
-        try:
-            with hudi_rs_errors_named(f"The schema of {self._storage.uri}"):
-                avro = getattr(table, f"get_schema_in_avro_str{suffix}")()
-        except StorageFailed as error:
-            if "no create schema" in error.message:
-                return pa.schema([]), None
-            if "No schema found in the commit metadata" not in error.message:
-                raise
-            # hudi-rs takes it from a base file of that commit then.
-            with hudi_rs_errors_named(f"The schema of {self._storage.uri}"):
-                stored = getattr(table, f"get_schema{suffix}")()
-            return pa.schema([each.with_nullable(True) for each in stored]), None
-        try:
-            return arrow_schema(avro), unreadable_column(avro)
-        except UnknownAvroType as error:
-            raise TableFeatureUnsupported(
-                f"The schema of {self._storage.uri} has a type that is not known here: {error}."
-            ) from error
-
     def _metadata(self, state: _State) -> CommitMetadata:
         assert state.metadata is not None, "set together with the table"
         return state.metadata
 
-    def _pinned(self, timeline: Timeline, as_of: str | None) -> str | None:
+    def _pinned(self, state: _State, as_of: str | None) -> str | None:
         """The latest completed instant, up to `as_of`; None for a table without any."""
+        timeline = state.timeline
         if as_of is None or timeline.start is None:
             return timeline.latest
+        self._refuse_in_flight(state, as_of)
         pinned = max((i.requested for i in timeline.instants if i.requested <= as_of), default=None)
         if pinned is None:
             raise TableFeatureUnsupported(
@@ -340,6 +356,28 @@ class HudiRsTable:
                 remedy="Ask for a later instant.",
             )
         return pinned
+
+    def _refuse_in_flight(self, state: _State, as_of: str) -> None:
+        """Refuses a moment whose state a write in flight will still change, as Hudi does
+        (``TimelineUtils.validateTimestampAsOf``). Table services change no row."""
+        for requested, action in sorted(state.timeline.pending.items()):
+            if requested > as_of or action not in WRITE_ACTIONS:
+                continue
+            if action == "replacecommit" and state.version < 8:
+                raise TableFeatureUnsupported(
+                    f"Instant {requested} is in flight, and only its plan tells whether it is a "
+                    "clustering or a write."
+                )
+            raise SnapshotUnavailable(
+                f"{self._storage.uri} as of {as_of} is not settled: the write of instant "
+                f"{requested} is in flight."
+            )
+
+    def _schema_at(self, state: _State, pinned: str) -> pa.Schema:
+        if pinned == state.timeline.latest:
+            return state.schema
+        avro = self._metadata(state).extra(state.timeline.by_requested[pinned]).get("schema")
+        return schema_of_instant(pinned, avro, state.schema, uri=self._storage.uri)
 
     def _hudi_rs_slices(self, state: _State, pinned: str) -> list[Any] | None:
         """hudi-rs' slices; None when it fails on the metadata table that it lists files by."""
@@ -353,18 +391,25 @@ class HudiRsTable:
             log.info("Slices are made without the metadata table: %s", error.message)
             return None
 
-    def _make_snapshot(self, state: _State, pinned: str) -> Snapshot | None:
+    def _make_snapshot(self, state: _State, pinned: str, base_files_only: bool) -> Snapshot | None:
         """The snapshot, or None when Hudi took files of it, or archived instants, meanwhile."""
         try:
-            return self._listed_snapshot(state, pinned)
+            return self._listed_snapshot(state, pinned, base_files_only)
         except (StorageFailed, SnapshotChanged):
             if list_timeline(self._storage, state.version).version == state.timeline.version:
                 raise
             return None
 
-    def _listed_snapshot(self, state: _State, pinned: str) -> Snapshot | None:
-        found = self._hudi_rs_slices(state, pinned)
+    def _listed_snapshot(
+        self, state: _State, pinned: str, base_files_only: bool
+    ) -> Snapshot | None:
+        # Without log files there is nothing to a slice but its base file's name. hudi-rs would ask
+        # a remote store for two listings of each partition, one after the other.
+        by_names = base_files_only or not gate.is_merge_on_read(state.properties)
+        found = None if by_names else self._hudi_rs_slices(state, pinned)
         listing = list_data_files(self._storage)
+        if base_files_only:
+            listing = listing.without_log_files()
         if list_timeline(self._storage, state.version).removals - state.timeline.removals:
             # A file group that both listings came too late for would be missed by nobody.
             return None
@@ -380,7 +425,7 @@ class HudiRsTable:
             present = slices_by_names(listing, proof)
         else:
             log_files_until = pinned if state.version >= 8 else None
-            slices = [_file_slice(each, listing, log_files_until) for each in found]
+            slices = [slice_of(each, listing, log_files_until) for each in found]
             present = [each for each in slices if each is not None]
             if len(present) < len(slices):
                 return None
@@ -390,39 +435,14 @@ class HudiRsTable:
         odd = gate.unsupported_partition(state.properties, (s.partition for s in present))
         if odd is not None:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {odd}")
-        return Snapshot(pinned, tuple(present))
+        schema = self._schema_at(state, pinned)
+        return Snapshot(pinned, tuple(present), schema, base_files_only)
 
 
 def _has_metadata_table(state: _State) -> bool:
     """Whether hudi-rs lists files by Hudi's metadata table."""
     partitions = state.properties.get("hoodie.table.metadata.partitions", "")
     return state.version >= 8 and "files" in split_columns(partitions)
-
-
-def _file_slice(found: Any, listing: Listing, log_files_until: str | None) -> FileSlice | None:
-    """hudi-rs' slice in our terms; None when a file of it is not in the listing.
-
-    hudi-rs gives all log files of the slice: change data for CDC, which is no row of the table,
-    and delta commits later than the instant asked for.
-    """
-    prefix = f"{found.partition_path}/" if found.partition_path else ""
-    base_file: BaseFile | None = None
-    if found.base_file_name:
-        base = listing.files.get(prefix + found.base_file_name)
-        if base is None:
-            return None
-        base_file = BaseFile(
-            base.path, base.partition, base.name.file_id, base.name.instant, base.size
-        )
-    log_files = []
-    for name in found.log_file_names:
-        log = listing.files.get(prefix + name)
-        if log is None:
-            return None
-        later = log_files_until is not None and log.name.instant > log_files_until
-        if isinstance(log.name, LogFileName) and not log.name.change_data and not later:
-            log_files.append(log.path)
-    return FileSlice(found.partition_path, found.file_id, base_file, tuple(log_files))
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field:

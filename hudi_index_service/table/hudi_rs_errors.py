@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from textwrap import shorten
 
-from hudi_index_service.errors import IndexServiceError, StorageFailed, TableFeatureUnsupported
+from hudi_index_service.errors import IndexServiceError, NeedsSpark, StorageFailed
 
 _UNSUPPORTED = (
     "support",
@@ -13,6 +13,10 @@ _UNSUPPORTED = (
     "not yet implemented",
     # Column names beyond ASCII, which Hudi writes and Avro's specification does not know.
     "failed to parse avro schema",
+    # Log files with an array of timestamps: it takes the zones UTC and +00:00 for different types.
+    "reconcile: column",
+    # Log files, or the base file below them, from before a column was widened.
+    "but the table schema expects",
 )
 
 
@@ -31,12 +35,12 @@ def hudi_rs_errors_named(what: str) -> Iterator[None]:
     except Exception as error:
         text = _first_line(error)
         if any(sign in text.lower() for sign in _UNSUPPORTED):
-            raise TableFeatureUnsupported(f"{what}: {text}.") from error
+            raise NeedsSpark(f"{what}: {text}.") from error
         raise StorageFailed(f"{what}: {text}.") from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise TableFeatureUnsupported(f"{what}: hudi-rs gave up ({_first_line(error)}).") from error
+        raise NeedsSpark(f"{what}: hudi-rs gave up ({_first_line(error)}).") from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,8 +1,9 @@
 """File slices from names and timeline alone, as Hudi makes them where there is no metadata table.
 
-hudi-rs makes its slices from Hudi's metadata table where there is one, and fails on one that two
-releases have written to, which an upgraded table keeps until Hudi next compacts it. These take
-their place then: the same rules that the proof follows, applied to the same listing.
+The same rules that the proof follows, applied to the same listing. They serve where no log file is
+read: on copy-on-write tables and for read-optimized queries, for which hudi-rs would list every
+partition twice, one after the other. And on merge-on-read tables where hudi-rs fails: on a metadata
+table that two releases have written to, which an upgraded table keeps until Hudi next compacts it.
 """
 
 import re
@@ -16,8 +17,8 @@ _LOG_VERSION = re.compile(r"\.log\.([0-9]+)")
 
 
 def slices_by_names(listing: Listing, proof: Proof) -> list[FileSlice]:
-    """The latest slice of each file group, for table versions 8 and newer, on which a log file's
-    name tells its own instant.
+    """The latest slice of each file group. Log files may be among the files only from table version
+    8 on, where their names tell their own instant.
 
     Log files stand in the order in which they were begun. A group without a base file is a slice
     too; the proof refuses it.

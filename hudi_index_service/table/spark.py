@@ -1,6 +1,7 @@
 """A Hudi table read by Spark's own Hudi reader: for tables that the capability gate refuses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,15 +19,31 @@ class SparkHudiReader:
     Args:
         spark: The session; its settings (time zone, ANSI mode, Hudi read options) apply.
         uri: The table's base path; ``s3://`` becomes ``s3a://``, as Hadoop spells it.
+        as_of: The instant to read at where none is named; None for the latest.
+        query_type: ``snapshot``, or ``read_optimized`` for base files alone.
     """
 
-    def __init__(self, spark: SparkSession, uri: str | Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        uri: str | Path,
+        *,
+        as_of: str | None = None,
+        query_type: str = "snapshot",
+    ) -> None:
         self.spark = spark
+        self.as_of = as_of
+        self.query_type = query_type
         text = str(uri)
         self.uri = f"s3a://{text.removeprefix('s3://')}" if text.startswith("s3://") else text
 
     def read(
-        self, columns: Sequence[str], where: str | None = None, instant: str | None = None
+        self,
+        columns: Sequence[str],
+        where: str | None = None,
+        instant: str | None = None,
+        *,
+        limit: int | None = None,
     ) -> pa.Table:
         """The table's rows, collected on the driver.
 
@@ -34,50 +51,118 @@ class SparkHudiReader:
         UTC, timestamps without zone as microseconds, decimals in their precision and scale; NaN
         stays NaN, −0.0 stays −0.0, NULL stays NULL. Spark makes no Arrow dictionaries.
 
+        Args: see `frame`.
+
+        Raises:
+            StorageFailed: Spark or Hudi cannot read the table or evaluate `where`; with Spark's
+                message.
+        """
+        with self.failures_named():
+            return collected(self.frame(columns, where, instant, limit=limit))
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        where: str | None = None,
+        instant: str | None = None,
+        *,
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The same rows in batches. The driver holds those of one Spark partition at a time; what
+        is not asked for is not computed. Executors need pyarrow. Raises what `read` raises."""
+        if not columns:
+            rows = self.count(where, instant, limit=limit)
+            yield pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
+            return
+        with self.failures_named():
+            frame = self.frame(columns, where, instant, limit=limit)
+            schema = _nullable_in_utc(to_arrow_schema(frame.schema))
+
+            def serialized(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+                for batch in batches:
+                    sink = pa.BufferOutputStream()
+                    with pa.ipc.new_stream(sink, batch.schema) as writer:
+                        writer.write_batch(batch)
+                    yield pa.record_batch({"batch": [sink.getvalue().to_pybytes()]})
+
+            sent = frame.mapInArrow(serialized, "batch binary").toLocalIterator()
+        while True:
+            with self.failures_named():
+                row = next(sent, None)
+                if row is None:
+                    return
+                batch = _cast(pa.ipc.open_stream(row["batch"]).read_next_batch(), schema)
+            yield batch
+
+    def count(
+        self, where: str | None = None, instant: str | None = None, *, limit: int | None = None
+    ) -> int:
+        """How many rows fulfil the condition; counting stops at `limit`. Raises StorageFailed."""
+        with self.failures_named():
+            return self.frame([], where, instant, limit=limit).count()
+
+    def frame(
+        self,
+        columns: Sequence[str],
+        where: str | None = None,
+        instant: str | None = None,
+        *,
+        limit: int | None = None,
+    ) -> DataFrame:
+        """The rows as a DataFrame, which nothing has been read for yet.
+
         Args:
             columns: Column names, in the order wanted; Hudi's meta columns too.
             where: A condition in Spark SQL; None for all rows.
             instant: Requested time of the instant to read at (``as.of.instant``). None for the
                 latest completed one, also while others are in flight: Spark refuses to travel to
                 an instant that is later than one in flight.
+            limit: At most this many rows, whichever; None for all.
 
         Raises:
-            StorageFailed: Spark or Hudi cannot read the table or evaluate `where`; with Spark's
-                message.
+            PySparkException: of the condition or the columns.
         """
-        try:
-            frame = self._frame(instant)
-            if where is not None:
-                frame = frame.where(where)
-            frame = frame.select(*(_quoted(column) for column in columns))
-            schema = _nullable_in_utc(to_arrow_schema(frame.schema))
-            batches = frame._collect_as_arrow()
-        except (PySparkException, Py4JJavaError, pa.ArrowException) as error:
-            raise _failed(self.uri, error) from error
-        return pa.Table.from_batches(
-            [batch.cast(schema) for batch in batches if batch.num_rows], schema=schema
-        )
+        frame = self._loaded(instant)
+        if where is not None:
+            frame = frame.where(where)
+        frame = frame.select(*(_quoted(column) for column in columns))
+        return frame if limit is None else frame.limit(limit)
 
-    def count(self, where: str | None = None, *, limit: int | None = None) -> int:
-        """How many rows fulfil the condition; counting stops at `limit`. Raises StorageFailed."""
-        try:
-            frame = self._frame(None)
-            if where is not None:
-                frame = frame.where(where)
-            return (frame if limit is None else frame.limit(limit)).count()
-        except (PySparkException, Py4JJavaError) as error:
-            raise _failed(self.uri, error) from error
+    def schema(self) -> pa.Schema:
+        """The schema of the rows: where the service itself cannot tell it. Raises StorageFailed."""
+        with self.failures_named():
+            return _nullable_in_utc(to_arrow_schema(self._loaded(None).schema))
 
-    def _frame(self, instant: str | None) -> DataFrame:
+    def _loaded(self, instant: str | None) -> DataFrame:
         # Hudi 1.2.0 skips files wrongly for LIKE 'prefix%' by its column statistics: rows get lost.
         reader = self.spark.read.format("hudi").option("hoodie.enable.data.skipping", "false")
-        if instant is not None:
+        reader = reader.option("hoodie.datasource.query.type", self.query_type)
+        if (instant := instant or self.as_of) is not None:
             reader = reader.option("as.of.instant", instant)
         return reader.load(self.uri)
+
+    @contextmanager
+    def failures_named(self) -> Iterator[None]:
+        """Turns what Spark raises within the block into StorageFailed."""
+        try:
+            yield
+        except (PySparkException, Py4JJavaError, pa.ArrowException) as error:
+            raise _failed(self.uri, error) from error
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """A DataFrame's rows on the driver, in the types that `SparkHudiReader.read` gives."""
+    schema = _nullable_in_utc(to_arrow_schema(frame.schema))
+    batches = frame._collect_as_arrow()
+    return pa.Table.from_batches([_cast(batch, schema) for batch in batches], schema)
 
 
 def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return batch.cast(schema) if schema.names else batch  # a cast to no column loses the rows
 
 
 def _nullable_in_utc(schema: pa.Schema) -> pa.Schema:

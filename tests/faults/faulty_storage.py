@@ -19,6 +19,7 @@ LISTS = frozenset(
         "root_exists",
         "files",
         "files_in",
+        "files_outside",
         "folders",
         "unfinished",
         "linked_folders",

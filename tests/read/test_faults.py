@@ -31,7 +31,8 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.optimizer.plan import Access, QueryPlan
-from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.planner import Wanted
+from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.scan import Planner, Scan
 from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, run_compaction, write
 from tests.read.conftest import COLUMNS, ROWS, Indexed, awkward_rows
@@ -142,7 +143,7 @@ def test_a_base_file_cleaned_during_the_read_is_one_clear_error(
         path.unlink()
     with pytest.raises((SnapshotChanged, TableFeatureUnsupported)) as raised:
         run(table.scan(WHERE))
-    assert raised.value.code in ("SNAPSHOT_CHANGED", "TABLE_FEATURE_UNSUPPORTED")
+    assert raised.value.code in ("SNAPSHOT_CHANGED", "TABLE_FEATURE_UNSUPPORTED", "NEEDS_SPARK")
     assert raised.value.remedy
 
 
@@ -162,6 +163,37 @@ def test_the_index_can_be_refused_required_and_switched_off(
         table.scan("id = '1'", use_index="require").count()
     with pytest.raises(ConfigInvalid):
         table.scan(WHERE, use_index="sometimes")  # type: ignore[arg-type]
+
+
+def test_a_required_index_that_is_damaged_is_no_scan(copy: Path) -> None:
+    for data in entry_files(copy, ".pack"):
+        content = data.read_bytes()
+        data.unlink()  # a mapped file is never changed in place
+        data.write_bytes(bytes(len(content)))
+    table = open_table(copy)
+    required = table.scan(WHERE, use_index="require")
+    assert required.explain().uses_index  # nothing shows before the entry is opened
+    for run in (
+        lambda: required.to_arrow(),
+        lambda: list(required.to_batches()),
+        lambda: required.count(),
+        lambda: required.exists(),
+        lambda: required.row_ids(),
+    ):
+        with pytest.raises(IndexRequired, match=r"cannot be read through an index: .*damaged"):
+            run()
+    assert table.scan(WHERE).count() > 0
+
+
+def test_a_required_index_reads_pages_whatever_they_cost(copy: Path) -> None:
+    table = open_table(copy)
+    where = "amount >= 0 OR amount < 0"  # nearly every row
+    cheapest, required = table.scan(where), table.scan(where, use_index="require")
+    assert cheapest.to_arrow().num_rows == required.to_arrow().num_rows
+    assert cheapest.statistics is not None
+    assert cheapest.statistics.count(Access.SCAN) == 3
+    assert required.statistics is not None
+    assert required.statistics.count(Access.INDEX) == 3
 
 
 def test_the_kill_switch_of_a_table(copy: Path, expected: list[str]) -> None:
@@ -225,6 +257,7 @@ def test_log_only_file_groups_need_spark_and_are_right_with_it(
     write(awkward_rows(spark, 0, 50), path, options)
     with pytest.raises(TableFeatureUnsupported) as raised:
         open_table(path).scan("name = 'plain'").to_arrow()
+    assert raised.value.code == "NEEDS_SPARK"
     assert "spark=" in raised.value.remedy
     scan = open_table(path, spark=spark).scan("name = 'plain'", columns=["id", "name"])
     by_spark = spark.read.format("hudi").load(str(path)).where("name = 'plain'")
@@ -272,8 +305,9 @@ def test_a_base_file_cleaned_between_planning_and_reading_is_planned_anew(
     spark: SparkSession, copy: Path
 ) -> None:
     table = open_table(copy)
-    query = bind_query(WHERE, ["id"], table.schema(), time_zone="UTC")
-    plans = [table._plan(query, "auto")]  # made before the files went
+    binding = Binding(WHERE, ["id"], "UTC")
+    query, before = table._planner.plan(binding, Wanted())
+    plans = [before]  # made before the files went
     options = hudi_options(
         "clustered", partition_column="part", **{"hoodie.clean.commits.retained": "1"}
     )
@@ -283,16 +317,16 @@ def test_a_base_file_cleaned_between_planning_and_reading_is_planned_anew(
         3,
     ):  # rewrites every base file until Hudi's cleaner takes the planned ones
         write(awkward_rows(spark, 0, ROWS, version), copy, options)
-    gone = [s.file_slice.name for s in plans[0].slices if not (copy / s.file_slice.name).exists()]
+    gone = [s.file_slice.name for s in before.slices if not (copy / s.file_slice.name).exists()]
     assert gone
     asked = []
 
-    def plan(query: Query) -> QueryPlan:
-        asked.append(query)
-        return plans.pop() if plans else table._plan(query, "auto")
+    def plan(binding: Binding) -> tuple[Query, QueryPlan]:
+        asked.append(binding)
+        return (query, plans.pop()) if plans else table._planner.plan(binding, Wanted())
 
-    planner = Planner(plan=plan, reader=table._slice_reader, spark=None)
-    found = Scan(query, planner, where=WHERE, limit=None).to_arrow()
+    planner = Planner(schema=table.schema, plan=plan, reader=table._slice_reader, spark=None)
+    found = Scan(binding, planner, limit=None).to_arrow()
     assert len(asked) == 2
     rows = spark.read.format("hudi").load(str(copy)).where(WHERE).select("id").collect()
     assert sorted(found.column("id").to_pylist()) == sorted(row["id"] for row in rows)

@@ -83,6 +83,21 @@ def test_columns_added_widened_and_in_another_order(spark: SparkSession, tmp_pat
     assert_sparks_answers(spark, indexed(tmp_path, ["i", "d", "s", "n"]), predicates)
 
 
+def test_a_scan_means_the_schema_of_the_moment_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    options = hudi_options("t", **NEW_FILES)
+    write(rows(spark, 0, 20, "cast(id AS int) AS i"), tmp_path, options, "bulk_insert")
+    table = indexed(tmp_path, ["i"])
+    equal, above = table.scan("i = 3000000000"), table.scan("i > 3000000000")
+    assert (equal.count(), above.count()) == (0, 0)  # no int is as large
+    wide = rows(spark, 20, 22, "if(id = 20, 3000000000, 2500000000) AS i")
+    write(wide, tmp_path, options, "bulk_insert")
+    table.build(strategy="all").raise_for_failures()
+    assert (equal.count(), above.count()) == (1, 0)
+    assert equal.to_arrow().column("i").to_pylist() == [3_000_000_000]
+    assert read_rows(spark, tmp_path).where("i = 3000000000").count() == 1
+    assert table.scan("i >= 2500000000", columns=["i"]).count() == 2
+
+
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_float_widened_to_double_is_sparks_to_read(
     spark: SparkSession, tmp_path: Path, table_type: str

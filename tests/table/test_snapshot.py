@@ -360,6 +360,6 @@ def test_a_table_before_its_first_commit(spark, tmp_path):
     )
     spark.sql("drop table fresh")
     table = open_hudi_table(tmp_path)
-    assert table.snapshot() == Snapshot("")
+    assert table.snapshot() == Snapshot("", schema=table.schema())
     assert table.completed_instants() == ()
     assert table.schema().names[-2:] == ["id", "price"]

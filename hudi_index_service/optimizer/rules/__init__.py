@@ -6,6 +6,7 @@ from collections.abc import Callable
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired
 from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.optimizer.rules.excluded_by_statistics import excluded_by_statistics
 from hudi_index_service.optimizer.rules.index_switched_off import index_switched_off
 from hudi_index_service.optimizer.rules.no_predicate import no_predicate
 from hudi_index_service.optimizer.rules.no_usable_index import no_usable_index
@@ -17,6 +18,7 @@ RULES: tuple[Rule, ...] = (
     index_switched_off,
     no_predicate,
     too_many_predicates,
+    excluded_by_statistics,
     no_usable_index,
 )
 
@@ -30,7 +32,8 @@ def optimize(plan: QueryPlan, settings: Settings) -> QueryPlan:
     for rule in RULES:
         plan = rule(plan, settings)
     if plan.use_index == "require":
-        missed = next((each for each in plan.slices if each.access is not Access.INDEX), None)
+        served = (Access.INDEX, Access.SKIP)
+        missed = next((each for each in plan.slices if each.access not in served), None)
         if missed is not None:
             raise IndexRequired(
                 f"{missed.file_slice.name} cannot be read through an index: {missed.reason}."

@@ -1,0 +1,89 @@
+"""What a query sees of a table's index folder: the live definitions, and the entries of their index
+types, by one listing each."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from hudi_index_service.definitions import IndexDefinition
+from hudi_index_service.errors import (
+    IndexServiceError,
+    PermissionDenied,
+    SnapshotChanged,
+    StorageFailed,
+)
+from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.storage import Storage
+
+log = logging.getLogger(__name__)
+
+Listings = Mapping[str, EntryListing | str]
+"""Index type → its entries, or why they cannot be listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFolder:
+    """The index folder at one moment.
+
+    Attributes:
+        definitions: The live ones.
+        listings: The entries of every index type that these name.
+    """
+
+    definitions: tuple[IndexDefinition, ...] = ()
+    listings: Listings = field(default_factory=dict)
+
+
+class IndexFolderReader:
+    """Looks into the index folder of one table. Whoever may read the table, but not that folder,
+    gets his answers all the same: doubt means scan.
+
+    Args:
+        definitions: Lists the live definitions.
+    """
+
+    def __init__(
+        self, storage: Storage, definitions: Callable[[], Sequence[IndexDefinition]]
+    ) -> None:
+        self._storage = storage
+        self._definitions = definitions
+        self._known: frozenset[str] = frozenset()
+
+    def look(self) -> IndexFolder:
+        """The folder as it is now. A remote store is asked for the definitions, and for the entries
+        of the index types that were there last time, at once."""
+        if self._storage.is_local:
+            definitions, listings = self._live(), {}
+        else:
+            known = sorted(self._known)
+            with ThreadPoolExecutor(1 + len(known), "index-list") as threads:
+                live = threads.submit(self._live)
+                listings = dict(zip(known, threads.map(self._listing, known), strict=True))
+                definitions = live.result()
+        self._known = frozenset(_index_types(definitions))
+        for name in self._known - listings.keys():
+            listings[name] = self._listing(name)
+        return IndexFolder(definitions, {name: listings[name] for name in sorted(self._known)})
+
+    def _live(self) -> tuple[IndexDefinition, ...]:
+        try:
+            return tuple(self._definitions())
+        except (PermissionDenied, SnapshotChanged, StorageFailed) as error:
+            log.warning("%s is read without index: %s", self._storage.uri, error)
+            return ()
+
+    def _listing(self, name: str) -> EntryListing | str:
+        try:
+            return EntryListing(self._storage, name)
+        except (PermissionDenied, StorageFailed) as error:
+            log.warning("The table is scanned: %s", error)
+            return _sentence(error)
+
+
+def _index_types(definitions: Iterable[IndexDefinition]) -> set[str]:
+    return {name for definition in definitions for name in definition.index_types}
+
+
+def _sentence(error: IndexServiceError) -> str:
+    return error.message.rstrip(".")

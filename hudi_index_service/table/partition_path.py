@@ -1,0 +1,88 @@
+"""What a partition's path says of its rows: the values of the partition columns.
+
+That is where Spark takes them from, whatever the files hold. They differ where a record stays in
+its partition although a later version of it names another, as a global index may be told to do
+(``hoodie.record.index.update.partition.path=false``, the default).
+
+Only of key generators that write a column's value into the path as it is (SIMPLE, COMPLEX). Those
+for timestamps and custom ones write another form of it, and Spark reads the files; NULL and ''
+share a folder; what cannot be told for sure is left out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from hudi_index_service.table.properties import is_true, split_columns
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_PLAIN = ("SIMPLE", "COMPLEX")
+_PLAIN_CLASSES = ("SimpleKeyGenerator", "ComplexKeyGenerator")
+_PLAIN_CLASSES_AVRO = ("SimpleAvroKeyGenerator", "ComplexAvroKeyGenerator")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPaths:
+    """How the paths of a table's partitions are made.
+
+    Attributes:
+        columns: The partition columns, in the path's order; none if paths tell nothing.
+        hive_style: Whether a part of the path is ``column=value``.
+        encoded: Whether special characters are written as ``%XX``.
+    """
+
+    columns: tuple[str, ...] = ()
+    hive_style: bool = False
+    encoded: bool = False
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Self:
+        """As hoodie.properties says."""
+        if not _is_plain(properties):
+            return cls()
+        return cls(
+            split_columns(properties.get("hoodie.table.partition.fields", "")),
+            is_true(properties, "hoodie.datasource.write.hive_style_partitioning"),
+            is_true(properties, "hoodie.datasource.write.partitionpath.urlencode"),
+        )
+
+    def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
+        """Column → the value that it has in every row of the partition, where that is sure."""
+        parts = path.split("/")
+        if len(parts) != len(self.columns):  # a value with a slash in it
+            return {}
+        found = {}
+        for column, part in zip(self.columns, parts, strict=True):
+            if self.hive_style:
+                prefix, part = part[: len(column) + 1], part[len(column) + 1 :]
+                if prefix != f"{column}=":
+                    return {}
+            if part in ("", _NO_VALUE) or column not in schema.names:
+                continue
+            value = _value(unquote(part) if self.encoded else part, schema.field(column).type)
+            if value is not None:
+                found[column] = value
+        return found
+
+
+def _is_plain(properties: Mapping[str, str]) -> bool:
+    kind = properties.get("hoodie.table.keygenerator.type")
+    if kind is not None:
+        return kind.removesuffix("_AVRO") in _PLAIN
+    name = properties.get("hoodie.table.keygenerator.class", "").rpartition(".")[2]
+    return name in (*_PLAIN_CLASSES, *_PLAIN_CLASSES_AVRO)
+
+
+def _value(text: str, kind: pa.DataType) -> pa.Scalar | None:
+    """The text as a value of a type whose values have but one spelling, and are spelled so."""
+    plain = pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind)
+    if not plain:
+        return None
+    try:
+        value = pa.scalar(text).cast(kind)
+    except pa.ArrowInvalid:
+        return None
+    return value if str(value.cast(pa.string()).as_py()) == text else None

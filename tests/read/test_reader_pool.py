@@ -1,0 +1,92 @@
+"""Open entries: kept within a budget, and no longer than they are on the table."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.lucene.reader import LuceneReader
+from hudi_index_service.optimizer.plan import ServingEntry
+from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.storage import Storage
+from tests.index.golden import make
+
+IS_ADA = parse_predicate("name = 'Ada'", make.ROWS.schema, time_zone="UTC")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """A copy of the golden entry's table."""
+    return Storage(shutil.copytree(make.FOLDER, tmp_path / "table"))
+
+
+def serving(storage: Storage, columns: Sequence[str] = ("name",)) -> ServingEntry:
+    """The golden entry, with some of its columns."""
+    entry = EntryListing(storage, "lucene").find(make.base_file(Path(storage.uri)))
+    stored = [entry.manifest.column(name).stored() for name in columns]  # type: ignore[union-attr]
+    return ServingEntry(entry, index_type("lucene"), tuple(stored))
+
+
+def opened(pool: ReaderPool, entry: ServingEntry) -> OpenEntry:
+    """What the pool leases: the same object as long as it stays open."""
+    with pool.lease(entry) as found:
+        return found
+
+
+def is_closed(found: OpenEntry) -> bool:
+    """Whether its reader has let go of the file."""
+    assert isinstance(found.reader, LuceneReader)
+    return found.reader._reader is None
+
+
+def test_an_entry_stays_open_until_no_listing_shows_it(storage: Storage) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    listing = EntryListing(storage, "lucene")
+    first = opened(pool, entry)
+    pool.keep(listing)
+    assert opened(pool, entry) is first
+    storage.delete([entry.entry.data_path])
+    with pool.lease(entry) as used:
+        pool.keep(EntryListing(storage, "lucene"))
+        assert list(used.reader.row_ids(IS_ADA)) == [0, 6], "whoever uses it reads on"
+        assert not is_closed(used)
+    assert used is first
+    assert is_closed(used)
+
+
+def test_columns_of_any_name_are_told_apart(storage: Storage) -> None:
+    pool = ReaderPool(storage, Settings())
+    assert opened(pool, serving(storage, ["age", "name"])) is not opened(pool, serving(storage))
+    assert opened(pool, serving(storage)) is opened(pool, serving(storage))
+
+
+def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
+    subsets = [serving(storage, names) for names in (["name"], ["age"], ["score"])]
+    two = ReaderPool(storage, Settings(), capacity=2)
+    first, _, third = (opened(two, each) for each in subsets)
+    assert opened(two, subsets[2]) is third
+    assert opened(two, subsets[0]) is not first, "used longest ago"
+
+    roomy = ReaderPool(storage, Settings())
+    assert [opened(roomy, each) for each in subsets] == [opened(roomy, each) for each in subsets]
+    tight = ReaderPool(storage, Settings(read=ReadSettings(open_mb=1)))
+    tight._most_bytes = 2 * subsets[0].entry.manifest.data.length
+    first, second, third = (opened(tight, each) for each in subsets)
+    assert [opened(tight, each) for each in subsets[1:]] == [second, third]
+    assert opened(tight, subsets[0]) is not first
+
+
+def test_what_is_in_use_when_the_pool_closes_is_closed_when_it_is_given_back(
+    storage: Storage,
+) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    with pool.lease(entry) as used:
+        pool.close()
+        assert list(used.reader.row_ids(IS_ADA)) == [0, 6]
+    assert is_closed(used)
+    assert not is_closed(opened(pool, entry))
