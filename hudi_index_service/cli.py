@@ -56,6 +56,13 @@ class UseIndex(Enum):
     REQUIRE = "require"
 
 
+class QueryType(Enum):
+    """Whether a query sees what lies in log files."""
+
+    SNAPSHOT = "snapshot"
+    READ_OPTIMIZED = "read_optimized"
+
+
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Base path of the table.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How results are printed.")]
 PropsOption = Annotated[
@@ -67,6 +74,13 @@ HoodieConfOption = Annotated[
     typer.Option(help="A hoodie.index.* key as key=value; may be repeated."),
 ]
 WhereArgument = Annotated[str, typer.Argument(metavar="WHERE", help="A Spark SQL predicate.")]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(help="The table as it was: yyyyMMddHHmmssSSS, yyyy-MM-dd HH:mm:ss, yyyy-MM-dd."),
+]
+QueryTypeOption = Annotated[
+    QueryType, typer.Option(help="snapshot; read_optimized for base files alone.")
+]
 
 
 @app.callback()
@@ -336,6 +350,8 @@ def query(
     where: WhereArgument,
     columns: Annotated[str | None, typer.Option(help="Comma-separated; all without.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many rows.")] = None,
+    as_of: AsOfOption = None,
+    query_type: QueryTypeOption = QueryType.SNAPSHOT,
     use_index: Annotated[UseIndex, typer.Option(help="auto, never or require.")] = UseIndex.AUTO,
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
     output: OutputOption = Output.TEXT,
@@ -344,7 +360,9 @@ def query(
     scan = open_table(table).scan(
         where,
         columns=None if columns is None else [name.strip() for name in columns.split(",")],
+        as_of=as_of,
         limit=limit,
+        query_type=query_type.value,
         use_index=use_index.value,
     )
     if count:
@@ -360,14 +378,33 @@ def query(
 
 
 @app.command()
+def locate(
+    table: TableArgument,
+    keys: Annotated[list[str], typer.Argument(help="Record keys as Hudi prints them.")],
+    partition: Annotated[
+        str | None, typer.Option(help="Where to look: the partition's path; everywhere without.")
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Show where record keys lie: partition, file id, instant and row id."""
+    with open_table(table) as opened:
+        asked = keys if partition is None else [(partition, key) for key in keys]
+        found = opened.tag_location(asked)
+    _print_rows(found.to_pylist(), output)
+
+
+@app.command()
 def explain(
     table: TableArgument,
     where: WhereArgument,
     analyze: Annotated[bool, typer.Option(help="Run it, and show what was read.")] = False,
+    as_of: AsOfOption = None,
+    query_type: QueryTypeOption = QueryType.SNAPSHOT,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Show how a query is read, and why."""
-    explanation = open_table(table).scan(where).explain(analyze=analyze)
+    scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
+    explanation = scan.explain(analyze=analyze)
     if output is Output.JSON:
         out.print_json(json.dumps(explanation.to_dict()))
     else:

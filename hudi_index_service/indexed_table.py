@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 import pyarrow as pa
 
@@ -28,27 +28,35 @@ from hudi_index_service.errors import (
     ConfigInvalid,
     IndexDefinitionInvalid,
     IndexExists,
-    PermissionDenied,
-    SnapshotChanged,
-    StorageFailed,
+    IndexServiceError,
     TableFeatureUnsupported,
 )
 from hudi_index_service.index.factory import index_types
-from hudi_index_service.index.requirements import Requirement, requirements
-from hudi_index_service.optimizer import QueryPlan, optimize
+from hudi_index_service.index.requirements import (
+    Requirement,
+    analyzed_texts,
+    requirements,
+    text_rankers,
+)
+from hudi_index_service.optimizer import QueryPlan
 from hudi_index_service.overwritten import KnownTable, overwritten_since
+from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.purge import purge_unasked
-from hudi_index_service.read.planner import UseIndex, first_plan
-from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.index_folder import IndexFolderReader
+from hudi_index_service.read.planner import QueryPlanner, QueryType, UseIndex, Wanted
+from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.scan import Planner, Scan
+from hudi_index_service.read.search_request import SearchRequest
 from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.read.tag_location import AskedKeys, Keys, KeySearch
 from hudi_index_service.status import TableStatus, table_status
 from hudi_index_service.table import HudiTable, open_hudi_table
+from hudi_index_service.table.as_of import instant_of
 from hudi_index_service.verify import DEFAULT_SAMPLE, Verification, verify
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index_service.table.spark import SparkHudiReader
 
@@ -98,6 +106,8 @@ class IndexedTable:
         self._definitions = DefinitionStore(table.storage, self._latest)
         self._known: Mapping[str, IndexDefinition] = {}
         self._pool = ReaderPool(table.storage, self._settings)
+        folder = IndexFolderReader(table.storage, self.indexes)
+        self._planner = QueryPlanner(table, folder, self._pool, self._settings)
 
     def __repr__(self) -> str:
         return f"IndexedTable({self.uri!r})"
@@ -457,7 +467,9 @@ class IndexedTable:
         where: str | None = None,
         *,
         columns: Sequence[str] | None = None,
+        as_of: str | None = None,
         limit: int | None = None,
+        query_type: QueryType = "snapshot",
         use_index: UseIndex = "auto",
     ) -> Scan:
         """The rows for which `where` is TRUE, as Spark SQL would return them.
@@ -465,53 +477,172 @@ class IndexedTable:
         Args:
             where: A Spark SQL predicate; None for every row.
             columns: Column names in the wanted order; None for all.
+            as_of: The table as it was then, rows and schema; None for now. As Spark's option
+                ``as.of.instant``, by the table's clock: ``yyyyMMddHHmmssSSS`` (an instant's
+                requested time), ``yyyy-MM-dd HH:mm:ss.SSS``, ``yyyy-MM-dd``.
             limit: At most this many rows; reading stops there.
+            query_type: ``read_optimized`` reads base files alone, as Spark's query type of that
+                name does: no change that still lies in a log file is seen.
             use_index: ``auto``; ``never`` scans; ``require`` raises rather than scan a slice.
 
         Raises:
             ColumnNotFound, PredicateInvalid, PredicateUnsupported.
-            ConfigInvalid: `limit` is negative, or `use_index` none of its words.
+            ConfigInvalid: `limit` is negative, `as_of` names no moment, or `use_index` or
+                `query_type` is none of its words.
+            TableFeatureUnsupported, SnapshotUnavailable: the schema of `as_of` cannot be told.
         """
         if use_index not in ("auto", "never", "require"):
             raise ConfigInvalid(
                 f"There is no use_index={use_index!r}.", remedy="Use auto, never or require."
             )
+        if query_type not in ("snapshot", "read_optimized"):
+            raise ConfigInvalid(
+                f"There is no query_type={query_type!r}.", remedy="Use snapshot or read_optimized."
+            )
         if limit is not None and limit < 0:
             raise ConfigInvalid(f"limit={limit} is negative.", remedy="Use 0 or more.")
-        query = bind_query(where, columns, self.schema(), time_zone=self._time_zone())
-        planner = Planner(
-            plan=lambda asked: self._plan(asked, use_index),
-            reader=self._slice_reader,
-            spark=self._spark_reader(),
-        )
-        return Scan(query, planner, where=where, limit=limit)
+        wanted = Wanted(use_index, None if as_of is None else instant_of(as_of), query_type)
+        binding = Binding(where, columns, self._time_zone(), self._texts)
+        spark = self._spark_reader(wanted)
 
-    def _plan(self, query: Query, use_index: UseIndex) -> QueryPlan:
+        def schema(*, fresh: bool = True) -> pa.Schema:
+            try:
+                return self._table.schema(wanted.as_of, fresh=fresh)
+            except TableFeatureUnsupported:
+                if spark is None:
+                    raise
+                return spark.schema()
+
         try:
-            asked = self._requirements()
-        except (PermissionDenied, SnapshotChanged, StorageFailed) as error:
-            # Whoever may read the table, but not its index folder, gets the answer all the same.
-            log.warning("%s is read without index: %s", self.uri, error)
-            asked = []
-        plan = first_plan(
-            self._table.storage,
-            asked,
-            self._table.snapshot(),
-            query.normal_form,
-            use_index,
+            binding.to(schema(fresh=False))
+        except IndexServiceError:  # perhaps not of the present schema
+            binding.to(schema())
+        planner = Planner(
+            schema=schema,
+            plan=lambda asked: self._planner.plan(asked, wanted),
+            reader=self._slice_reader,
+            spark=spark,
+            on_session=lambda session: self._reader_on(session, wanted),
         )
-        off = not self._table.index_reading_enabled()
-        return optimize(replace(plan, switched_off=off), self._settings)
+        return Scan(binding, planner, limit=limit)
+
+    def search(
+        self,
+        column: str,
+        text: str,
+        *,
+        k: int = 10,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        words: Literal["any", "all"] = "any",
+    ) -> pa.Table:
+        """The `k` rows whose texts fit best, by BM25 (Lucene's, k1 1.2, b 0.75): the best first,
+        with a column ``_score`` behind the others. Fewer if fewer match.
+
+        Scores rest on all rows of the present snapshot, whatever `where` says and whatever is
+        covered: slices without an entry that can score are read whole and analysed first.
+
+        Args:
+            column: A string column of an index with the options ``analyzer`` and ``ranked``.
+            text: What is searched for; the analyser makes words of it.
+            where: A Spark SQL predicate that has to hold as well.
+            columns: Column names in the wanted order; None for all.
+            words: Rows with ``any`` of the words, or with ``all``.
+
+        Raises:
+            PredicateUnsupported: no live index can rank the column.
+            ColumnNotFound, PredicateInvalid: see `scan`.
+            ConfigInvalid: `k` or `words` make no sense.
+            TableFeatureUnsupported: a slice cannot be read without Spark.
+            SnapshotChanged: files were cleaned during the search, twice.
+        """
+        request = SearchRequest(
+            column,
+            text,
+            words,
+            k,
+            where,
+            binding=lambda wanted: Binding(wanted, columns, self._time_zone(), self._texts),
+            rankers=lambda schema: text_rankers(requirements(self._definitions.live(), schema)),
+            planner=self._planner,
+            reader=self._slice_reader,
+        )
+        return request.rows()
+
+    @overload
+    def tag_location(self, keys: Keys, *, spark: "SparkSession | None" = None) -> pa.Table: ...
+
+    @overload
+    def tag_location(self, keys: "DataFrame") -> "DataFrame": ...
+
+    def tag_location(
+        self, keys: "Keys | DataFrame", *, spark: "SparkSession | None" = None
+    ) -> "pa.Table | DataFrame":
+        """Where record keys lie in the present snapshot, as Hudi's writers ask it ("tagLocation"):
+        by an index on ``_hoodie_record_key`` or on the key column where there is one, else by the
+        Bloom filters of the base files and a scan of their keys.
+
+        A key's location is its row in a base file, also if log files update or delete that row: it
+        is where Hudi writes the key's next version. A key that log files alone hold has a location
+        without row id.
+
+        Args:
+            keys: Record keys as Hudi prints them (``a:1,b:2`` of several columns): a list, or an
+                Arrow table with a column ``record_key``. Where a key may occur in several
+                partitions: (partition, key) pairs, or a column ``partition`` in the table; each key
+                is then looked for in its partition alone, else in all of them. Or a Spark
+                DataFrame with such columns, whose keys never pass through the driver.
+            spark: The keys, however many, are looked for by one job of this session, whose
+                executors need this package; by threads of this process when None.
+
+        Returns:
+            ``record_key, partition, file_id, instant, row_id`` for each key, in the order asked,
+            several times for one that is in several places. ``file_id`` is NULL if the key is
+            absent; ``instant`` is the requested time of the one that wrote the base file. Of a
+            DataFrame a DataFrame, in no particular order, of the snapshot that is the latest now.
+            A table that only Spark can read is asked through the session, without row ids.
+
+        Raises:
+            ConfigInvalid: these are no keys.
+            TableFeatureUnsupported: the table cannot be read without Spark; or it has virtual keys
+                that are not to be told from its columns.
+            SnapshotChanged: files were cleaned during the search, twice.
+        """
+        search = KeySearch(self._table, self._planner, self._pool, self._settings)
+        if not isinstance(keys, pa.Table | Sequence):
+            from hudi_index_service.read.location.spark import frame_answer
+
+            return frame_answer(search, keys, lambda on: self._reader_on(on, Wanted()))
+        asked = AskedKeys.of(keys)
+        session = spark or self._spark
+        if session is None:
+            return search.answer(asked)
+        from hudi_index_service.read.location.spark import answer
+
+        reader = self._reader_on(session, Wanted())
+        return answer(search, asked, reader, by_tasks=spark is not None)
 
     def _slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
-        return SliceReader(self._table, query, plan.snapshot.instant, self._pool, self._settings)
+        return SliceReader(
+            self._table,
+            query,
+            plan.snapshot.instant,
+            self._pool,
+            self._settings,
+            index_required=plan.use_index == "require",
+        )
 
-    def _spark_reader(self) -> "SparkHudiReader | None":
-        if self._spark is None:
-            return None
+    def _texts(self, schema: pa.Schema) -> Mapping[str, Sequence[AnalyzedText]]:
+        """How full-text search finds the words of each column: as the live definitions say."""
+        return analyzed_texts(requirements(self._definitions.live(), schema))
+
+    def _spark_reader(self, wanted: Wanted) -> "SparkHudiReader | None":
+        return None if self._spark is None else self._reader_on(self._spark, wanted)
+
+    def _reader_on(self, spark: "SparkSession", wanted: Wanted) -> "SparkHudiReader":
         from hudi_index_service.table.spark import SparkHudiReader
 
-        return SparkHudiReader(self._spark, self.uri)
+        return SparkHudiReader(spark, self.uri, as_of=wanted.as_of, query_type=wanted.query_type)
 
     def _time_zone(self) -> str:
         if self._spark is None:

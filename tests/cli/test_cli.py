@@ -55,6 +55,11 @@ def test_from_the_definition_to_the_rows(table: str) -> None:
     assert explanation["uses_index"] is True
     assert explanation["actual"]["rows_returned"] == len(rows)
     assert "1 by index" in run("explain", table, where)
+    written, clustered = explanation["instant"][:8], explanation["instant"]
+    for as_of in (clustered, f"{written[:4]}-{written[4:6]}-{written[6:]} 23:59:59"):
+        assert run("query", table, where, "--count", "--as-of", as_of).strip() == str(len(rows))
+    base_files = run("explain", table, where, "--query-type", "read_optimized")
+    assert f"instant  {clustered}, base files alone" in base_files
     assert "0 problems" in run("verify", table)
     assert "0 files removed" in run("clean", table)
 
@@ -69,6 +74,8 @@ def test_from_the_definition_to_the_rows(table: str) -> None:
         (["query", "{table}", "amount = "], "PREDICATE_INVALID"),
         (["query", "{table}", "upper(msg) = 'X'"], "PREDICATE_UNSUPPORTED"),
         (["query", "{table}", "amount = 3", "--limit", "-1"], "CONFIG_INVALID"),
+        (["query", "{table}", "amount = 3", "--as-of", "yesterday"], "CONFIG_INVALID"),
+        (["query", "{table}", "amount = 3", "--as-of", "2001-01-01"], "TABLE_FEATURE_UNSUPPORTED"),
         (["create", "{table}", "by_amount", "amount"], "INDEX_EXISTS"),
         (["create", "{table}", "other", "nothing"], "COLUMN_NOT_FOUND"),
         (["create", "{table}", "other", "msg:shape=round"], "INDEX_DEFINITION_INVALID"),

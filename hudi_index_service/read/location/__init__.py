@@ -1,0 +1,1 @@
+"""Record keys located by Spark."""

@@ -1,0 +1,150 @@
+"""A scan's rows as a DataFrame: its partitions run the slice reader inside Spark's tasks.
+
+Executors need this package and both native distributions installed, and JAVA_HOME for the Lucene
+index type, as for building.
+"""
+
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from hudi_index_service.errors import IndexServiceError, StorageFailed
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.read.slice_task import SliceTask, Weight
+
+log = logging.getLogger(__name__)
+
+_NO_COLUMN = "_"
+_MOST_PARTITIONS = 10_000
+_ROW_OVERHEAD = 8  # bytes, as Spark itself counts
+_WEIGHTS = pa.schema([("rows", pa.int64()), ("row_bytes", pa.float64()), ("error", pa.binary())])
+
+
+def rows_by_tasks(
+    spark: SparkSession, reader: SliceReader, plan: QueryPlan, limit: int | None
+) -> DataFrame:
+    """The rows of a plan, read in Spark tasks when they are asked for. One small job beforehand
+    weighs the slices, so that Spark's planner knows how large the result may be.
+
+    Args:
+        limit: At most so many rows.
+
+    Raises:
+        IndexServiceError: what reading a slice raises, as far as its first rows tell.
+    """
+    task = SliceTask.of(reader, limit)
+    # Pickled one by one: a task unpacks no other's.
+    slices = [pickle.dumps(each) for each in plan.slices if each.access is not Access.SKIP]
+    schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
+    struct = from_arrow_schema(schema)
+    if not slices:
+        return _without_stand_in(spark.createDataFrame([], struct))
+    partitions = min(len(slices), _MOST_PARTITIONS)
+    frame = spark.range(0, len(slices), 1, partitions).mapInArrow(
+        _reading(task, slices, to_arrow_schema(struct)), struct
+    )
+    size = _size(spark, task, slices, frame)
+    log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
+    sized = _without_stand_in(_with_size(spark, frame, partitions, size))
+    return sized if limit is None else sized.limit(limit)
+
+
+def _without_stand_in(frame: DataFrame) -> DataFrame:
+    return frame.select() if frame.columns == [_NO_COLUMN] else frame
+
+
+def _reading(
+    task: SliceTask, slices: list[bytes], schema: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Turns batches of numbers into the rows of the slices that have these numbers."""
+
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        for batch in task.batches(_unpacked(slices[number]) for number in mine):
+            if batch.num_columns:
+                yield batch.cast(schema)
+            else:
+                yield pa.record_batch([pa.nulls(batch.num_rows, pa.bool_())], schema=schema)
+
+    return read
+
+
+def _unpacked(plan: bytes) -> SlicePlan:
+    found: SlicePlan = pickle.loads(plan)  # noqa: S301 - packed by the driver, read from no table
+    return found
+
+
+def _size(spark: SparkSession, task: SliceTask, slices: list[bytes], frame: DataFrame) -> int:
+    """About how many bytes the rows take, rather too many than too few."""
+    weights = list(_weights(spark, task, slices))
+    columns = float(frame._jdf.schema().defaultSize())
+    # A slice of which no row was at hand may have rows as large as the largest elsewhere.
+    largest = max((each.row_bytes or 0.0 for each in weights), default=0.0)
+    rows = sum(each.rows for each in weights)
+    if task.limit is not None:
+        rows = min(rows, task.limit)
+    return int(rows * (max(columns, largest) + _ROW_OVERHEAD))
+
+
+def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Iterator[Weight]:
+    """What the slices weigh, by one job of the workers that are to read them."""
+
+    def weigh(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        told: list[dict[str, Any]] = []
+        try:
+            for weight in task.weights(_unpacked(slices[number]) for number in mine):
+                told.append({"rows": weight.rows, "row_bytes": weight.row_bytes})
+        except IndexServiceError as error:
+            told.append({"error": pickle.dumps(error)})
+        yield pa.RecordBatch.from_pylist(told, schema=_WEIGHTS)
+
+    partitions = min(len(slices), 4 * spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(slices), 1, partitions)
+    try:
+        rows = numbers.mapInArrow(weigh, from_arrow_schema(_WEIGHTS)).collect()
+    except (PySparkException, Py4JJavaError) as error:
+        raise StorageFailed(
+            f"Spark's tasks cannot read {task.storage.uri}: {str(error).splitlines()[0]}",
+            remedy="See Spark's log; executors need this package and its native distributions.",
+        ) from error
+    for row in rows:
+        if row.error is not None:
+            raise pickle.loads(row.error)  # noqa: S301 - packed by a task of ours
+        yield Weight(row.rows, row.row_bytes)
+
+
+def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int) -> DataFrame:
+    """The same rows with a size that Spark's planner believes. What comes out of mapInArrow it
+    takes for as large as what went in: here a few numbers, which it would always broadcast."""
+    jvm: Any = spark._jvm
+    execution = frame._jdf.queryExecution()
+    option = jvm.scala.Option
+    # Statistics are made in Scala alone; a range's are eight bytes a row.
+    statistics = spark.range(-(-size // 8))._jdf.queryExecution().optimizedPlan().stats()
+    plans = jvm.org.apache.spark.sql.catalyst.plans
+    rows = jvm.org.apache.spark.sql.execution.LogicalRDD(
+        execution.analyzed().output(),
+        execution.toRdd(),
+        plans.physical.UnknownPartitioning(partitions),
+        _module(jvm.scala.collection.immutable, "Nil"),
+        False,
+        spark._jsparkSession,
+        option.apply(statistics),
+        option.empty(),
+    )
+    dataset = _module(jvm.org.apache.spark.sql, "Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, rows), spark)
+
+
+def _module(package: Any, name: str) -> Any:
+    """A Scala object."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")

@@ -1,0 +1,95 @@
+"""Hudi's Bloom filters of record keys, read without Java: the same answers as Hudi's own class."""
+
+import base64
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service.read.bloom_filter import KeyFilter
+
+KEYS = [
+    "1",
+    "22",
+    "333",
+    "4444",
+    "55555",
+    "ünïcödé",  # bytes with the highest bit, at each place
+    "é",
+    "aé",
+    "aéb",
+    "abé",
+    "😀 emoji",
+    "id:1,day:2026-01-01",
+    "x" * 3000,
+    *(f"key-{number}" for number in range(2000)),
+    *(f"{number * 7919:08x}-d41d-8cd9" for number in range(2000)),
+]
+OTHERS = [f"other-{number}" for number in range(3000)] + [str(number) for number in range(3000)]
+
+
+@pytest.mark.parametrize("kind", ["SIMPLE", "DYNAMIC_V0"])
+@pytest.mark.parametrize(("entries", "wrong"), [(1000, 0.05), (60_000, 1e-9)])
+def test_a_filter_answers_as_hudis_own(
+    kind: str, entries: int, wrong: float, spark: SparkSession
+) -> None:
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    factory = jvm.org.apache.hudi.common.bloom.BloomFilterFactory
+    hudis = factory.createBloomFilter(entries, wrong, 3000, kind)
+    for key in KEYS:
+        hudis.add(key)
+    ours = KeyFilter.of_footer(
+        {
+            b"org.apache.hudi.bloomfilter": hudis.serializeToString().encode(),
+            b"hoodie_bloom_filter_type_code": kind.encode(),
+        }
+    )
+    assert ours.may_hold(pa.array(KEYS)).all()
+    expected = [hudis.mightContain(key) for key in OTHERS]
+    assert ours.may_hold(pa.array(OTHERS)).tolist() == expected
+    assert ours.may_hold_any(pa.array([*OTHERS, KEYS[-1]]))
+    # Three of the others are keys; a full filter takes more for its own, a good one none.
+    assert sum(expected) == 3 if wrong < 0.05 else sum(expected) > 3
+
+
+@pytest.mark.parametrize(
+    ("code", "stored"),
+    [
+        (b"CUCKOO_V1", b"AAAA"),
+        (b"SIMPLE", b"not base64!"),
+        (b"SIMPLE", base64.b64encode(b"\xff\xff\xff\xff\x00\x00\x00\x05\x01\x00\x00\x10\x00")),
+        (b"SIMPLE", base64.b64encode(b"\xff\xff\xff\xff\x00\x00\x00\x05\x00\x00\x00\x00\x08\x00")),
+        (b"DYNAMIC_V0", base64.b64encode(b"\xff\xff\xff\xff\x00\x00")),
+    ],
+    ids=["a newer kind", "no base64", "bits missing", "another hash", "cut"],
+)
+def test_what_is_not_understood_rules_nothing_out(code: bytes, stored: bytes) -> None:
+    footer = {b"org.apache.hudi.bloomfilter": stored, b"hoodie_bloom_filter_type_code": code}
+    assert KeyFilter.of_footer(footer).may_hold(pa.array(KEYS)).all()
+    assert KeyFilter.of_footer(None).may_hold(pa.array(KEYS)).all()
+
+
+def test_keys_outside_the_files_own_are_not_in_it() -> None:
+    keys = pa.array(["a", "b", "bb", "c", "d", "😀", "\uffee"])
+    footer = {b"hoodie_min_record_key": b"b", b"hoodie_max_record_key": b"c"}
+    may = KeyFilter.of_footer(footer).may_hold(keys)
+    assert keys.filter(pa.array(may)).to_pylist() == ["b", "bb", "c"]
+    # In UTF-16, by which Java compares, the emoji comes before the other.
+    footer = {b"hoodie_max_record_key": "\uffee".encode()}
+    assert KeyFilter.of_footer(footer).may_hold(keys).all()
+
+
+def test_a_part_of_a_longer_array_is_asked_for_by_itself() -> None:
+    # One filter with a single key's bits: everything about where an array starts shows.
+    one = _filter_of_nothing(bits=64)
+    part = pa.array(["long before", "key", "key2", None])[1:3]
+    assert KeyFilter.of_footer(one).may_hold(part).tolist() == [False, False]
+    assert not KeyFilter.of_footer(one).may_hold_any(part)
+    assert np.array_equal(KeyFilter.of_footer(one).may_hold(pa.array([""])), [True])
+
+
+def _filter_of_nothing(bits: int) -> dict[bytes, bytes]:
+    header = b"\xff\xff\xff\xff" + (3).to_bytes(4) + b"\x01" + bits.to_bytes(4)
+    return {b"org.apache.hudi.bloomfilter": base64.b64encode(header + bytes(bits // 8))}

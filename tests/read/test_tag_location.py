@@ -1,0 +1,396 @@
+"""Where record keys lie: as Spark shows it by meta columns, and as Hudi's own look-up says it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.cli import app
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.read.tag_location import AskedKeys, KeySearch
+from hudi_index_service.table.spark import collected
+from tests.hudi_tables import (
+    BUCKET_INDEX_NON_BLOCKING,
+    NO_METADATA_TABLE,
+    hudi_options,
+    numbered_rows,
+    read_rows,
+    run_compaction,
+    write,
+)
+from tests.read.spark_jobs import jobs_so_far
+
+Location = tuple[str | None, str | None, str | None]
+"""Partition, file id, instant."""
+
+# Rows are read by their pages in small files, too.
+BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
+
+# Each write makes base files of its own, with many pages.
+NEW_FILES = {
+    **NO_METADATA_TABLE,
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.parquet.page.size": "512",
+}
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions with two base files each, of which the older ones are indexed by key; the
+    keys 3000 to 3009 are in both partitions."""
+    path = tmp_path_factory.mktemp("keys") / "table"
+    options = hudi_options("keys", partition_column="dt", **NEW_FILES)
+    write(numbered_rows(spark, 0, 3000), path, options, "insert")
+    table = open_table(path)
+    table.create_index("by_key", ["_hoodie_record_key"])
+    table.build(strategy="all").raise_for_failures()
+    twice = numbered_rows(spark, 3000, 3010).drop("dt")
+    days = spark.createDataFrame([("2026-01-01",), ("2026-01-02",)], "dt string")
+    newer = numbered_rows(spark, 4000, 5000).unionByName(twice.crossJoin(days))
+    write(newer, path, options, "insert")
+    return path
+
+
+@pytest.fixture
+def table(path: Path) -> Iterator[IndexedTable]:
+    """The table."""
+    with open_table(path, settings=BY_PAGES) as opened:
+        yield opened
+
+
+def by_spark(spark: SparkSession, path: Path) -> dict[tuple[str, str], Location]:
+    """(Partition, key) → where Hudi's meta columns say that it is."""
+    found = read_rows(spark, path).selectExpr(
+        "_hoodie_partition_path", "_hoodie_record_key", "_hoodie_file_name"
+    )
+    locations = {}
+    for partition, key, name in found.collect():
+        file_id, _, instant = name.removesuffix(".parquet").split("_")
+        locations[partition, key] = (partition, file_id, instant)
+    return locations
+
+
+def locations(answer: pa.Table) -> list[tuple[str, Location]]:
+    """Key and location of each row."""
+    columns = ["record_key", "partition", "file_id", "instant"]
+    rows = zip(*(answer.column(name).to_pylist() for name in columns), strict=True)
+    return [(key, (partition, file_id, instant)) for key, partition, file_id, instant in rows]
+
+
+def assert_row_ids_lead_to_the_keys(path: Path, answer: pa.Table, key: str) -> None:
+    """Reads each row id in its base file."""
+    for row in answer.to_pylist():
+        if row["row_id"] is not None:
+            name = f"{row['file_id']}_*_{row['instant']}.parquet"
+            (file,) = (path / row["partition"]).glob(name)
+            keys = pq.ParquetFile(file).read(columns=[key]).column(key)
+            assert keys[row["row_id"]].as_py() == row["record_key"]
+
+
+def search(table: IndexedTable, keys: AskedKeys) -> tuple[pa.Table, ReadStatistics]:
+    """The answer, and what was read for it."""
+    statistics = ReadStatistics()
+    ours = KeySearch(table.hudi_table, table._planner, table._pool, table._settings)
+    return ours.answer(keys, statistics), statistics
+
+
+def test_keys_are_where_spark_shows_them(
+    spark: SparkSession, path: Path, table: IndexedTable
+) -> None:
+    expected = by_spark(spark, path)
+    everywhere: dict[str, list[Location]] = {}
+    for (_, key), location in sorted(expected.items()):
+        everywhere.setdefault(key, []).append(location)
+    assert len(everywhere["3005"]) == 2
+    nowhere = [(None, None, None)]
+    for keys in (
+        ["17", "4000", "nobody", "2999", "17", "3005", ""],
+        [str(number) for number in range(-50, 6000, 7)],
+    ):
+        answer = table.tag_location(keys)
+        assert locations(answer) == [
+            (key, location) for key in keys for location in everywhere.get(key, nowhere)
+        ]
+        assert answer.column("row_id").null_count == answer.column("file_id").null_count
+        assert_row_ids_lead_to_the_keys(path, answer.slice(0, 40), "_hoodie_record_key")
+        without = open_table(path, settings=Settings(read=ReadSettings(enabled=False)))
+        assert without.tag_location(keys).equals(answer)
+    assert table.tag_location([]).num_rows == 0
+
+
+def test_a_key_with_its_partition_is_looked_for_there(
+    spark: SparkSession, path: Path, table: IndexedTable
+) -> None:
+    expected = by_spark(spark, path)
+    pairs = [
+        ("2026-01-02", "3005"),
+        ("2026-01-01", "3005"),
+        ("2026-01-01", "2"),
+        ("2026-01-02", "2"),  # even numbers are in the other partition
+        ("2026-01-01", "nobody"),
+        ("nowhere", "2"),
+    ]
+    absent = [(key, expected.get((day, key), (day, None, None))) for day, key in pairs]
+    assert locations(table.tag_location(pairs)) == absent
+    named = {
+        "_hoodie_record_key": pa.array([key for _, key in pairs]).dictionary_encode(),
+        "_hoodie_partition_path": pa.array([day for day, _ in pairs], pa.large_string()),
+    }
+    assert locations(table.tag_location(pa.table(named))) == absent
+    unknown = pa.table({"record_key": [None, "2"], "partition": ["2026-01-01", None]})
+    assert table.tag_location(unknown).column("file_id").null_count == 2
+
+
+def sorted_rows(answer: pa.Table) -> list[str]:
+    """The rows in one order, whatever theirs is."""
+    return sorted(repr(row) for row in answer.to_pylist())
+
+
+def test_many_keys_by_one_spark_job(spark: SparkSession, path: Path, table: IndexedTable) -> None:
+    keys = [str(number) for number in range(100_000)]
+    expected = table.tag_location(keys)
+    assert expected.num_rows - expected.column("file_id").null_count == 3000 + 1000 + 20
+    before = jobs_so_far(spark)
+    answer = table.tag_location(keys, spark=spark)
+    assert jobs_so_far(spark) - before == 1
+    assert answer.equals(expected)
+    pairs = pa.table({"record_key": ["2", "2"], "partition": ["2026-01-01", "2026-01-02"]})
+    assert table.tag_location(pairs, spark=spark).equals(table.tag_location(pairs))
+
+
+def test_keys_of_a_dataframe(spark: SparkSession, path: Path, table: IndexedTable) -> None:
+    wanted = spark.range(0, 100_000, 1, 2).selectExpr("cast(id AS string) AS record_key")
+    expected = table.tag_location([str(number) for number in range(100_000)])
+    spark.conf.set("spark.sql.adaptive.enabled", "false")  # with it, each shuffle counts as a job
+    try:
+        before = jobs_so_far(spark)
+        answer = collected(table.tag_location(wanted))
+        assert jobs_so_far(spark) - before == 1
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+    assert sorted_rows(answer) == sorted_rows(expected)
+    few = [
+        ("2026-01-01", "2"),
+        ("2026-01-02", "2"),
+        ("2026-01-02", "3005"),
+        ("none", "1"),
+        (None, "1"),
+    ]
+    named = "_hoodie_partition_path string, _hoodie_record_key string"
+    by_partition = table.tag_location(spark.createDataFrame(few, named))
+    assert sorted_rows(collected(by_partition)) == sorted_rows(
+        table.tag_location(
+            pa.table([*map(pa.array, zip(*few, strict=True))], ["partition", "record_key"])
+        )
+    )
+    with pytest.raises(ConfigInvalid, match="no column record_key"):
+        table.tag_location(wanted.withColumnRenamed("record_key", "key"))
+
+
+def test_what_only_spark_reads_is_told_without_row_ids(
+    spark: SparkSession, path: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(path, copy)
+    (copy / ".hoodie" / ".schema").mkdir(exist_ok=True)
+    (copy / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()
+    keys = ["17", "nobody", "3005", "4001"]
+    with pytest.raises(TableFeatureUnsupported):
+        open_table(copy).tag_location(keys)
+    answer = open_table(copy, spark=spark).tag_location(keys)
+    assert locations(answer) == locations(open_table(path).tag_location(keys))
+    assert answer.column("row_id").null_count == answer.num_rows == 5
+    wanted = spark.createDataFrame([(key,) for key in keys], "record_key string")
+    frame = open_table(copy).tag_location(wanted)
+    assert sorted_rows(collected(frame)) == sorted_rows(answer)
+
+
+def test_an_index_on_the_key_spares_reading_the_others(table: IndexedTable) -> None:
+    answer, read = search(table, AskedKeys.of(["17", "18", "nobody"]))
+    assert answer.column("file_id").null_count == 1
+    by_access = {each.slice_name: each for each in read.slices}
+    assert [each.access for each in by_access.values()].count(Access.INDEX) == 2
+    for each in by_access.values():
+        if each.access is Access.INDEX:
+            assert (each.candidates, each.pages) == (1, 1)
+        else:  # no index, but Hudi's Bloom filter
+            assert each.bytes_read == 0
+            assert each.note == "its Bloom filter has none of the keys"
+
+
+def test_for_many_keys_all_are_read(table: IndexedTable) -> None:
+    _, read = search(table, AskedKeys.of([str(number) for number in range(1000)]))
+    assert read.count(Access.INDEX) == 0
+    assert read.pages == 0
+
+
+def test_a_damaged_entry_is_passed_over(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(path, copy)
+    for data in (copy / ".hoodie" / ".index").rglob("*.pack"):
+        data.write_bytes(bytes(data.stat().st_size))
+    keys = ["17", "4001", "nobody"]
+    answer, read = search(open_table(copy), AskedKeys.of(keys))
+    assert locations(answer) == locations(open_table(path).tag_location(keys))
+    assert read.count(Access.INDEX) == 0
+
+
+def test_log_files_move_no_key(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "logs"
+    options = hudi_options(
+        "logs", "MERGE_ON_READ", partition_column="dt", **BUCKET_INDEX_NON_BLOCKING
+    )
+    write(numbered_rows(spark, 0, 40), path, options)
+    run_compaction(spark, path)
+    before = by_spark(spark, path)
+    table = open_table(path)
+    table.create_index("by_id", ["id"])
+    table.build(strategy="all").raise_for_failures()
+    # All in log files: 30 to 39 change, 40 to 49 are new, 0 to 9 go, and 1 goes to the other day.
+    write(numbered_rows(spark, 30, 50, version=1), path, options)
+    write(numbered_rows(spark, 0, 10, version=2), path, options, "delete")
+    moved = numbered_rows(spark, 1, 2, version=3).replace("2026-01-02", "2026-01-01", "dt")
+    write(moved, path, options)
+
+    keys = [str(number) for number in range(60)]
+    answer = table.tag_location(keys)
+    frame = spark.createDataFrame([(key,) for key in keys], "record_key string")
+    assert sorted_rows(collected(table.tag_location(frame))) == sorted_rows(answer)
+    assert_row_ids_lead_to_the_keys(path, answer, "_hoodie_record_key")
+    found = {row["record_key"]: row for row in answer.to_pylist()}
+    assert len(found) == answer.num_rows
+    in_base_files = {key: location for (_, key), location in before.items()}
+    for key, location in locations(answer):
+        if int(key) in range(40) and key != "1":
+            assert location == in_base_files[key]  # a deleted key's next version goes there, too
+        assert (found[key]["row_id"] is not None) == (int(key) in range(40) and key != "1")
+        assert (location[1] is not None) == (int(key) < 50)
+    assert found["1"]["partition"] == "2026-01-01"
+    # By the partition, the row that went is where Hudi would look for it.
+    pairs = [("2026-01-02", "1"), ("2026-01-01", "1")]
+    both = table.tag_location(pairs).to_pylist()
+    assert [row["row_id"] is not None for row in both] == [True, False]
+    # What base files hold Hudi's own look-up finds just there.
+    asked = [(day, str(n)) for n in range(60) for day in ("2026-01-01", "2026-01-02")]
+    ours = table.tag_location(asked).to_pylist()
+    hudis = hudis_own(spark, path, asked)
+    assert sum(each is not None for each in hudis) == 40
+    for row, location in zip(ours, hudis, strict=True):
+        if row["row_id"] is not None or location is not None:
+            assert (row["partition"], row["file_id"]) == location
+
+
+def hudis_own(
+    spark: SparkSession, path: Path, keys: list[tuple[str, str]]
+) -> list[tuple[str, str] | None]:
+    """Partition and file id of each key by Hudi's Bloom index, which looks at base files."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    java = spark.sparkContext._jsc
+    context = jvm.org.apache.hudi.client.common.HoodieSparkEngineContext(java)
+    client = jvm.org.apache.hudi.client.HoodieReadClient(context, str(path))
+    listed = jvm.java.util.ArrayList()
+    for partition, key in keys:
+        listed.add(jvm.org.apache.hudi.common.model.HoodieKey(key, partition))
+    found = {}
+    for pair in client.checkExists(java.parallelize(listed, 1)).collect():
+        key, location = pair._1(), pair._2()
+        if location.isPresent():
+            where = location.get()
+            found[key.getPartitionPath(), key.getRecordKey()] = (where.getLeft(), where.getRight())
+    return [found.get(key) for key in keys]
+
+
+@pytest.mark.parametrize("populated", [True, False], ids=["stored keys", "virtual keys"])
+def test_keys_of_several_columns(populated: bool, spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    stored = {"hoodie.populate.meta.fields": str(populated).lower()}
+    options = hudi_options("t", record_key="id,number", **NO_METADATA_TABLE, **stored)
+    rows = spark.range(0, 400, 1, 1).selectExpr(
+        "if(id % 10 = 0, '', if(id % 10 = 1, concat('a,number:', id), concat('k', id))) AS id",
+        "cast(id AS int) AS number",
+        "1L AS ts",
+    )
+    write(rows, path, options, "insert")
+    table = open_table(path, settings=BY_PAGES)
+    table.create_index("by_key", ["id", "number"])
+    table.build(strategy="all").raise_for_failures()
+
+    keys = ["id:k7,number:7", "id:__empty__,number:20", "id:k7,number:8", "k7", "id:k7,number:07"]
+    answer, read = search(table, AskedKeys.of(keys[:3]))
+    assert answer.column("row_id").is_valid().to_pylist() == [True, True, False]
+    assert read.count(Access.INDEX) == 1
+    (file,) = path.glob("*.parquet")
+    numbers = pq.ParquetFile(file).read(columns=["number"]).column("number")
+    assert [numbers[row].as_py() for row in answer.column("row_id").to_pylist()[:2]] == [7, 20]
+    assert table.tag_location(keys).column("row_id").null_count == 3
+    # Such a key can be taken apart in two ways.
+    odd, read = search(table, AskedKeys.of(["id:a,number:31,number:31", "id:k7,number:7"]))
+    assert odd.column("row_id").null_count == 0
+    assert read.count(Access.INDEX) == 0
+
+
+def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    virtual = {**NO_METADATA_TABLE, "hoodie.populate.meta.fields": "false"}
+    rows = spark.range(0, 400).selectExpr("id", "1L AS ts", "concat('p', id % 2) AS part")
+    options = hudi_options("t", partition_column="part", **virtual)
+    write(rows, path, options, "bulk_insert")
+    table = open_table(path, settings=BY_PAGES)
+    asked = AskedKeys.of(["7", "399", "400", "07", "nobody"])
+    scanned, read = search(table, asked)
+    assert scanned.column("row_id").is_valid().to_pylist() == [True, True, False, False, False]
+    assert {each.note for each in read.slices} == {""}  # Hudi has filled in no Bloom filter
+    table.create_index("by_id", ["id"])
+    table.build(strategy="all").raise_for_failures()
+    answer, read = search(table, asked)
+    assert read.count(Access.INDEX) == len(read.slices)
+    assert answer.equals(scanned)
+
+
+def test_virtual_keys_that_are_printed_in_several_ways(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    virtual = {**NO_METADATA_TABLE, "hoodie.populate.meta.fields": "false"}
+    rows = spark.range(0, 4).selectExpr("date_add(date'2026-01-01', cast(id AS int)) AS id", "1 ts")
+    write(rows, path, hudi_options("t", **virtual), "bulk_insert")
+    with pytest.raises(TableFeatureUnsupported, match="column id of type date32"):
+        open_table(path).tag_location(["2026-01-01"])
+
+
+def test_the_command_line(path: Path, table: IndexedTable) -> None:
+    def locate(*arguments: str) -> list[dict[str, object]]:
+        done = CliRunner().invoke(app, ["locate", str(path), *arguments, "-o", "json"])
+        assert done.exit_code == 0, done.output
+        found: list[dict[str, object]] = json.loads(done.output)
+        return found
+
+    assert locate("17", "nobody") == table.tag_location(["17", "nobody"]).to_pylist()
+    pair = ("2026-01-01", "3005")
+    assert locate(pair[1], "--partition", pair[0]) == table.tag_location([pair]).to_pylist()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [1, 2],
+        ["a", ("p", "a")],
+        [("p", "a", "b")],
+        pa.table({"key": ["a"]}),
+        pa.table({"record_key": [1]}),
+    ],
+    ids=["numbers", "some pairs", "triples", "another column", "a column of numbers"],
+)
+def test_what_are_no_keys(keys: object, table: IndexedTable) -> None:
+    with pytest.raises(ConfigInvalid) as raised:
+        table.tag_location(keys)  # type: ignore[arg-type]
+    assert "record keys" in raised.value.remedy

@@ -1,0 +1,185 @@
+"""A scan as a DataFrame: read inside Spark's tasks, and as large to Spark's planner as it is."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.errors import IndexRequired
+from hudi_index_service.table.spark import collected
+from tests.hudi_tables import (
+    NO_METADATA_TABLE,
+    assert_same_rows,
+    hudi_options,
+    numbered_rows,
+    write,
+)
+from tests.read.conftest import Indexed
+from tests.read.spark_jobs import jobs_so_far
+
+ROWS = 20_000
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions with a base file each, indexed by ``amount`` (three times the key)."""
+    path = tmp_path_factory.mktemp("to_spark") / "table"
+    options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, ROWS).coalesce(1), path, options, "bulk_insert")
+    table = open_table(path)
+    table.create_index("by_amount", ["amount"])
+    table.build(strategy="all").raise_for_failures()
+    return path
+
+
+@pytest.fixture
+def table(path: Path) -> Iterator[IndexedTable]:
+    """The table, opened without Spark."""
+    with open_table(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def threshold(spark: SparkSession) -> Iterator[int]:
+    """Spark broadcasts what it thinks takes no more bytes than this."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "100000")
+    yield 100_000
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def estimate(frame: DataFrame) -> int:
+    """The size that Spark's planner goes by, in bytes."""
+    statistics = frame._jdf.queryExecution().optimizedPlan().stats()
+    return int(statistics.sizeInBytes())
+
+
+def plan(frame: DataFrame) -> str:
+    """The physical plan before it runs."""
+    return str(frame._jdf.queryExecution().sparkPlan().toString())
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("clustered", "price > 1 AND part <> 'p1' OR place.zip = 7"),
+        ("half covered", None),
+        ("with logs", "price > 1 AND part <> 'p1' OR place.zip = 7"),
+    ],
+)
+def test_rows_equal_to_arrow(
+    name: str,
+    where: str | None,
+    spark: SparkSession,
+    clustered: Callable[[bool], Indexed],
+    half_covered: Indexed,
+    with_logs: Callable[[bool], Indexed],
+) -> None:
+    tables = {
+        "clustered": lambda: clustered(True),
+        "half covered": lambda: half_covered,
+        "with logs": lambda: with_logs(True),
+    }
+    table = tables[name]().table
+    scan = table.scan(where)
+    rows = scan.to_arrow()
+    assert rows.num_rows > 0
+    frame = scan.to_spark(spark)
+    assert frame.columns == rows.column_names
+    assert_same_rows(collected(frame), rows)
+    some = table.scan(where, columns=["tags", "id"], limit=5).to_spark(spark)
+    assert collected(some).num_rows == 5
+    assert some.columns == ["tags", "id"]
+
+
+def test_rows_without_columns(spark: SparkSession, table: IndexedTable) -> None:
+    assert table.scan("amount < 30", columns=[]).to_spark(spark).count() == 10
+
+
+def test_the_snapshot_is_that_of_the_call(spark: SparkSession, path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(path, copy)
+    frame = open_table(copy).scan("amount < 30", columns=["id", "ts"]).to_spark(spark)
+    options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, 5, version=1).coalesce(1), copy, options)
+    assert {row.ts for row in frame.collect()} == {0}
+    assert open_table(copy).scan("amount < 30 AND ts = 1").to_spark(spark).count() == 5
+
+
+def test_no_row_passes_through_the_driver(spark: SparkSession, table: IndexedTable) -> None:
+    frame = table.scan("amount >= 0", columns=["id"]).to_spark(spark)
+    tree = plan(frame)
+    assert "Scan ExistingRDD" in tree
+    assert "LocalTableScan" not in tree
+    assert frame.rdd.getNumPartitions() == 2  # one for each slice
+    before = jobs_so_far(spark)
+    assert frame.selectExpr("max(cast(id AS int))").first()[0] == ROWS - 1
+    assert jobs_so_far(spark) - before <= 2  # the stages of one query
+
+
+def test_no_rows(spark: SparkSession, table: IndexedTable) -> None:
+    assert table.scan("amount = -1").to_spark(spark).collect() == []
+
+
+@pytest.mark.parametrize("limit", [None, ROWS])
+def test_a_large_result_is_never_broadcast(
+    limit: int | None, spark: SparkSession, table: IndexedTable, threshold: int
+) -> None:
+    large = table.scan("amount >= 0", columns=["id", "msg"], limit=limit).to_spark(spark)
+    text = sum(len(row.id) + len(row.msg) for row in large.collect())
+    assert threshold < text < estimate(large) < 10 * text
+    other = spark.range(10 * ROWS).selectExpr("cast(id AS string) AS id")
+    joined = plan(large.join(other, "id"))
+    assert "SortMergeJoin" in joined
+    assert "Broadcast" not in joined
+    # Nor what is narrowed later on, as far as Spark can know.
+    assert "Broadcast" not in plan(large.where("msg > 'a'").join(other, "id"))
+
+
+def test_a_small_result_is_broadcast(
+    spark: SparkSession, table: IndexedTable, threshold: int
+) -> None:
+    other = spark.range(10 * ROWS).selectExpr("cast(id AS string) AS id")
+    by_index = table.scan("amount BETWEEN 300 AND 600", columns=["id", "msg"])
+    limited = table.scan(columns=["id", "msg"], limit=20)
+    for scan in (by_index, limited):
+        small = scan.to_spark(spark)
+        assert 0 < estimate(small) < threshold / 5
+        joined = small.join(other, "id")
+        assert "BroadcastHashJoin" in plan(joined)
+        assert joined.count() == scan.to_arrow().num_rows
+
+
+def test_what_only_spark_reads_is_sparks_dataframe(
+    spark: SparkSession, path: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(path, copy)
+    (copy / ".hoodie" / ".schema").mkdir(exist_ok=True)
+    (copy / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()
+    scan = open_table(copy).scan("amount < 30", columns=["amount", "id"])  # without a session
+    frame = scan.to_spark(spark)
+    assert frame.columns == ["amount", "id"]
+    assert sorted(row.amount for row in frame.collect()) == list(range(0, 30, 3))
+    assert open_table(copy).scan("amount < 30", limit=4).to_spark(spark).count() == 4
+
+
+def test_a_required_index_is_required_in_tasks_too(spark: SparkSession, path: Path) -> None:
+    scan = open_table(path).scan("id = '3'", use_index="require")
+    with pytest.raises(IndexRequired):
+        scan.to_spark(spark)
+
+
+def test_a_file_that_goes_before_the_tasks_read_it_is_named(
+    spark: SparkSession, path: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(path, copy)
+    frame = open_table(copy).scan("amount >= 0", columns=["id"]).to_spark(spark)
+    for file in copy.glob("*/*.parquet"):
+        file.unlink()
+    with pytest.raises(PySparkException, match="SNAPSHOT_CHANGED"):
+        frame.collect()
