@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions test-cluster test-faults setup setup-demo lint format wheels bench-access bench-build pins clean
+.PHONY: help demo test test-versions test-cluster test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-read pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-14s %s\n", $$1, $$2 }'
@@ -25,6 +25,10 @@ test-cluster: setup ## Test a build on a Spark cluster whose workers have no Pyt
 
 test-faults: setup ## Test with a fault at every call of the storage, interleaved actors, kills
 	@$(ENVIRONMENT) && pytest tests/faults $(PYTEST_ARGS)
+
+test-proof: setup ## Compare index, scan and Spark on many more random tables and predicates
+	@$(ENVIRONMENT) && PROOF_COMPARISONS=$${PROOF_COMPARISONS:-200000} \
+	  PROOF_SEED=$${PROOF_SEED:-$$RANDOM} pytest tests/proof $(PYTEST_ARGS)
 
 setup: ## Make .venv with everything, Airflow and test tools too
 	@$(BOOTSTRAP) test
@@ -47,6 +51,10 @@ bench-access: setup ## Measure rows by position against a scan: benchmarks/resul
 bench-build: setup ## Measure builds against Hudi and Lance: benchmarks/results/build.json
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.build $(BENCH_ARGS)
+
+bench-read: setup ## Measure reads against Spark, DuckDB and Lance: benchmarks/results/read.json
+	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.read $(BENCH_ARGS)
 
 pins: setup ## Resolve the exact versions in constraints/ anew, keeping those that still fit
 	@$(ENVIRONMENT) && python -m dev.pins

@@ -76,13 +76,13 @@ class Contestants:
         index, to be dropped."""
         self._spark.sql(f"drop table if exists {NAME}")
         self._spark.sql(f"create table {NAME} using hudi location '{self.table}'")
-        with _record_index(self._spark):
+        with record_index(self._spark):
             self._spark.sql(f"create index record_index on {NAME} (key)")
             self._spark.sql(f"create index secondary on {NAME} (sender)")
 
     def hudi_secondary(self) -> float:
         """Seconds of Hudi's secondary index on one column."""
-        with _record_index(self._spark):
+        with record_index(self._spark):
             self._spark.sql(f"drop index secondary on {NAME}")
             started = perf_counter()
             self._spark.sql(f"create index secondary on {NAME} (sender)")
@@ -120,7 +120,7 @@ class Contestants:
 
 
 @contextmanager
-def _record_index(spark: "SparkSession") -> Iterator[None]:
+def record_index(spark: "SparkSession") -> Iterator[None]:
     """Hudi's settings for its own indexes, which would slow down its other services."""
     lock = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
     wanted = {

@@ -111,10 +111,12 @@ def write_table(spark: "SparkSession", path: Path, rows: int, files: int) -> flo
     return perf_counter() - started
 
 
-def cluster(spark: "SparkSession", path: Path) -> float:
-    """Clusters the table; returns the seconds it took."""
+def cluster(spark: "SparkSession", path: Path, codec: str = "gzip") -> float:
+    """Clusters the table into base files of this codec; returns the seconds it took."""
     started = perf_counter()
-    done = spark.sql(f"call run_clustering(path => '{path}', op => 'scheduleAndExecute')").collect()
+    options = f"hoodie.parquet.compression.codec={codec}"
+    call = f"path => '{path}', op => 'scheduleAndExecute', options => '{options}'"
+    done = spark.sql(f"call run_clustering({call})").collect()
     if not done:
         raise SystemExit(f"There was nothing to cluster in {path}.")
     return perf_counter() - started

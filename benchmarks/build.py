@@ -193,6 +193,7 @@ def environment() -> dict[str, Any]:
         "pyarrow": version("pyarrow"),
         "lucene": version("hudi-index-pylucene"),
         "lance": pins[LANCE],
+        "duckdb": pins["duckdb"],
     }
 
 

@@ -1,0 +1,206 @@
+"""The comparison: families of tables, predicates on them, three answers to each, and the counts."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hudi_index_service.columns import root_column
+from tests.hudi_tables import read_rows
+from tests.proof.answers import OurAnswer, Rows, SparksAnswers, opened, our_answers
+from tests.proof.drawn import drawn
+from tests.proof.families import KEY_PLACES, Family, Place, families
+from tests.proof.layouts import SHAPES, Layout, layouts, make_table
+from tests.proof.predicates import Condition, cells, counted, predicates
+
+ZONES = ("UTC", "Europe/Berlin", "+08:00")
+AT_ONCE = 400  # predicates in one question to Spark
+OURS_AT_ONCE = 100  # … in one task of a worker
+MOST_SHRUNK = 8  # disagreements of a family; the same reason often shows in many
+# Every so many-th predicate is put to a table of the shape: merging log files takes longest.
+STRIDES = {shape: 2 if shape == "with logs" else 1 for shape in SHAPES}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A table of a family, with its recipe."""
+
+    path: Path
+    layout: Layout
+
+
+@dataclass
+class Counts:
+    """What was compared.
+
+    Attributes:
+        compared: Predicates on a table to which index, scan and Spark gave the same rows.
+        with_rows: … and there were rows.
+        slices: Slices in all these queries.
+        indexed: … that were read by row ids.
+        merged: … that were merged with log files.
+        refused: Of predicates that the service does not answer, why.
+        cells: How often each operator was compared on each type.
+        tables: How many tables there were.
+    """
+
+    compared: int = 0
+    with_rows: int = 0
+    slices: int = 0
+    indexed: int = 0
+    merged: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    tables: int = 0
+    cells: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, condition: Condition, answer: OurAnswer) -> None:
+        """One comparison in which all agreed."""
+        self.compared += 1
+        self.with_rows += bool(answer.by_index)
+        self.slices += answer.slices
+        self.indexed += answer.indexed
+        self.merged += answer.merged
+        self.cells += counted(condition)
+
+    def __str__(self) -> str:
+        (operator, type_name), least = min(self.cells.items(), key=lambda item: item[1])
+        return (
+            f"{self.compared:,} comparisons on {self.tables} tables: index, scan and Spark agree\n"
+            f"{self.with_rows:,} have rows in the answer\n"
+            f"{self.refused.total():,} more are refused\n"
+            f"{self.slices:,} slices: {self.indexed:,} read by row ids, {self.merged:,} merged\n"
+            f"{len(self.cells)} operators × types, each at least {least} times "
+            f"({operator} on {type_name})"
+        )
+
+
+class FamilyProof:
+    """The tables of one family, and the questions put to them.
+
+    Args:
+        number: Which family; the same one for the same number.
+        count: How many predicates, each put to the tables as `STRIDES` says.
+        workers: Ask the service, while Spark is asked here.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        number: int,
+        count: int,
+        workers: ProcessPoolExecutor,
+    ) -> None:
+        self.spark = spark
+        zone = ZONES[number % len(ZONES)]
+        self.family: Family = drawn(families(zone), 1, number)[0]
+        self.conditions = drawn(predicates(self.family), count, number)
+        self.wheres = [str(condition) for condition in self.conditions]
+        self.members: list[Member] = []
+        self._ours: list[list[Future[list[OurAnswer]]]] = []
+        for at, shape in enumerate(SHAPES):
+            layout = drawn(layouts(shape), 1, number * 10 + at)[0]
+            table_folder = folder / f"{number}-{at}"
+            table_folder.mkdir()
+            path = make_table(spark, self.family, layout, table_folder)
+            self.members.append(Member(path, layout))
+            wheres = self.wheres[:: STRIDES[shape]]
+            asked = [(path, zone, chunk) for chunk in _chunks(wheres, OURS_AT_ONCE)]
+            self._ours.append([workers.submit(our_answers, *each) for each in asked])
+        frame = reduce(DataFrame.unionByName, map(self._rows, range(len(self.members))))
+        self._sparks = SparksAnswers(frame.localCheckpoint(), zone)
+
+    def _rows(self, member: int) -> DataFrame:
+        rows = read_rows(self.spark, self.members[member].path)
+        columns = ["row", *(place.name for place in KEY_PLACES), *self.family.schema.names]
+        return rows.select(F.lit(member).alias("table"), *columns)
+
+    def compare(self, counts: Counts) -> list[str]:
+        """Compares all answers; returns what is to be said of those that disagree."""
+        theirs = [
+            answer for chunk in _chunks(self.wheres, AT_ONCE) for answer in self._sparks.ask(chunk)
+        ]
+        wrong: dict[str, str] = {}
+        shrunk = 0
+        for number, futures in enumerate(self._ours):
+            ours = [answer for future in futures for answer in future.result()]
+            stride = STRIDES[self.members[number].layout.name]
+            asked = zip(self.conditions[::stride], ours, theirs[::stride], strict=True)
+            for condition, our, their in asked:
+                if our.refused:
+                    counts.refused[our.refused] += 1
+                elif _agree(our, their, number):
+                    counts.add(condition, our)
+                elif (shrunk := shrunk + 1) <= MOST_SHRUNK:
+                    small = self._shrunk(number, condition)
+                    wrong[str(small)] = self._explained(number, small)
+            counts.tables += 1
+        for cell in cells(self.family):
+            counts.cells.setdefault(cell, 0)
+        if shrunk:
+            wrong[""] = f"{shrunk} comparisons in all disagree in this family"
+        return list(wrong.values())
+
+    def _explained(self, number: int, small: Condition) -> str:
+        """The recipe, the predicate, and some of the rows that it goes wrong on."""
+        member = self.members[number]
+        (our,) = our_answers(member.path, self.family.time_zone, [str(small)])
+        (their,) = self._sparks.ask([str(small)])
+        by_spark = None if their is None else their.get(number, ())
+        differing = {*our.by_index} ^ {*our.by_scan} | {*our.by_index} ^ {*(by_spark or ())}
+        roots = {root_column(leaf.place) for leaf in small.leaves()}
+        some = ", ".join(map(str, sorted(differing)[:3])) or "NULL"
+        shown = opened(member.path, self.family.time_zone).scan(
+            f"row IN ({some})", columns=["row", *sorted(roots)], use_index="never"
+        )
+        return "\n  ".join(
+            [
+                f"{small}",
+                f"table: {member.layout}",
+                f"time zone: {self.family.time_zone}",
+                *(f"pool: {p.name} {p.pool}" for p in self._places(roots)),
+                f"by index {_shown(our.by_index)}, count {our.counted}",
+                f"by scan {_shown(our.by_scan)}",
+                f"by Spark {'refused' if by_spark is None else _shown(by_spark)}",
+                *(f"row: {row}" for row in shown.to_arrow().to_pylist()),
+            ]
+        )
+
+    def _places(self, roots: set[str]) -> list[Place]:
+        return [p for p in self.family.asked if root_column(p.name) in roots]
+
+    def _shrunk(self, number: int, condition: Condition) -> Condition:
+        while True:
+            smaller = list(condition.smaller())
+            wheres = [str(each) for each in smaller]
+            ours = our_answers(self.members[number].path, self.family.time_zone, wheres)
+            theirs = self._sparks.ask(wheres) if wheres else []
+            wrong = [
+                each
+                for each, our, their in zip(smaller, ours, theirs, strict=True)
+                if not our.refused and not _agree(our, their, number)
+            ]
+            if not wrong:
+                return condition
+            condition = min(wrong, key=lambda each: len(str(each)))
+
+
+def _agree(our: OurAnswer, their: dict[int, Rows] | None, table: int) -> bool:
+    if their is None:
+        return False
+    counted = our.counted in (None, len(our.by_index))
+    return our.by_index == our.by_scan == their.get(table, ()) and counted
+
+
+def _shown(rows: Rows) -> str:
+    return f"{len(rows)} rows {rows[:8]}"
+
+
+def _chunks(wheres: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(wheres), size):
+        yield wheres[start : start + size]

@@ -1,0 +1,159 @@
+"""What the tables of a family share: the types and names of their columns, the values these draw
+from, the time zone. So one question to Spark serves them all."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from tests.proof.kinds import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    MESSAGE,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    decimals,
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A column or a field of one: what a predicate names, its kind, and the values in it.
+
+    Attributes:
+        array: Whether the column is an array of the kind's values.
+        pool: The values that rows draw from; None among them is NULL.
+    """
+
+    name: str
+    kind: Kind
+    pool: tuple[Any, ...]
+    array: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """Under which comparisons are counted."""
+        outer = "array<{}>" if self.array else "{} in a struct" if "." in self.name else "{}"
+        return outer.format(self.kind.name)
+
+    @property
+    def values(self) -> list[Any]:
+        """The pool without NULL."""
+        return [value for value in self.pool if value is not None]
+
+
+KEY_PLACES = (
+    Place("id", STRING, ("key 7", "key 40", "key 151", "key 299", "key 1000")),
+    Place("part", STRING, ("p0", "p1", "p2")),
+)
+"""What every table has besides: the record key, and what some tables are partitioned by."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The places by name, and the session time zone of all queries."""
+
+    places: Mapping[str, Place]
+    time_zone: str
+
+    @property
+    def asked(self) -> tuple[Place, ...]:
+        """What predicates are made on."""
+        return (*self.places.values(), *KEY_PLACES)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, without keys."""
+        fields = []
+        for name, root in self._roots().items():
+            fields.append(pa.field(name, _arrow(root)))
+        return pa.schema(fields)
+
+    def rows(self, seed: int, count: int) -> list[dict[str, Any]]:
+        """So many rows, the same for the same seed."""
+        dice = random.Random(seed)
+        return [
+            {name: _value(root, dice) for name, root in self._roots().items()} for _ in range(count)
+        ]
+
+    def _roots(self) -> dict[str, Any]:
+        """The columns: a place, or by field what a struct holds."""
+        roots: dict[str, Any] = {}
+        for place in self.places.values():
+            *structs, name = place.name.split(".")
+            inner = roots
+            for struct in structs:
+                inner = inner.setdefault(struct, {})
+            inner[name] = place
+        return roots
+
+
+def _arrow(root: Any) -> pa.DataType:
+    if isinstance(root, dict):
+        return pa.struct([(name, _arrow(field)) for name, field in root.items()])
+    return pa.list_(root.kind.arrow) if root.array else root.kind.arrow
+
+
+def _value(root: Any, dice: random.Random) -> Any:
+    if isinstance(root, dict):
+        if dice.random() < 0.15:
+            return None
+        return {name: _value(field, dice) for name, field in root.items()}
+    if not root.array:
+        return dice.choice(root.pool)
+    if dice.random() < 0.15:
+        return None
+    return dice.choices(root.pool, k=dice.choice((0, 1, 1, 2, 3)))
+
+
+@st.composite
+def families(draw: Callable[[st.SearchStrategy[Any]], Any], time_zone: str) -> Family:
+    """Families, with fewer or more distinct values and NULLs in each column."""
+    narrow = decimals("decimal of 64 bits", draw(st.integers(1, 18)), draw(st.integers(0, 1)))
+    scale = draw(st.integers(0, 19))
+    wide = decimals("decimal of 128 bits", draw(st.integers(19, 38 - scale)) + scale, scale)
+    kinds = {
+        "flag": BOOLEAN,
+        "n": INT,
+        "big": LONG,
+        "f": FLOAT,
+        "d": DOUBLE,
+        "cents": narrow,
+        "huge": wide,
+        "s": STRING,
+        "Name": STRING,
+        "msg": MESSAGE,
+        "raw": BINARY,
+        "day": DATE,
+        "at": TIMESTAMP,
+        "place.City": STRING,
+        "place.zip": INT,
+        "place.geo.lat": DOUBLE,
+        "place.geo.since": DATE,
+    }
+    arrays = {
+        "tags": STRING,
+        "codes": INT,
+        "counts": LONG,
+        "reals": DOUBLE,
+        "sums": wide,
+        "days": DATE,
+        # No array of timestamps: with log files these are Spark's to read (test_found.py).
+        "blobs": BINARY,
+    }
+    places = {}
+    for name, kind in (kinds | arrays).items():
+        values = draw(st.lists(kind.values, min_size=2, max_size=12))
+        nulls = draw(st.integers(0, len(values)))
+        pool = (*values, *[None] * nulls)
+        places[name] = Place(name, kind, pool, array=name in arrays)
+    return Family(places, time_zone)

@@ -1,0 +1,212 @@
+"""How a table came to be: what was written in which way, and of what there are index entries.
+
+A layout is the recipe of a table: with its family and its seed it makes the same table again.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from hudi_index_service import Column, open_table
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.proof.families import Family, Place
+
+# Hudi would add rows to a small base file; here each write makes files of its own.
+NEW_FILES = {"hoodie.parquet.small.file.limit": "0"}
+PARTITIONS = 2
+KEYS = pa.schema(
+    [("id", pa.string()), ("row", pa.int32()), ("part", pa.string()), ("ts", pa.int64())]
+)
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write.
+
+    Attributes:
+        operation: Of Hudi.
+        keys: The first key, and the one after the last.
+        partitions: Only rows of the first so many partitions.
+        build: Whether the index is built afterwards.
+        grow: Whether columns join the index before.
+    """
+
+    operation: str
+    keys: tuple[int, int]
+    partitions: int = PARTITIONS
+    build: bool = False
+    grow: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table's recipe.
+
+    Attributes:
+        name: The shape, one of `SHAPES`.
+        version: The table version.
+        timestamps: How Parquet holds them.
+        analyzer: Whether strings are analysed too, and keys indexed.
+        words_only: … and the messages not as whole values.
+        unindexed: Every so many-th column is in no index; 0: all are.
+        seed: Of the rows.
+    """
+
+    name: str
+    table_type: str
+    partitioned: bool
+    writes: tuple[Write, ...]
+    hive_style: bool
+    codec: str
+    page_bytes: int
+    row_group_bytes: int
+    dictionary: bool
+    meta_fields: bool
+    version: str
+    timestamps: str
+    analyzer: bool
+    words_only: bool
+    unindexed: int
+    seed: int
+
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+FIRST_HALF, SECOND_HALF = Write("bulk_insert", (0, 150)), Write("bulk_insert", (150, 320))
+
+# By shape: the table's type, whether it is partitioned, what is written. Each has two file groups
+# or a few more, since every file takes its time in each of thousands of queries.
+SHAPES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
+    "covered": [
+        (COW, True, (Write("bulk_insert", (0, 320), build=True),)),
+        (COW, False, (FIRST_HALF, replace(SECOND_HALF, build=True))),
+        (MOR, False, (FIRST_HALF, replace(SECOND_HALF, build=True))),
+    ],
+    "partly built": [
+        (COW, False, (replace(SECOND_HALF, build=True), FIRST_HALF)),
+        (COW, True, (Write("bulk_insert", (0, 320), build=True), Write("upsert", (0, 30), 1))),
+        (MOR, False, (replace(SECOND_HALF, build=True), FIRST_HALF)),
+    ],
+    "with logs": [
+        (
+            MOR,
+            True,
+            (
+                Write("bulk_insert", (0, 330), build=True),
+                Write("upsert", (20, 60), partitions=1),
+                Write("delete", (10, 25), partitions=1),
+            ),
+        ),
+    ],
+    "some columns": [
+        (
+            COW,
+            False,
+            (
+                Write("bulk_insert", (0, 240), build=True),
+                Write("upsert", (0, 40)),
+                Write("bulk_insert", (240, 330), build=True, grow=True),
+            ),
+        ),
+    ],
+}
+
+
+def layouts(shape: str) -> st.SearchStrategy[Layout]:
+    """Recipes of one of `SHAPES`."""
+    return st.builds(
+        lambda made, **others: Layout(shape, *made, **others),
+        st.sampled_from(SHAPES[shape]),
+        hive_style=st.booleans(),
+        codec=st.sampled_from(("gzip", "snappy", "zstd", "uncompressed")),
+        page_bytes=st.sampled_from((200, 1_000, 1 << 20)),
+        row_group_bytes=st.sampled_from((4_000, 120 << 20)),
+        dictionary=st.booleans(),
+        meta_fields=st.booleans(),
+        version=st.sampled_from(("6", "8", "9")),
+        timestamps=st.sampled_from(("TIMESTAMP_MICROS", "INT96")),
+        analyzer=st.booleans(),
+        words_only=st.booleans(),
+        unindexed=st.just(3 if shape == "some columns" else 0),
+        seed=st.integers(0, 2**32),
+    )
+
+
+def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path) -> Path:
+    """Writes the table of the recipe, and builds what it says of its index."""
+    path = folder / "table"
+    options = hudi_options(
+        "proof",
+        layout.table_type,
+        partition_column="part" if layout.partitioned else None,
+        **NO_METADATA_TABLE,
+        **NEW_FILES,
+        **{
+            "hoodie.parquet.compression.codec": layout.codec,
+            "hoodie.parquet.page.size": str(layout.page_bytes),
+            "hoodie.parquet.block.size": str(layout.row_group_bytes),
+            "hoodie.parquet.dictionary.enabled": str(layout.dictionary).lower(),
+            "hoodie.parquet.outputtimestamptype": layout.timestamps,
+            "hoodie.populate.meta.fields": str(layout.meta_fields).lower(),
+            "hoodie.write.table.version": layout.version,
+            "hoodie.datasource.write.hive_style_partitioning": str(layout.hive_style).lower(),
+            "hoodie.bulkinsert.shuffle.parallelism": "1",
+        },
+    )
+    for version, each in enumerate(layout.writes):
+        staged = folder / f"{version}.parquet"
+        pq.write_table(_rows(family, layout, each, version), staged)
+        rows = spark.read.parquet(str(staged)).coalesce(1)
+        write(rows, path, options, each.operation)
+        if version == 0 or each.grow:
+            _define(path, family, layout, grow=each.grow)
+        if each.build:
+            with open_table(path) as table:
+                table.build(strategy="all").raise_for_failures()
+    return path
+
+
+def _rows(family: Family, layout: Layout, each: Write, version: int) -> pa.Table:
+    """The rows of one write. `row` tells all rows apart that were ever written."""
+    keys = [k for k in range(*each.keys) if _partition(k, layout) < each.partitions]
+    values = family.rows(layout.seed + version, len(keys))
+    columns: dict[str, list[Any]] = {
+        "id": [f"key {k}" for k in keys],
+        "row": [k * 10 + version for k in keys],
+        "part": [f"p{_partition(k, layout)}" for k in keys],
+        "ts": [version] * len(keys),
+    }
+    schema = pa.schema([*KEYS, *family.schema])
+    columns |= {name: [row[name] for row in values] for name in family.schema.names}
+    return pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
+
+
+def _partition(key: int, layout: Layout) -> int:
+    return key % PARTITIONS if layout.partitioned else 0
+
+
+def _define(path: Path, family: Family, layout: Layout, *, grow: bool) -> None:
+    places = list(family.asked if layout.analyzer else family.places.values())
+    left_out = places[:: layout.unindexed] if layout.unindexed else []
+    wanted = [
+        Column(name=place.name, options=_options(place, layout))
+        for place in places
+        if place not in left_out
+    ]
+    with open_table(path) as table:
+        if grow:
+            table.alter_index("proof", add=[place.name for place in left_out[::2]])
+        else:
+            table.create_index("proof", wanted)
+
+
+def _options(place: Place, layout: Layout) -> dict[str, str]:
+    """Some tables have strings analysed, and one column of them without its whole values."""
+    if not (layout.analyzer and place.type_name == "string"):
+        return {}
+    only_words = layout.words_only and place.name == "msg"
+    return {"analyzer": "standard"} | ({"keyword": "false"} if only_words else {})

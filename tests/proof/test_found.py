@@ -1,0 +1,58 @@
+"""What random tables and predicates have brought to light, each as a test of its own."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import TableFeatureUnsupported
+from hudi_index_service.table.spark import SparkHudiReader
+from tests.hudi_tables import NO_METADATA_TABLE, assert_same_rows, hudi_options, write
+
+TIMES = (
+    "array(timestamp_seconds(id), null)",
+    "array(TIMESTAMP'9999-12-31 23:59:59.999999', timestamp_seconds(-id))",
+)
+
+
+def with_times(spark: SparkSession, start: int, end: int, version: int) -> DataFrame:
+    """Keys [start, end) with arrays of moments."""
+    return spark.range(start, end, 1, 1).selectExpr(
+        "cast(id AS string) AS id",
+        f"cast({version} AS bigint) AS ts",
+        f"if(id % 5 = 0, null, if(id % 2 = 0, {TIMES[0]}, {TIMES[1]})) AS times",
+    )
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_arrays_of_timestamps_in_log_files_are_sparks_to_read(
+    spark: SparkSession, tmp_path: Path, version: str
+) -> None:
+    """hudi-rs takes the zone UTC of the base file and +00:00 of the log file for two types. That
+    was reported as a failing store."""
+    options = hudi_options(
+        "t", "MERGE_ON_READ", **NO_METADATA_TABLE, **{"hoodie.write.table.version": version}
+    )
+    write(with_times(spark, 0, 40, 0), tmp_path, options, "bulk_insert")
+    table = open_table(tmp_path)
+    table.create_index("by_times", ["times"])
+    table.build(strategy="all").raise_for_failures()
+    reader = SparkHudiReader(spark, tmp_path)
+    names = table.schema().names
+    wheres = (
+        "array_contains(times, TIMESTAMP'1970-01-01 00:00:04')",
+        "array_contains(times, TIMESTAMP'9999-12-31 23:59:59.999999') AND id < '3'",
+        "NOT array_contains(times, TIMESTAMP'9999-12-31 23:59:59.999999')",
+    )
+    for where in wheres:
+        for use_index in ("require", "never"):
+            found = table.scan(where, use_index=use_index).to_arrow()
+            assert_same_rows(found, reader.read(names, where))
+
+    write(with_times(spark, 3, 9, 1), tmp_path, options, "upsert")
+    with pytest.raises(TableFeatureUnsupported, match="column 'times'"):
+        open_table(tmp_path).scan(wheres[0]).to_arrow()
+    with open_table(tmp_path, spark=spark) as by_spark:
+        for where in wheres:
+            assert_same_rows(by_spark.scan(where).to_arrow(), reader.read(names, where))

@@ -1,0 +1,90 @@
+"""Index, scan and Spark SQL give the same rows: on tables and for predicates that Hypothesis makes.
+
+`make test-proof` compares more, on more tables; `PROOF_COMPARISONS` says how many and `PROOF_SEED`
+which ones.
+"""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service.table.spark import SparkHudiReader
+from tests.hudi_tables import assert_same_rows
+from tests.proof.answers import opened, time_zone_of
+from tests.proof.comparison import STRIDES, Counts, FamilyProof
+from tests.proof.conftest import SUMMARY
+from tests.proof.drawn import drawn
+from tests.proof.families import families
+from tests.proof.predicates import predicates
+
+COMPARISONS = int(os.environ.get("PROOF_COMPARISONS", "20000"))
+SEED = int(os.environ.get("PROOF_SEED", "20259"))
+FAMILIES = max(2, COMPARISONS // 10_000)
+# Some more than needed: a few predicates are refused.
+PREDICATES = int(1.08 * COMPARISONS / FAMILIES / sum(1 / stride for stride in STRIDES.values())) + 1
+WHOLE_ROWS = 2  # predicates a table whose answers are compared cell by cell
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[ProcessPoolExecutor]:
+    """Processes that ask the service, so that Spark and the service use a core each."""
+    pool = ProcessPoolExecutor(2, get_context("spawn"))
+    yield pool
+    pool.shutdown(cancel_futures=True)
+
+
+def test_the_examples_are_the_same_in_every_run() -> None:
+    one, same = (drawn(families("UTC"), 1, SEED)[0] for _ in range(2))
+    assert str(one.rows(7, count=5)) == str(same.rows(7, count=5))
+    conditions, again = (drawn(predicates(one), 40, SEED) for _ in range(2))
+    assert conditions == again
+    assert conditions != drawn(predicates(one), 40, SEED + 1)
+
+
+@pytest.mark.timeout(3600 + COMPARISONS // 5)
+def test_index_scan_and_spark_give_the_same_rows(
+    spark: SparkSession,
+    tmp_path: Path,
+    workers: ProcessPoolExecutor,
+    pytestconfig: pytest.Config,
+) -> None:
+    counts, wrong = Counts(), []
+    before = None
+    for number in range(FAMILIES):
+        # While the workers ask the one family's tables, the next one's are written.
+        proof = FamilyProof(spark, tmp_path, SEED + number, PREDICATES, workers)
+        if before is not None:
+            wrong += before.compare(counts)
+        before = proof
+        assert_whole_rows_agree(proof)
+    assert before is not None
+    wrong += before.compare(counts)
+    pytestconfig.stash[SUMMARY] += [*str(counts).splitlines(), f"seed {SEED}"]
+
+    assert not wrong, f"{counts}\n\n" + "\n\n".join(wrong)
+    assert counts.compared >= COMPARISONS
+    assert counts.with_rows >= counts.compared / 2
+    assert counts.indexed >= counts.slices / 2
+    assert counts.merged > 0
+    assert counts.refused.total() <= counts.compared / 10, counts.refused.most_common(20)
+    if COMPARISONS >= 20_000:  # fewer are for trying things out
+        assert {cell: times for cell, times in counts.cells.items() if times < 50} == {}
+
+
+def assert_whole_rows_agree(proof: FamilyProof) -> None:
+    """Cell by cell, with the predicate as Spark's own filter, pushed down as it likes."""
+    zone = proof.family.time_zone
+    for number, member in enumerate(proof.members):
+        table = opened(member.path, zone)
+        names = table.schema().names
+        for where in proof.wheres[number::101][:WHOLE_ROWS]:
+            with time_zone_of(proof.spark, zone):
+                expected = SparkHudiReader(proof.spark, member.path).read(names, where)
+            for use_index in ("auto", "never"):
+                found = table.scan(where, use_index=use_index).to_arrow()
+                assert_same_rows(found, expected)
