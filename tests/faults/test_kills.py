@@ -98,7 +98,8 @@ def cut(frame, event, argument):
             os.truncate(data, 0)
 
 table = open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2])))
-scan = table.scan("id = '12'", use_index="require")
+scan = table.scan("id = '12'")
+assert scan.explain().uses_index
 sys.setprofile(cut)
 import threading
 threading.setprofile(cut)
