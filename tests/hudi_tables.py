@@ -176,3 +176,9 @@ def _cell(value: object) -> object:
     if isinstance(value, dict):
         return {key: _cell(item) for key, item in value.items()}
     return value
+
+
+def as_if_changed_on_read(path: Path) -> None:
+    """Makes the table Spark's to read, as a change of its schema on read would."""
+    (path / ".hoodie" / ".schema").mkdir(exist_ok=True)
+    (path / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()

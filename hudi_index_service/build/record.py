@@ -83,11 +83,6 @@ class BuildRecord:
         """The entries that could not be built, with `path`, `index_type` and `error`."""
         return [each for each in self.outcomes if each.get("status") == "failed"]
 
-    @property
-    def broke_off(self) -> bool:
-        """Whether the build as a whole ended before its time: by an error, or without a word."""
-        return self.state is BuildState.DEAD or bool((self.finished or {}).get("error"))
-
     def to_dict(self) -> dict[str, Any]:
         """As `hudi-index status` prints it in JSON."""
         finished = self.finished or {}

@@ -29,10 +29,3 @@ def cheapest_reading(plan: RowPlan, settings: Settings, *, remote: bool) -> Read
     if pages <= more:
         return Reading.PAGES
     return Reading.ROW_GROUPS if plan.chunk_bytes < plan.total_bytes else Reading.FILE
-
-
-def whole_file_is_cheaper(plan: RowPlan, settings: Settings) -> bool:
-    """Whether reading the base file's columns whole costs less than the pages that hold the rows:
-    when the pages are more than `read.scan_fraction` of the columns' bytes, since decoding page by
-    page is slower per byte."""
-    return plan.page_bytes > settings.read.scan_fraction * plan.total_bytes

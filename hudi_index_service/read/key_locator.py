@@ -7,28 +7,28 @@ that only log files hold has a location without row id.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import hudi_index_parquet
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from hudi_index_parquet import ParquetReadError
+from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.columns import root_column
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.access import whole_file_is_cheaper
+from hudi_index_service.optimizer.access import Reading, cheapest_reading
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.bloom_filter import KeyFilter
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.record_keys import RecordKeys
 from hudi_index_service.read.row_ids import matching_rows
+from hudi_index_service.read.row_reader import RowReader, row_positions
 from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.table.base_file import align, column_bytes, present_columns, read_columns
-from hudi_index_service.table.parquet_file import open_parquet, row_source
+from hudi_index_service.table.base_file import column_bytes, present_columns, read_columns
+from hudi_index_service.table.parquet_file import open_parquet
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,6 @@ LOCATIONS = pa.schema(
 """What is told of each key found. ``deleted``: a log file deletes the row; NULL: not looked at."""
 
 _INDEX_FRACTION = 1 / 20  # of a file's rows: for more keys, reading all its keys is cheaper
-_ROWS_AT_ONCE = 65_536
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 KeysAt = tuple[Numbers, pa.StringArray]
@@ -125,19 +124,19 @@ class KeyLocator:
         """Positions in `wanted` of the keys found, and the row id of each."""
         by_index = self._by_index(plan, wanted, statistics)
         if by_index is not None:
-            rows, metadata = by_index
+            rows, footer = by_index
             if not rows:
                 return _nothing()
-            keys = self._keys_at(base_file, rows, metadata, statistics)
+            keys = self._keys_at(base_file, rows, footer, statistics)
             if keys is not None:
                 return _matches(keys, wanted)
         return _matches(self._all_keys(base_file, wanted, statistics), wanted)
 
     def _by_index(
         self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
-    ) -> tuple[BitMap, bytes] | None:
-        """Rows among which all with these keys are, and the base file's stripped footer; None where
-        no index tells, or for so many keys that it does not pay."""
+    ) -> tuple[BitMap, Footer] | None:
+        """Rows among which all with these keys are, and the base file's footer; None where no index
+        tells, or for so many keys that it does not pay."""
         if not plan.entries:
             return None
         if len(wanted) > plan.entries[0].entry.manifest.base_file.rows * _INDEX_FRACTION:
@@ -150,41 +149,38 @@ class KeyLocator:
                     if found.rows is not None:
                         statistics.access = Access.INDEX
                         statistics.candidates = len(found.rows)
-                        return found.rows, entries.parquet_metadata()
+                        return found.rows, entries.footer()
         except INDEX_FAILURES as error:
             log.warning("%s is searched without index: %s", plan.file_slice.name, error)
             statistics.note = error.message.rstrip(".")
         return None
 
     def _keys_at(
-        self, base_file: BaseFile, rows: BitMap, metadata: bytes, statistics: SliceStatistics
-    ) -> Iterator[KeysAt] | None:
+        self, base_file: BaseFile, rows: BitMap, footer: Footer, statistics: SliceStatistics
+    ) -> list[KeysAt] | None:
         """The keys of these rows; None where reading all of them is better, or they cannot be read
         by row."""
-        positions = np.frombuffer(rows.to_array(), dtype=np.uint32).astype(np.int64)
-        source, path = row_source(self.table.storage, base_file.path), base_file.path
-        read = []
+        storage, path = self.table.storage, base_file.path
+        if not present_columns(footer.schema, self.keys.columns, source=path):
+            return None
+        positions = row_positions(rows)
+        reader = RowReader(storage, base_file, footer, self.keys.columns)
+        keys, start = [], 0
         try:
-            stored, _ = hudi_index_parquet.read_rows(
-                source, positions[:0].data, size=base_file.size, metadata=metadata
-            )
-            present = present_columns(stored.schema, self.keys.columns, source=path)
-            cost = hudi_index_parquet.plan_rows(metadata, positions.data, present)
-            if not present or whole_file_is_cheaper(cost, self.settings):
+            cost = reader.plan(positions)
+            reading = cheapest_reading(cost, self.settings, remote=not storage.is_local)
+            if reading is Reading.FILE:
                 return None
-            for start in range(0, len(positions), _ROWS_AT_ONCE):
-                some = positions[start : start + _ROWS_AT_ONCE]
-                table, did = hudi_index_parquet.read_rows(
-                    source, some.data, present, size=base_file.size, metadata=metadata
-                )
-                statistics.pages += did.pages
-                statistics.bytes_read += did.bytes
-                read.append((some, table.combine_chunks().to_batches()[0]))
+            for read in reader.batches(positions):
+                statistics.add_read(read.did)
+                for batch in read.batches:
+                    some = positions[start : start + batch.num_rows]
+                    keys.append((some, self.keys.of(batch)))
+                    start += batch.num_rows
         except ParquetReadError as error:
             log.info("The keys of %s are read without row ids: %s", path, error)
             return None
-        aligned = ((some, align(rows, self.keys.columns, source=path)) for some, rows in read)
-        return ((some, self.keys.of(batch)) for some, batch in aligned)
+        return keys
 
     def _all_keys(
         self, base_file: BaseFile, wanted: pa.StringArray, statistics: SliceStatistics
@@ -224,7 +220,7 @@ class KeyLocator:
         return live
 
 
-def _matches(keys: Iterator[KeysAt], wanted: pa.StringArray) -> tuple[Numbers, Numbers]:
+def _matches(keys: Iterable[KeysAt], wanted: pa.StringArray) -> tuple[Numbers, Numbers]:
     """Positions in `wanted` of the keys that are in it, and the row id of each."""
     found, rows = [_nothing()[0]], [_nothing()[1]]
     for row_ids, some in _gathered(keys, len(wanted)):
@@ -235,7 +231,7 @@ def _matches(keys: Iterator[KeysAt], wanted: pa.StringArray) -> tuple[Numbers, N
     return np.concatenate(found), np.concatenate(rows)
 
 
-def _gathered(keys: Iterator[KeysAt], rows: int) -> Iterator[KeysAt]:
+def _gathered(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
     """The same in portions of about `rows` at least: for each, Arrow hashes what is wanted anew."""
     row_ids: list[Numbers] = []
     values: list[pa.StringArray] = []

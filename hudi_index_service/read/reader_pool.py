@@ -34,15 +34,13 @@ class OpenEntry:
 
     Attributes:
         reader: Answers predicate leaves.
-        parquet_metadata: The base file's stripped footer with its offset index.
-        bounds: What the base file says of its pages; has that footer, parsed.
+        bounds: What the base file says of its pages; has its stripped footer.
         size: Of the data file, in bytes.
         users: How many have leased it.
         kept: Whether it stays in the pool when nobody uses it any more.
     """
 
     reader: IndexReader
-    parquet_metadata: bytes
     bounds: PageBounds
     size: int
     users: int = 0
@@ -102,10 +100,9 @@ class ReaderPool:
 
     def _opened(self, serving: ServingEntry) -> OpenEntry:
         with packed_index(self._storage, serving.entry, self._settings) as index:
-            metadata = read_member(index, PARQUET_METADATA)
-            bounds = self._bounds(serving, metadata)
+            bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
             reader = serving.index_type.open(index, serving.columns)
-            return OpenEntry(reader, metadata, bounds, index.length)
+            return OpenEntry(reader, bounds, index.length)
 
     def _bounds(self, serving: ServingEntry, metadata: bytes) -> PageBounds:
         base_file = serving.entry.manifest.base_file

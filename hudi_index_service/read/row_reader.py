@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from hudi_index_parquet import Footer, ReadStats, RowPlan
+from pyroaring import BitMap
 
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.base_file import align, present_columns
@@ -16,6 +17,11 @@ from hudi_index_service.table.row_batches import BATCH_BYTES, FIRST_ROWS, fittin
 RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 _MOST_ROWS = 65_536  # of a batch
+
+
+def row_positions(rows: BitMap) -> RowIds:
+    """Row ids as the row reader takes them."""
+    return np.frombuffer(rows.to_array(), dtype=np.uint32).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from hudi_index_service.read.explanation import Explanation, explanation
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -213,17 +214,14 @@ class Scan:
         *,
         counting: bool = False,
     ) -> T:
+        def read() -> T:
+            run = self._execution(counting=counting)
+            result = work(run)
+            self._statistics = run.statistics
+            return result
+
         try:
-            for attempt in (1, 2):
-                try:
-                    run = self._execution(counting=counting)
-                    result = work(run)
-                    self._statistics = run.statistics
-                    return result
-                except FileNotFoundError as error:
-                    log.info("Planning again, since a file is gone: %s", error)
-                    if attempt == 2:
-                        raise SnapshotChanged(f"A file went while it was read: {error}.") from error
+            return on_a_whole_snapshot(read)
         except TableFeatureUnsupported as error:
             if self._planner.spark is None or by_spark is None:
                 raise
@@ -231,7 +229,6 @@ class Scan:
             log.info("Spark's own reader serves this query: %s", error.message)
             self._statistics = None
             return by_spark(self._planner.spark)
-        raise AssertionError("every attempt returns or raises")
 
     def _execution(self, *, counting: bool = False) -> Execution:
         query, plan = self._planner.plan(self._binding)

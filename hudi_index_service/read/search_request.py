@@ -1,13 +1,12 @@
 """A ranked full-text search as a user asks for it, bound to the table and run."""
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path, find_column
-from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported, SnapshotChanged
+from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.index.contract import TextRanker
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Column, Match, MatchMode
@@ -16,8 +15,7 @@ from hudi_index_service.read.planner import QueryPlanner, Wanted
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.ranked_search import SCORE, RankedSearch
 from hudi_index_service.read.slice_reader import SliceReader
-
-log = logging.getLogger(__name__)
+from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 _MOST_ROWS = 10_000
 _MODES = {"any": MatchMode.ANY, "all": MatchMode.ALL}
@@ -52,14 +50,7 @@ class SearchRequest:
             raise ConfigInvalid(
                 f"k={self.k} rows cannot be searched for.", remedy=f"Use 1 to {_MOST_ROWS}."
             )
-        for attempt in (1, 2):
-            try:
-                return self._search().best(self.k)
-            except FileNotFoundError as error:
-                log.info("Planning again, since a file is gone: %s", error)
-                if attempt == 2:
-                    raise SnapshotChanged(f"A file went while it was read: {error}.") from error
-        raise AssertionError("every attempt returns or raises")
+        return on_a_whole_snapshot(lambda: self._search().best(self.k))
 
     def _search(self) -> RankedSearch:
         # The column's name is found in the schema by the parser, in any case.

@@ -103,13 +103,6 @@ class SliceEntries:
         """
         return self._any().bounds.footer
 
-    def parquet_metadata(self) -> bytes:
-        """The base file's stripped footer, from an entry that was asked, or else any.
-
-        Raises: see `rows`.
-        """
-        return self._any().parquet_metadata
-
     def _any(self) -> OpenEntry:
         for opened in self._opened.values():
             return opened

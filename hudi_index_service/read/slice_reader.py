@@ -27,7 +27,7 @@ from hudi_index_service.read.row_group_bounds import (
     row_groups_to_read,
 )
 from hudi_index_service.read.row_ids import RowSet, matching_rows
-from hudi_index_service.read.row_reader import RowIds, RowReader
+from hudi_index_service.read.row_reader import RowIds, RowReader, row_positions
 from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.table.base_file import column_bytes, present_columns, read_columns
@@ -137,7 +137,7 @@ class SliceReader:
         self, base_file: BaseFile, rows: BitMap, footer: Footer, statistics: SliceStatistics
     ) -> Iterator[pa.RecordBatch]:
         """Exactly the given rows, page by page, unless reading more of the file costs less."""
-        positions = np.frombuffer(rows.to_array(), dtype=np.uint32).astype(np.int64)
+        positions = row_positions(rows)
         storage = self.table.storage
         reader = RowReader(storage, base_file, footer, self.query.needed)
         done = 0
@@ -152,9 +152,7 @@ class SliceReader:
                 yield from self._scanned(base_file, statistics, holding=positions)
                 return
             for read in reader.batches(positions, limit=self.limit):
-                statistics.pages += read.did.pages
-                statistics.ranges += read.did.ranges
-                statistics.bytes_read += read.did.bytes
+                statistics.add_read(read.did)
                 for batch in read.batches:
                     yield self._kept(batch, statistics)
                 done += read.count

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hudi_index_service.config import BuildSettings, ReadSettings, settings
+from hudi_index_service.config import BuildSettings, ReadSettings, Settings, settings
 from hudi_index_service.errors import SnapshotChanged
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.query import Query
@@ -18,10 +18,30 @@ from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage import Storage
-from hudi_index_service.table import open_hudi_table
+from hudi_index_service.table import HudiTable, open_hudi_table
 from hudi_index_service.table.parquet_file import open_parquet
 
 _SAMPLE_ROWS = 16
+
+
+@contextmanager
+def opened_table(
+    storage: Storage, read: ReadSettings, build: BuildSettings
+) -> Iterator[tuple[HudiTable, ReaderPool, Settings]]:
+    """What reads a snapshot's slices in a task, for the length of the block.
+
+    Raises:
+        SnapshotChanged: a file of the snapshot is gone.
+    """
+    # Where caches lie, and what one process may take, is for each host to say.
+    chosen = settings().model_copy(update={"read": read, "build": build})
+    pool = ReaderPool(storage, chosen)
+    try:
+        yield open_hudi_table(storage.uri, storage.options), pool, chosen
+    except FileNotFoundError as error:
+        raise SnapshotChanged(f"A file of the snapshot went: {error}.") from error
+    finally:
+        pool.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +98,9 @@ class SliceTask:
 
     @contextmanager
     def _opened(self) -> Iterator[SliceReader]:
-        # Where caches lie, and what one process may take, is for each host to say.
-        chosen = settings().model_copy(update={"read": self.read, "build": self.build})
-        pool = ReaderPool(self.storage, chosen)
-        try:
+        with opened_table(self.storage, self.read, self.build) as (table, pool, chosen):
             yield SliceReader(
-                open_hudi_table(self.storage.uri, self.storage.options),
+                table,
                 self.query,
                 self.instant,
                 pool,
@@ -91,10 +108,6 @@ class SliceTask:
                 limit=self.limit,
                 index_required=self.index_required,
             )
-        except FileNotFoundError as error:
-            raise SnapshotChanged(f"A file of the snapshot went: {error}.") from error
-        finally:
-            pool.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from hudi_index_parquet import ReadStats
+
 from hudi_index_service.optimizer.plan import Access
 
 
@@ -31,6 +33,12 @@ class SliceStatistics:
     rows_checked: int = 0
     rows_returned: int = 0
     note: str = ""
+
+    def add_read(self, did: ReadStats) -> None:
+        """Counts what the row reader did."""
+        self.pages += did.pages
+        self.ranges += did.ranges
+        self.bytes_read += did.bytes
 
 
 @dataclass(slots=True)

@@ -4,25 +4,24 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
+from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.key_locator import LOCATIONS, KeyLocator
 from hudi_index_service.read.planner import QueryPlanner
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.record_keys import record_keys
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 from hudi_index_service.table.properties import read_properties
 from hudi_index_service.table.protocol import HudiTable
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 KEY, PARTITION = "record_key", "partition"
 KEY_NAMES = {KEY: KEY, "_hoodie_record_key": KEY}
@@ -143,21 +142,6 @@ class KeySearch:
         return KeyLocator(
             table, keys, snapshot.schema, snapshot.instant, self._pool, self._settings
         )
-
-
-def on_a_whole_snapshot(search: Callable[[], T]) -> T:
-    """The result of a search, which is done anew once if Hudi takes files away meanwhile.
-
-    Raises SnapshotChanged: files went the second time, too.
-    """
-    try:
-        return search()
-    except FileNotFoundError as error:
-        log.info("Searching again, since a file is gone: %s", error)
-    try:
-        return search()
-    except FileNotFoundError as error:
-        raise SnapshotChanged(f"A file went while it was searched: {error}.") from error
 
 
 def locate(

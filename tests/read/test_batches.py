@@ -14,7 +14,13 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, assert_same_rows, hudi_options, write
+from tests.hudi_tables import (
+    NO_METADATA_TABLE,
+    as_if_changed_on_read,
+    assert_same_rows,
+    hudi_options,
+    write,
+)
 
 ROWS = 12_000
 # Pages of about a hundred rows, so that there are many in a small file.
@@ -54,8 +60,7 @@ def refused(spark: SparkSession, path: Path, tmp_path: Path) -> IndexedTable:
     """A copy that is Spark's to read, as if its schema had been changed on read."""
     copy = tmp_path / "table"
     shutil.copytree(path, copy)
-    (copy / ".hoodie" / ".schema").mkdir(exist_ok=True)
-    (copy / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()
+    as_if_changed_on_read(copy)
     return open_table(copy, spark=spark)
 
 

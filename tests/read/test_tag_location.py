@@ -22,6 +22,7 @@ from hudi_index_service.table.spark import collected
 from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     NO_METADATA_TABLE,
+    as_if_changed_on_read,
     hudi_options,
     numbered_rows,
     read_rows,
@@ -202,8 +203,7 @@ def test_what_only_spark_reads_is_told_without_row_ids(
 ) -> None:
     copy = tmp_path / "table"
     shutil.copytree(path, copy)
-    (copy / ".hoodie" / ".schema").mkdir(exist_ok=True)
-    (copy / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()
+    as_if_changed_on_read(copy)
     keys = ["17", "nobody", "3005", "4001"]
     with pytest.raises(TableFeatureUnsupported):
         open_table(copy).tag_location(keys)

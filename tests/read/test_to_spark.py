@@ -13,6 +13,7 @@ from hudi_index_service.errors import IndexRequired
 from hudi_index_service.table.spark import collected
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
+    as_if_changed_on_read,
     assert_same_rows,
     hudi_options,
     numbered_rows,
@@ -158,8 +159,7 @@ def test_what_only_spark_reads_is_sparks_dataframe(
 ) -> None:
     copy = tmp_path / "table"
     shutil.copytree(path, copy)
-    (copy / ".hoodie" / ".schema").mkdir(exist_ok=True)
-    (copy / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()
+    as_if_changed_on_read(copy)
     scan = open_table(copy).scan("amount < 30", columns=["amount", "id"])  # without a session
     frame = scan.to_spark(spark)
     assert frame.columns == ["amount", "id"]

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_index_service.config import BuildSettings, ReadSettings, settings
-from hudi_index_service.errors import ConfigInvalid, SnapshotChanged, TableFeatureUnsupported
+from hudi_index_service.config import BuildSettings, ReadSettings
+from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.key_locator import LOCATIONS, KeyLocator
-from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
+from hudi_index_service.read.slice_task import opened_table
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.read.tag_location import (
     ANSWER,
@@ -36,7 +36,6 @@ from hudi_index_service.read.tag_location import (
     named_column,
 )
 from hudi_index_service.storage import Storage
-from hudi_index_service.table import open_hudi_table
 from hudi_index_service.table.spark import SparkHudiReader, collected
 
 log = logging.getLogger(__name__)
@@ -82,16 +81,8 @@ class KeyTask:
 
     @contextmanager
     def _opened(self) -> Iterator[KeyLocator]:
-        # Where caches lie, and what one process may take, is for each host to say.
-        chosen = settings().model_copy(update={"read": self.read, "build": self.build})
-        table = open_hudi_table(self.storage.uri, self.storage.options)
-        pool = ReaderPool(self.storage, chosen)
-        try:
+        with opened_table(self.storage, self.read, self.build) as (table, pool, chosen):
             yield KeyLocator(table, self.keys, self.schema, self.instant, pool, chosen)
-        except FileNotFoundError as error:
-            raise SnapshotChanged(f"A file of the snapshot went: {error}.") from error
-        finally:
-            pool.close()
 
 
 def answer(
