@@ -1,0 +1,154 @@
+"""Building, and how it stands: build, refresh, cancel, status."""
+
+from typing import Annotated
+
+import typer
+
+from hudi_index_service import Budget, open_table
+from hudi_index_service.build.record import BuildState
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.cli.arguments import (
+    HoodieConfOption,
+    Output,
+    OutputOption,
+    PropsOption,
+    TableArgument,
+)
+from hudi_index_service.cli.console import err, print_json, progress_bar, say, say_all
+from hudi_index_service.reports import build_lines, status_lines
+from hudi_index_service.status import Thresholds
+from hudi_index_service.upkeep import TableUpkeep, read_write_config
+
+_ALERT = 3  # the exit status
+
+
+def build(
+    table: TableArgument,
+    strategy: Annotated[
+        Strategy | None,
+        typer.Option(help="Which base files; as hoodie.index.strategy says, or incremental."),
+    ] = None,
+    instant: Annotated[
+        str | None, typer.Option(help="Only base files that this instant wrote.")
+    ] = None,
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this partition, or those that fit a pattern; may be repeated."),
+    ] = None,
+    max_files: Annotated[
+        int | None, typer.Option(help="Stop after so many entries, newest instant first.")
+    ] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(help="Stop after so many bytes of base files.")
+    ] = None,
+    max_minutes: Annotated[float | None, typer.Option(help="Begin nothing more after.")] = None,
+    requests_per_second: Annotated[
+        float | None, typer.Option(help="Ask the table's store no more often.")
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only say what is due, and what it would cost; without an index that the keys "
+            "would only create.",
+        ),
+    ] = False,
+    props: PropsOption = None,
+    hoodie_conf: HoodieConfOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Build the index entries that are due, in this process; first follow the hoodie.index.* keys
+    that are given, or that the table's writers stored."""
+    budget = Budget(
+        files=max_files,
+        bytes=max_bytes,
+        minutes=max_minutes,
+        requests_per_second=requests_per_second,
+    )
+    options = read_write_config(hoodie_conf or (), props)
+    with (
+        TableUpkeep(table, options=options) as upkeep,
+        progress_bar("Indexing base files") as progress,
+    ):
+        keys = upkeep.peek() if dry_run else upkeep.define()
+        result = upkeep.table.build(
+            strategy=strategy or keys.strategy,
+            instant=instant,
+            partitions=partition,
+            budget=budget,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if output is Output.JSON:
+        print_json(result.to_dict())
+    else:
+        say_all(build_lines(result))
+    result.raise_for_failures()
+    if keys.failure is not None:
+        raise keys.failure
+    if result.state is BuildState.CANCELLED:
+        raise typer.Exit(1)
+
+
+def refresh(
+    table: TableArgument,
+    name: Annotated[str, typer.Argument(help="Name of the index.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is due.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Bring an index's entries up to date with its definition, and build what is due for it."""
+    with progress_bar("Indexing base files") as progress:
+        result = open_table(table).refresh(name, dry_run=dry_run, progress=progress)
+    if output is Output.JSON:
+        print_json(result.to_dict())
+    else:
+        say_all(build_lines(result))
+    result.raise_for_failures()
+    if result.state is BuildState.CANCELLED:
+        raise typer.Exit(1)
+
+
+def cancel(table: TableArgument) -> None:
+    """Ask the build that runs on a table to give up; a later one goes on with the rest."""
+    asked = open_table(table).cancel()
+    say("No build is running." if asked is None else f"Build {asked} was asked to give up.")
+
+
+def status(
+    table: TableArgument,
+    max_lag: Annotated[
+        float | None, typer.Option(min=0, help="Alert if an index is more seconds behind.")
+    ] = None,
+    max_lag_instants: Annotated[
+        int | None, typer.Option(min=0, help="Alert if an index is more instants behind.")
+    ] = None,
+    min_coverage: Annotated[
+        float | None,
+        typer.Option(min=0, max=100, help="Alert if an index covers less, in percent."),
+    ] = None,
+    max_outliving: Annotated[
+        int | None, typer.Option(min=0, help="Alert if more entries outlive their base file.")
+    ] = None,
+    failed_build: Annotated[
+        bool, typer.Option("--failed-build", help="Alert if the last build failed or died.")
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Show what each index covers, what is due, and the builds; exit status 3 for an alert."""
+    found = open_table(table).status()
+    thresholds = Thresholds(
+        max_lag_seconds=max_lag,
+        max_lag_instants=max_lag_instants,
+        min_coverage=None if min_coverage is None else min_coverage / 100,
+        max_outliving=max_outliving,
+        failed_build=failed_build,
+    )
+    alerts = found.alerts(thresholds)
+    if output is Output.JSON:
+        print_json(found.to_dict(alerts))
+    else:
+        say_all(status_lines(found))
+        for alert in alerts:
+            err.print(f"ALERT: {alert}", style="red", highlight=False, markup=False, soft_wrap=True)
+    if alerts:
+        raise typer.Exit(_ALERT)
