@@ -8,6 +8,7 @@ that a name has one meaning: `` `a.b` `` is a column of the table, whatever stru
 import difflib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +26,7 @@ def column_name(parts: Sequence[str]) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def column_path(name: str) -> tuple[str, ...]:
     """The parts of a name as `column_name` writes it, or as a user does.
 
@@ -61,7 +63,7 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
         ColumnNotFound: there is none; the remedy lists near names.
         ColumnAmbiguous: several differ from it in case only, and none is spelled exactly so.
     """
-    field = _field(list(schema), parts[0], [])
+    field = _field(schema, parts[0], [])
     found = [field.name]
     for part in parts[1:]:
         if not pa.types.is_struct(field.type):
@@ -69,7 +71,7 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
                 f"{column_name(found)}.{part}: column {column_name(found)} has type {field.type}.",
                 remedy="Only the fields of structs can be named.",
             )
-        field = _field(list(field.type), part, found)
+        field = _field(field.type, part, found)
         found.append(field.name)
     return column_name(found), field.type
 
@@ -106,7 +108,11 @@ def _index(struct: pa.DataType, name: str) -> int:
     return int(index)
 
 
-def _field(fields: list[pa.Field], part: str, above: list[str]) -> pa.Field:
+def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa.Field:
+    exact = within.get_field_index(part)
+    if exact >= 0:  # looked for first, which is fast; whatever others differ from it in case only
+        return within.field(exact)
+    fields = list(within)
     same = [field for field in fields if field.name.lower() == part.lower()]
     if len(same) > 1:
         same = [field for field in same if field.name == part]

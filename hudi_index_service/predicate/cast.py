@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS, days_since_epoch
+from hudi_index_service.predicate.spark_sql import literal_sql
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TIMESTAMP_NTZ = pa.timestamp("us")
@@ -50,6 +51,7 @@ _TIMESTAMP = re.compile(
 )
 _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::([0-9]{2}))?")
 _MAX_OFFSET = timedelta(hours=18)
+_FOLDERS_OF_ZONES = ("posix/", "right/")  # all zones once more, which Java does not know by them
 _YEAR_10000 = 253_402_300_800_000_000  # microseconds since the epoch
 
 
@@ -90,7 +92,7 @@ def cast(value: pa.Scalar, target: pa.DataType, zone: tzinfo) -> pa.Scalar:
         return pa.scalar(_instant(value.value * DAY_MICROS, _zone_of(target, zone)), target)
     if source == TIMESTAMP_NTZ and target == TIMESTAMP:
         return pa.scalar(_instant(value.value, zone), target)
-    raise _refused(f"{value}", target)
+    raise _refused(literal_sql(value), target)
 
 
 def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
@@ -245,6 +247,8 @@ def _zone(name: str) -> tzinfo | None:
         if offset > _MAX_OFFSET or int(match[3] or 0) > 59:
             return None
         return timezone(-offset if match[1] == "-" else offset)
+    if name.startswith(_FOLDERS_OF_ZONES):
+        return None
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError

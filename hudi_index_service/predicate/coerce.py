@@ -23,6 +23,7 @@ from hudi_index_service.predicate.comparison import (
     comparison_type,
     ends,
     is_binary,
+    is_number,
     is_string,
     sort_key,
     value_type,
@@ -50,6 +51,8 @@ def compare(column: Column, operator: Operator, literal: Literal, zone: tzinfo) 
         PredicateUnsupported: Spark can, but not by the column's own order.
     """
     if literal.is_null:
+        if operator is Operator.EQ_NULL_SAFE:
+            _refuse_null_of_other_type(column, literal)
         return _compare_null(column, operator)
     kind = value_type(column)
     shortcut = _beyond_long(kind, operator, literal)
@@ -68,7 +71,12 @@ def in_list(column: Column, literals: Sequence[Literal], zone: tzinfo) -> Predic
 
     Raises: as `compare`.
     """
-    has_null = any(literal.is_null for literal in literals)
+    nulls = [literal for literal in literals if literal.is_null]
+    has_null = bool(nulls)
+    for null in nulls:
+        # The column is brought to the type of a NULL as well, and may then equal other values.
+        if null.value.type not in (pa.null(), value_type(column)):
+            raise _null_of_other_type(column, null)
     given = [literal for literal in literals if not literal.is_null]
     kind = value_type(column)
     strings = [is_string(kind), *(is_string(literal.value.type) for literal in given)]
@@ -160,6 +168,25 @@ def _compare_null(column: Column, operator: Operator) -> Predicate:
     return IsNull(column) if operator is Operator.EQ_NULL_SAFE else Constant(None)
 
 
+def _refuse_null_of_other_type(column: Column, literal: Literal) -> None:
+    """Refuses a NULL of a type to which Spark casts the column, where that makes values NULL too:
+    ``name <=> CAST(NULL AS INT)`` holds for every name that is no number."""
+    kind, given = value_type(column), literal.value.type
+    if pa.types.is_null(given) or is_string(given) or given == kind:
+        return
+    if is_number(kind) and is_number(given):
+        comparison_type(column, (literal,), Operator.EQ_NULL_SAFE)
+    elif not (pa.types.is_temporal(kind) and pa.types.is_temporal(given)):
+        raise _null_of_other_type(column, literal)
+
+
+def _null_of_other_type(column: Column, literal: Literal) -> PredicateUnsupported:
+    return PredicateUnsupported(
+        f"Spark casts {column} ({value_type(column)}) for {literal.text}, which is NULL.",
+        remedy="Write NULL.",
+    )
+
+
 def _never(column: Column) -> Predicate:
     """FALSE for every value, NULL for NULL."""
     return And((IsNull(column), Constant(None)))
@@ -225,17 +252,19 @@ def _as_strings(column: Column, literals: list[Literal], zone: tzinfo) -> list[L
             value = _printed_as(column, literal.value.as_py(), zone)
             if value is not None:
                 result.append(Literal(value, literal.text))
-        elif _same_family(kind, given):
+        elif _same_family(kind, given, zone):
             result.append(literal)
         else:
             raise _mixed_list(column, literal)
     return result
 
 
-def _same_family(kind: pa.DataType, given: pa.DataType) -> bool:
-    """Whether equal values of both types print alike, and others differently."""
+def _same_family(kind: pa.DataType, given: pa.DataType, zone: tzinfo) -> bool:
+    """Whether equal values of both types print alike, and others differently: moments do not where
+    clocks are put back."""
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given):
-        return (kind.tz is None) == (given.tz is None)
+        same = (kind.tz is None) == (given.tz is None)
+        return same and (kind.tz is None or isinstance(zone, timezone))
     integers = pa.types.is_integer(kind) and pa.types.is_integer(given)
     return bool(integers or (pa.types.is_date32(kind) and pa.types.is_date32(given)))
 

@@ -87,9 +87,11 @@ def comparison_type(column: Column, literals: Sequence[Literal], operator: Opera
     Sources: TypeCoercion, DecimalPrecision of Spark 3.5.
     """
     kind = value_type(column)
-    types = [kind, *(literal.value.type for literal in literals)]
-    if not all(is_number(t) for t in types):
+    if not is_number(kind):
         return "exact"
+    # What a number cannot be compared with is refused by `ends`.
+    literals = [literal for literal in literals if is_number(literal.value.type)]
+    types = [kind, *(literal.value.type for literal in literals)]
     if any(pa.types.is_floating(t) for t in types):
         wide = any(pa.types.is_decimal(t) or pa.types.is_float64(t) for t in types)
         return "double" if wide else "float"
@@ -248,6 +250,10 @@ def _refused(column: Column, literal: Literal) -> PredicateInvalid | PredicateUn
     if pa.types.is_boolean(kind):
         return PredicateUnsupported(
             f"Comparing {comparison} is not supported.", remedy="Write TRUE or FALSE."
+        )
+    if is_number(kind) and pa.types.is_boolean(given):
+        return PredicateUnsupported(
+            f"Comparing {comparison} is not supported.", remedy="Write 1 for TRUE, 0 for FALSE."
         )
     if pa.types.is_nested(kind):
         return PredicateUnsupported(

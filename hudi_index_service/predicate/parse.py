@@ -184,9 +184,9 @@ class _Parser(FunctionParser):
         if isinstance(left, Column):
             return bind(left)
         kind = pa.bool_() if pa.types.is_null(left.value.type) else left.value.type
-        row = pa.table({"literal": pa.array([left.value.as_py()], kind)})
-        if left.is_null:
-            row = pa.table({"literal": pa.nulls(1, kind)})
+        # Not by way of Python's values, whose dates end with the year 9999.
+        values = pa.nulls(1, kind) if left.is_null else pa.repeat(left.value, 1)
+        row = pa.table({"literal": values})
         return Constant(evaluate(bind(Column("literal", kind)), row)[0].as_py())
 
     def is_condition(self, operand: Operand, start: Token) -> Predicate:

@@ -9,15 +9,17 @@ for timestamps and custom ones write another form of it, and Spark reads the fil
 share a folder; what cannot be told for sure is left out.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
-from urllib.parse import unquote
 
 import pyarrow as pa
 
 from hudi_index_service.table.properties import is_true, split_columns
 
+# What Java's Integer.parseInt takes for a number of two characters, %+1 too.
+_ENCODED = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f]|-0)")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = ("SIMPLE", "COMPLEX")
 _PLAIN_CLASSES = ("SimpleKeyGenerator", "ComplexKeyGenerator")
@@ -31,12 +33,10 @@ class PartitionPaths:
     Attributes:
         columns: The partition columns, in the path's order; none if paths tell nothing.
         hive_style: Whether a part of the path is ``column=value``.
-        encoded: Whether special characters are written as ``%XX``.
     """
 
     columns: tuple[str, ...] = ()
     hive_style: bool = False
-    encoded: bool = False
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
@@ -46,7 +46,6 @@ class PartitionPaths:
         return cls(
             split_columns(properties.get("hoodie.table.partition.fields", "")),
             is_true(properties, "hoodie.datasource.write.hive_style_partitioning"),
-            is_true(properties, "hoodie.datasource.write.partitionpath.urlencode"),
         )
 
     def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
@@ -62,10 +61,16 @@ class PartitionPaths:
                     return {}
             if part in ("", _NO_VALUE) or column not in schema.names:
                 continue
-            value = _value(unquote(part) if self.encoded else part, schema.field(column).type)
+            value = _value(_decoded(part), schema.field(column).type)
             if value is not None:
                 found[column] = value
         return found
+
+
+def _decoded(part: str) -> str:
+    """A part of a path as Spark reads it, whether the table encodes what it writes there or not:
+    ``%XX`` is the character of that code (``ExternalCatalogUtils.unescapePathName``)."""
+    return _ENCODED.sub(lambda match: chr(int(match[1], 16)), part)
 
 
 def _is_plain(properties: Mapping[str, str]) -> bool:

@@ -62,6 +62,8 @@ INVALID = {
     "at > TIMESTAMP'2024-01-01 25:00:00'": "is no TIMESTAMP",
     "id = DATE'2024-01-01'": "Spark cannot compare `id` (int32) with DATE'2024-01-01'",
     "day = 5": "Spark cannot compare `day` (date32[day]) with 5",
+    "price IN (CAST('Infinity' AS DOUBLE), X'FF')": "Spark cannot compare",
+    "price > X'FF'": "Spark cannot compare `price` (decimal128(38, 10)) with X'FF'",
     "TWIN = 1": "column TWIN is ambiguous: several differ from it in case only (line 1, column 1",
     "place.TWIN = 1": "column place.TWIN is ambiguous",
     "array_contains(name, 'a')": "array_contains takes an array, and `name` is of type string",
@@ -138,12 +140,24 @@ UNSUPPORTED = {
     "weight IN ('0.1')": "as strings",
     "price IN ('1.5')": "as strings",
     "paid IN ('true')": "as strings",
+    # Spark casts the column to the NULL's type, and values become NULL, or equal to others.
+    "name <=> CAST(NULL AS INT)": "`name` (string) for CAST(NULL AS INT), which is NULL",
+    "name IS NOT DISTINCT FROM CAST('x' AS DATE)": "Spark casts `name` (string)",
+    "paid <=> CAST(NULL AS DECIMAL(2,2))": "Spark casts `paid` (bool)",
+    "id <=> CAST(7 AS DECIMAL(38,38))": "needs 48 digits",
+    "id IN (16777217, CAST(NULL AS FLOAT))": "Spark casts `id` (int32) for CAST(NULL AS FLOAT)",
+    "id IN (1.0, CAST(NULL AS STRING))": "Spark casts `id` (int32) for CAST(NULL AS STRING)",
+    "price NOT IN (7, CAST(NULL AS DECIMAL(38,38)))": "Spark casts `price` (decimal128(38, 10))",
+    "day IN ('2024-01-01', CAST(CAST('32768' AS TIMESTAMP) AS BOOLEAN))": "TIMESTAMP'+32768-01-01",
     "paid = 1": "Comparing `paid` (bool) with 1",
+    "price < TRUE": "Comparing `price` (decimal128(38, 10)) with TRUE",
+    "id = TRUE": "Comparing `id` (int32) with TRUE",
     "raw = 5": "Comparing `raw` (binary) with 5",
     "day = 'today'": "'today' cannot be brought to type date32[day] with certainty",
     "at > 'now'": "'now' cannot be brought",
     "at > '10:20'": "'10:20' cannot be brought",
     "at > '2024-01-01 00:00:00 PST'": "cannot be brought",
+    "at > '2024-01-01 00:00:00 right/Europe/Paris'": "cannot be brought",
     "wall > '2024-01-01 00:00:00+08:00'": "cannot be brought",
     "weight = '1.5f'": "'1.5f' cannot be brought",
     "id = CAST(300 AS TINYINT)": "'300' cannot be brought to type int8",
@@ -174,6 +188,9 @@ def test_local_times_whose_offset_is_uncertain_are_refused():
         parse("at > '1900-01-01'", time_zone="Europe/Amsterdam")
     with pytest.raises(PredicateUnsupported, match="twice or never"):
         parse("at IN ('2024-10-27 02:30:00')", time_zone="Europe/Berlin")
+    # As strings, the moments of both half past two are one.
+    with pytest.raises(PredicateUnsupported, match="as strings"):
+        parse("at IN (TIMESTAMP'2024-10-27 02:30:00', 'x')", time_zone="Europe/Berlin")
     with pytest.raises(PredicateUnsupported, match="TIMESTAMP'2024-01-01 00:00:00'"):
         parse("wall > TIMESTAMP'2024-01-01 00:00:00'", time_zone="Europe/Berlin")
     with pytest.raises(ConfigInvalid, match="no time zone 'Mars/Olympus'"):

@@ -25,3 +25,9 @@ def test_a_list_may_name_far_dates(days: pa.Array, literals: str) -> None:
     batch = pa.record_batch({"day": days})
     predicate = parse_predicate(f"day IN ({literals.format('+12100-04-11')})", batch.schema)
     assert evaluate(predicate, batch).to_pylist() == [False, True, None]
+
+
+def test_a_literal_may_stand_on_the_left_with_a_far_date() -> None:
+    batch = pa.record_batch({"day": pa.array([0], pa.date32())})
+    predicate = parse_predicate("DATE'+12100-04-11' > DATE'9999-12-31'", batch.schema)
+    assert evaluate(predicate, batch).to_pylist() == [True]

@@ -1,0 +1,52 @@
+"""Which conditions that are not answered here are left to Spark.
+
+Spark gets text. So that nobody's where text does more than pick rows, only what is made of columns,
+literals, operators and a row's plain functions is handed over: no subquery, and none of the
+functions that run code, read files or tell about the session.
+"""
+
+from hudi_index_service.errors import PredicateInvalid
+from hudi_index_service.predicate.lex import tokenize
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What may stand before a parenthesis: operators, types with parameters, functions of a row.
+_BEFORE_PARENTHESIS = _words(
+    """
+    AND ANY ALL BETWEEN CASE ELSE ESCAPE IN LIKE ILIKE NOT OR RLIKE REGEXP SOME THEN WHEN
+    CHAR DEC DECIMAL NUMERIC VARCHAR
+    ABS ADD_MONTHS ARRAY ARRAY_CONTAINS ARRAY_POSITION ASCII BIGINT BOOLEAN BTRIM CARDINALITY CAST
+    CEIL CEILING CHAR_LENGTH COALESCE CONCAT CONCAT_WS CONTAINS DATE DATEDIFF DATE_ADD DATE_FORMAT
+    DATE_SUB DATE_TRUNC DAY DAYOFMONTH DAYOFWEEK DAYOFYEAR DOUBLE ELEMENT_AT ENDSWITH FLOAT FLOOR
+    GREATEST HEX HOUR IF IFNULL INITCAP INSTR INT ISNAN ISNOTNULL ISNULL LAST_DAY LCASE LEAST LEFT
+    LENGTH LOCATE LOWER LPAD LTRIM MAP_KEYS MAP_VALUES MD5 MINUTE MOD MONTH MONTHS_BETWEEN NULLIF
+    NVL NVL2 OCTET_LENGTH PMOD POW POWER QUARTER REGEXP_EXTRACT REGEXP_LIKE REGEXP_REPLACE REPLACE
+    REVERSE RIGHT ROUND RPAD RTRIM SECOND SHA1 SHA2 SIGN SIZE SMALLINT SPLIT SQRT STARTSWITH STRING
+    SUBSTR SUBSTRING TIMESTAMP TINYINT TO_DATE TO_TIMESTAMP TRANSLATE TRIM TRUNC TRY_CAST UCASE
+    UNHEX UPPER WEEKDAY WEEKOFYEAR YEAR
+    """
+)
+_QUERIES = _words("FROM OVER SELECT TABLE VALUES WITH")
+
+
+def is_for_spark(where: str) -> bool:
+    """Whether Spark may be asked for a condition that is not answered here."""
+    if "${" in where:  # which Spark replaces by a setting, in literals too
+        return False
+    try:
+        tokens = tokenize(where)
+    except PredicateInvalid:
+        return False
+    before, last = "", ""
+    for token in tokens:
+        if token.keyword in _QUERIES or token.text in (";", "{", "}"):
+            return False
+        if token.text == "(" and last:
+            named = last.isidentifier() or last.startswith("`") or last.isalnum()
+            if named and (last.upper() not in _BEFORE_PARENTHESIS or before == "."):
+                return False
+        before, last = last, token.text
+    return True
