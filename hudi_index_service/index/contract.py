@@ -3,7 +3,8 @@
 An index type builds one index per base file over several columns, and answers *leaves* of a
 predicate in negation normal form with the row ids for which the leaf is TRUE: `Compare`, `In`,
 `IsNull`, `Like`, `RLike`, `Match`, `ArrayContains`, or `Not` directly above one of these. Combining
-leaves, and re-checking what is only a superset, is not its business.
+leaves, and re-checking what is only a superset, is not its business; but of several conjuncts on
+one column, such as both ends of a range, it may say that one look-up answers their `And`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,6 +104,23 @@ class StoredColumn:
     statistics: ColumnStatistics
 
 
+class MissingBlocks(Protocol):
+    """Where the blocks come from that a packed data file lacks. Safe to use from several threads.
+
+    Attributes:
+        number: Tells it from all others of this process.
+    """
+
+    number: int
+
+    def fetch(self, block: int) -> None:
+        """Sees to it that the block is in the local file, whole.
+
+        Raises:
+            EntryInvalid, PermissionDenied, StorageFailed: it cannot be had.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class PackedIndex:
     """An entry's packed data file on the local disk.
@@ -114,6 +132,8 @@ class PackedIndex:
         block_size: Bytes per checksummed block.
         block_crc32: CRC-32 of each block, in order; the last block may be shorter.
         rows: Rows of the base file that the index covers.
+        blocks: Fetches blocks that the file lacks: those whose checksum is another. None if it
+            lacks none, as for every index type that does not say that it `fetches_blocks`.
     """
 
     path: Path
@@ -122,6 +142,7 @@ class PackedIndex:
     block_size: int
     block_crc32: Sequence[int]
     rows: int
+    blocks: MissingBlocks | None = None
 
 
 class RankedRows(Protocol):
@@ -157,14 +178,32 @@ class IndexReader(Protocol):
     """An open index of one base file. Safe to use from several threads."""
 
     def row_ids(self, leaf: Predicate) -> BitMap:
-        """The row ids for a leaf whose `IndexType.answer` is not NONE.
+        """The row ids for a leaf, or conjuncts, whose `IndexType.answer` is not NONE.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+
+    def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
+        """The same or some more, whichever is had sooner, for somebody who checks every row; None
+        if that takes more than `most` steps, a step being a row id or a value that is looked at.
+        A reader without a cheaper way may leave this method out.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+
+    def sample(self, leaf: Predicate, most: int) -> BitMap:
+        """Some of the row ids, at most so many and from all over the file, for far less than
+        `row_ids` takes; none where there is no such way. A reader may leave this method out.
 
         Raises:
             EntryInvalid: index bytes are damaged.
         """
 
     def estimate(self, leaf: Predicate) -> int:
-        """About how many row ids the leaf has; cheaper than computing them."""
+        """About how many steps `row_ids` takes, at most as many as there are rows; cheaper than
+        taking them."""
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The rows, to be scored; None if the index cannot score them."""
@@ -174,7 +213,11 @@ class IndexReader(Protocol):
 
 
 class IndexType(Protocol):
-    """A kind of index. Implementations are stateless and found by entry point."""
+    """A kind of index. Implementations are stateless and found by entry point.
+
+    One that has ``fetches_blocks = True`` reads every block of a packed file by `read_member`, or
+    else fetches those that are missing itself (`PackedIndex.blocks`); others get whole files.
+    """
 
     name: str
     """The name users write after USING; also the folder below ``.hoodie/.index/``."""
@@ -217,7 +260,8 @@ class IndexType(Protocol):
         """
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
-        """How well an index with these columns answers the leaf; touches no index bytes."""
+        """How well an index with these columns answers the leaf, or an `And` of leaves on one
+        column that holds one value a row, at once; touches no index bytes."""
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
         """How the words of the column's texts are found, for full-text search; None if it is not

@@ -1,40 +1,49 @@
 """A packed data file on the local disk: itself where the table is local, else a checked copy in the
-user's cache folder.
+user's cache folder (see `cache_folder`): whole, or of a large file only the blocks that were asked
+for so far (see `block_copy`).
 
-Copies are named by content, so that one of an older entry can never be taken for another's. Several
-processes share the folder. What keeps them out of each other's way are locks on the files
-themselves (`flock`), which go with the process that held them:
-
-- a copy in the making is locked by whoever makes it: one that is not locked was given up;
-- a copy is locked, shared, from before it is found to be there until it is open; one that is locked
-  is neither evicted nor replaced. After that it may go: whoever has it open reads on.
+Copies are named by content, so that one of an older entry can never be taken for another's.
 """
 
 import fcntl
-import hashlib
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index import fetched
+from hudi_index_service.index.block_copy import BlockCopy, block_copy
+from hudi_index_service.index.cache_folder import (
+    PART_SUFFIX,
+    WHOLE_SUFFIX,
+    alone_in,
+    bytes_of,
+    copies_folder,
+    copies_in,
+    in_use,
+    locked,
+    made_folder,
+    make_room,
+    status_of,
+    table_prefix,
+)
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.entry import Entry
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage import Storage
 
-_FOLDER = "entries"
-_SUFFIX = ".pack"
-_PART_SUFFIX = ".part"
-_LOCK = "entries.lock"  # beside the folder, which holds nothing but copies
+WHOLE_UP_TO = 8 * 2**20
+"""Data files of up to that many bytes are copied whole: one request costs as much time as they do.
+See docs/design.md for the measurements."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedCopy:
-    """A file in the cache, and its length in bytes."""
+    """A file in the cache, and what it takes there, in bytes."""
 
     path: Path
     size: int
@@ -53,6 +62,28 @@ def packed_index(storage: Storage, entry: Entry, settings: Settings) -> Iterator
         return
     with _copy(storage, entry, settings) as path:
         yield _described(entry, path)
+
+
+@contextmanager
+def readable_index(
+    storage: Storage, entry: Entry, settings: Settings
+) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
+    """The same for a reader that fetches missing blocks by `PackedIndex.blocks`: of a large remote
+    file only those are copied that are asked for. The caller closes the copy, if there is one, when
+    it has done with the index.
+
+    Raises: see `packed_index`.
+    """
+    data = entry.manifest.data
+    if not storage.is_local and data.length > WHOLE_UP_TO:
+        whole = _whole_copy(storage, entry, settings)
+        with in_use(whole, data.length) as is_there:
+            if not is_there:
+                with block_copy(storage, entry, settings) as (path, blocks):
+                    yield replace(_described(entry, path), blocks=blocks), blocks
+                return
+    with packed_index(storage, entry, settings) as index:
+        yield index, None
 
 
 def _described(entry: Entry, path: Path) -> PackedIndex:
@@ -74,39 +105,28 @@ def _described(entry: Entry, path: Path) -> PackedIndex:
     )
 
 
+def _whole_copy(storage: Storage, entry: Entry, settings: Settings) -> Path:
+    name = f"{table_prefix(storage)}{entry.manifest.data.sha256}{WHOLE_SUFFIX}"
+    return made_folder(settings) / name
+
+
 @contextmanager
 def _copy(storage: Storage, entry: Entry, settings: Settings) -> Iterator[Path]:
-    """The copy, made if need be, and safe from eviction for the length of the block."""
-    data = entry.manifest.data
-    folder = settings.cache_folder / _FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    copy = folder / f"{_table_digest(storage)}-{data.sha256}{_SUFFIX}"
+    """The whole copy, made if need be, and safe from eviction for the length of the block."""
+    copy = _whole_copy(storage, entry, settings)
     with ExitStack() as held:
-        if not held.enter_context(_in_use(copy, data.length)):
+        if not held.enter_context(in_use(copy, entry.manifest.data.length)):
             held.enter_context(_downloaded(storage, entry, copy, settings))
         yield copy
 
 
 @contextmanager
-def _in_use(copy: Path, length: int) -> Iterator[bool]:
-    """Keeps a copy of that length from eviction for the length of the block; False if there is
-    none."""
-    with _locked(copy, fcntl.LOCK_SH) as locked:
-        status = _status(copy)
-        usable = locked and status is not None and status.st_size == length
-        if usable:
-            with suppress(FileNotFoundError):  # erased in this moment, which no lock prevents
-                os.utime(copy)  # used now: the last to be evicted
-        yield usable
-
-
-@contextmanager
 def _downloaded(storage: Storage, entry: Entry, copy: Path, settings: Settings) -> Iterator[None]:
     """Makes the copy; it stays locked for the length of the block."""
-    with _alone_in(copy.parent):
-        _make_room(copy.parent, entry.manifest.data.length, settings)
+    with alone_in(copy.parent):
+        make_room(copy.parent, entry.manifest.data.length, settings)
         handle, name = tempfile.mkstemp(
-            dir=copy.parent, prefix=f"{_table_digest(storage)}-", suffix=_PART_SUFFIX
+            dir=copy.parent, prefix=table_prefix(storage), suffix=PART_SUFFIX
         )
         fcntl.flock(handle, fcntl.LOCK_SH)
     part = Path(name)
@@ -115,13 +135,14 @@ def _downloaded(storage: Storage, entry: Entry, copy: Path, settings: Settings) 
             storage.download(entry.data_path, part)
         except FileNotFoundError as error:
             raise EntryInvalid(f"{entry.data_path} is missing.") from error
+        fetched.count(requests=1, bytes=part.stat().st_size)
         if checksums(part)[1] != entry.manifest.data.sha256:
             raise EntryInvalid(f"{entry.data_path} is damaged: its SHA-256 is not the manifest's.")
         with ExitStack() as held:
-            with _alone_in(copy.parent):
+            with alone_in(copy.parent):
                 # Another process may have made the same copy meanwhile. It is not replaced, since
                 # whoever uses it has locked that file, not ours.
-                if not held.enter_context(_in_use(copy, entry.manifest.data.length)):
+                if not held.enter_context(in_use(copy, entry.manifest.data.length)):
                     part.rename(copy)
             yield
     finally:
@@ -129,93 +150,31 @@ def _downloaded(storage: Storage, entry: Entry, copy: Path, settings: Settings) 
         os.close(handle)
 
 
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keeps others from making room, beginning a copy or listing the copies for the length of the
-    block."""
-    with (folder.parent / _LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _make_room(folder: Path, length: int, settings: Settings) -> None:
-    """Deletes the copies that were used longest ago, of whatever tables, until one of that length
-    fits into what the cache may hold. Those being made or opened stay, so that for a moment it can
-    hold more."""
-    used = [(copy, status) for copy in _copies(folder) if (status := _status(copy)) is not None]
-    excess = sum(status.st_size for _, status in used) + length - settings.cache_max_mb * 2**20
-    for copy, status in sorted(used, key=lambda each: each[1].st_mtime):
-        if excess <= 0:
-            return
-        if _deleted_if_idle(copy):
-            excess -= status.st_size
-
-
-def _copies(folder: Path) -> list[Path]:
-    return [*folder.glob(f"*{_SUFFIX}"), *folder.glob(f"*{_PART_SUFFIX}")]
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except FileNotFoundError:  # another process was faster
-        return None
-
-
-@contextmanager
-def _locked(path: Path, kind: int) -> Iterator[bool]:
-    """Locks the file for the length of the block; False if it is not there, or (``LOCK_NB``) if
-    another process holds a lock against it."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(handle, kind)
-        except BlockingIOError:
-            yield False
-            return
-        # It may have been deleted before it was locked.
-        present = _status(path)
-        yield present is not None and os.path.samestat(os.fstat(handle), present)
-    finally:
-        os.close(handle)
-
-
-def _deleted_if_idle(path: Path) -> bool:
-    with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as locked:
-        if locked:
-            path.unlink(missing_ok=True)
-        return locked
-
-
 def copies_but(storage: Storage, cache_folder: Path, *, keep: Collection[str]) -> list[CachedCopy]:
     """This user's cached copies of the table's entries, but those whose SHA-256 is to be kept:
     erased data must leave the caches, too. Copies that nobody completes any more are among them."""
-    folder = cache_folder / _FOLDER
+    folder = copies_folder(cache_folder)
     if not folder.is_dir():
         return []
-    prefix = f"{_table_digest(storage)}-"
+    prefix = table_prefix(storage)
     found = []
-    with _alone_in(folder):
-        for path in sorted(_copies(folder)):
+    with alone_in(folder):
+        for path in sorted(copies_in(folder)):
             if not path.name.startswith(prefix):
                 continue
-            if path.suffix == _SUFFIX:
-                unwanted = path.name.removeprefix(prefix).removesuffix(_SUFFIX) not in keep
-            else:
+            if path.suffix == PART_SUFFIX:
                 unwanted = not _is_being_made(path)
-            status = _status(path)
+            else:
+                unwanted = path.stem.removeprefix(prefix) not in keep
+            status = status_of(path)
             if unwanted and status is not None:
-                found.append(CachedCopy(path, status.st_size))
+                found.append(CachedCopy(path, bytes_of(path, status)))
     return found
 
 
 def _is_being_made(part: Path) -> bool:
-    with _locked(part, fcntl.LOCK_EX | fcntl.LOCK_NB) as locked:
-        return not locked
+    with locked(part, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_locked:
+        return not is_locked
 
 
 def discard(copies: Iterable[CachedCopy]) -> None:
@@ -225,14 +184,11 @@ def discard(copies: Iterable[CachedCopy]) -> None:
 
 
 def damaged_copies(storage: Storage, cache_folder: Path) -> list[CachedCopy]:
-    """This user's cached copies of the table's entries that are not what their names say."""
+    """This user's whole copies of the table's entries that are not what their names say. (Of those
+    with gaps, each block is checked before its use, and fetched again if need be.)"""
     return [
         copy
         for copy in copies_but(storage, cache_folder, keep=())
-        if copy.path.suffix == _SUFFIX
+        if copy.path.suffix == WHOLE_SUFFIX
         and checksums(copy.path)[1] != copy.path.stem.split("-", 1)[1]
     ]
-
-
-def _table_digest(storage: Storage) -> str:
-    return hashlib.sha256(storage.uri.encode()).hexdigest()[:16]

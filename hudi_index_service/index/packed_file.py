@@ -128,17 +128,25 @@ def read_member(index: PackedIndex, name: str) -> bytes:
     offset, length = index.members[name]
     first = offset // index.block_size
     last = -(-(offset + length) // index.block_size)
-    try:
-        with index.path.open("rb") as file:
-            file.seek(first * index.block_size)
-            blocks = file.read(
-                min(last * index.block_size, index.length) - first * index.block_size
-            )
-    except OSError as error:
-        raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error
-    for number in range(first, last):
-        start = (number - first) * index.block_size
-        if zlib.crc32(blocks[start : start + index.block_size]) != index.block_crc32[number]:
-            raise EntryInvalid(f"{index.path}: block {number} is damaged.")
+    blocks = b"".join(_block(index, number) for number in range(first, last))
     start = offset - first * index.block_size
     return blocks[start : start + length]
+
+
+def _block(index: PackedIndex, number: int) -> bytes:
+    block = _read(index, number)
+    if zlib.crc32(block) != index.block_crc32[number] and index.blocks is not None:
+        index.blocks.fetch(number)
+        block = _read(index, number)
+    if zlib.crc32(block) != index.block_crc32[number]:
+        raise EntryInvalid(f"{index.path}: block {number} is damaged.")
+    return block
+
+
+def _read(index: PackedIndex, number: int) -> bytes:
+    try:
+        with index.path.open("rb") as file:
+            file.seek(number * index.block_size)
+            return file.read(index.block_size)
+    except OSError as error:
+        raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error

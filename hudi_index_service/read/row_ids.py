@@ -6,10 +6,29 @@ it makes every operand true, and OR iff any. What no index answers narrows nothi
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyroaring import BitMap
 
-from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    In,
+    Like,
+    Operator,
+    Or,
+    Predicate,
+    RLike,
+)
+
+ROW_STEPS = 20_000
+"""What reading one row more takes at most, in steps of a look-up: a page of each column. Hudi's
+pages hold up to so many values, and to decode one takes about as long as to go through a term or a
+row id in an index."""
+
+
+_SMALL = 100_000  # rows: in so few all that is asked for is had as soon as an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +55,51 @@ class RowSet:
         return cls(None, False)
 
 
+class Lookups(Protocol):
+    """Answers leaves, and several conjuncts on one column at once."""
+
+    @property
+    def total(self) -> int:
+        """Rows of the base file."""
+
+    @property
+    def thrifty(self) -> bool:
+        """Whether the rows found are read and checked anyway: then nothing is looked up that takes
+        longer than reading the rows that it may rule out."""
+
+    def answers(self, conjuncts: And) -> bool:
+        """Whether one look-up answers them all."""
+
+    def estimate(self, asked: Predicate) -> int:
+        """About how many steps a look-up takes: row ids and terms that it goes through."""
+
+    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+        """The candidates; everything where nobody answers, or it would take more than `most`
+        steps."""
+
+
 LeafRows = Callable[[Predicate], RowSet]
+
+
+@dataclass(frozen=True, slots=True)
+class EachLeaf:
+    """Asks for each leaf, in the order in which they are written."""
+
+    leaf_rows: LeafRows
+    total: int
+    thrifty: bool = False
+
+    def answers(self, conjuncts: And) -> bool:
+        """Never."""
+        return False
+
+    def estimate(self, asked: Predicate) -> int:
+        """The same for all, so that their order stays."""
+        return 0
+
+    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+        """What is said of the leaf."""
+        return self.leaf_rows(asked)
 
 
 def matching_rows(predicate: Predicate, leaf_rows: LeafRows, total: int) -> RowSet:
@@ -46,37 +109,115 @@ def matching_rows(predicate: Predicate, leaf_rows: LeafRows, total: int) -> RowS
         leaf_rows: The candidates of a leaf, or everything.
         total: Rows of the base file.
     """
+    return candidate_rows(predicate, EachLeaf(leaf_rows, total))
+
+
+def candidate_rows(predicate: Predicate, lookups: Lookups, most: int | None = None) -> RowSet:
+    """The candidates for a predicate in negation normal form.
+
+    Of an AND the cheapest conjuncts are asked first, those on one column together where one look-up
+    answers them, and none once no row is left.
+
+    Args:
+        most: Steps that a look-up may take; None for any number.
+    """
     match predicate:
         case Constant(value):
-            return RowSet(BitMap(range(total)) if value else BitMap(), True)
+            return RowSet(BitMap(range(lookups.total)) if value else BitMap(), True)
+        case _OneColumn():
+            return lookups.rows(predicate, most)
         case And(operands):
-            return _all_of(operands, leaf_rows, total)
+            return _all_of(operands, lookups, most)
         case Or(operands):
-            return _any_of(operands, leaf_rows, total)
+            return _any_of(operands, lookups, most)
         case leaf:
-            return leaf_rows(leaf)
+            return lookups.rows(leaf, most)
 
 
-def _all_of(operands: tuple[Predicate, ...], leaf_rows: LeafRows, total: int) -> RowSet:
+def is_exact(predicate: Predicate, answers_exactly: Callable[[Predicate], bool]) -> bool:
+    """Whether look-ups tell of every row whether it makes the predicate TRUE."""
+    match predicate:
+        case Constant():
+            return True
+        case And(operands) | Or(operands):
+            return all(is_exact(operand, answers_exactly) for operand in operands)
+    return answers_exactly(predicate)
+
+
+class _OneColumn(And):
+    """Conjuncts that one look-up answers."""
+
+    __slots__ = ()
+
+
+def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None) -> RowSet:
     rows: BitMap | None = None
     exact = True
-    for operand in operands:
-        found = matching_rows(operand, leaf_rows, total)
+    for operand in _cheapest_first(joined(operands, lookups), lookups):
+        found = candidate_rows(operand, lookups, most)
         exact = exact and found.exact
         if found.rows is not None:
             rows = found.rows if rows is None else rows & found.rows
             if not rows:
                 return RowSet(BitMap(), True)
+            if lookups.thrifty:
+                worth = len(rows) * ROW_STEPS
+                most = worth if most is None else min(most, worth)
     return RowSet(rows, exact)
 
 
-def _any_of(operands: tuple[Predicate, ...], leaf_rows: LeafRows, total: int) -> RowSet:
+def _any_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None) -> RowSet:
     rows = BitMap()
     exact = True
     for operand in operands:
-        found = matching_rows(operand, leaf_rows, total)
+        found = candidate_rows(operand, lookups, most)
         if found.rows is None:
             return RowSet.everything()
         rows |= found.rows
         exact = exact and found.exact
     return RowSet(rows, exact)
+
+
+def joined(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
+    """The conjuncts of an AND, those on one column together as far as one look-up answers them."""
+    groups: list[tuple[Predicate, ...]] = []
+    for operand in operands:
+        column = _range_column(operand)
+        for number, group in enumerate(groups):
+            if column is None or _range_column(group[0]) != column:
+                continue
+            if lookups.answers(And((*group, operand))):
+                groups[number] = (*group, operand)
+                break
+        else:
+            groups.append((operand,))
+    return [_OneColumn(group) if len(group) > 1 else group[0] for group in groups]
+
+
+def _range_column(leaf: Predicate) -> str | None:
+    """The column of a leaf that is TRUE for some values of it."""
+    match leaf:
+        case Compare(column, operator) if operator is not Operator.NE:
+            return column.name
+        case In(column) | Like(column) | RLike(column):
+            return column.name
+    return None
+
+
+def _cheapest_first(operands: list[Predicate], lookups: Lookups) -> list[Predicate]:
+    if len(operands) == 1 or lookups.total < _SMALL:
+        return operands
+    return sorted(operands, key=lambda operand: _steps(operand, lookups))
+
+
+def _steps(predicate: Predicate, lookups: Lookups) -> int:
+    match predicate:
+        case Constant():
+            return 0
+        case _OneColumn():
+            return lookups.estimate(predicate)
+        case And(operands):
+            return min(_steps(operand, lookups) for operand in operands)
+        case Or(operands):
+            return sum(_steps(operand, lookups) for operand in operands)
+    return lookups.estimate(predicate)

@@ -4,8 +4,10 @@ one that is damaged leaves its leaves to those of other index types."""
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from hudi_index_parquet import Footer
+from pyroaring import BitMap
 
 from hudi_index_service.errors import (
     EntryInvalid,
@@ -15,10 +17,12 @@ from hudi_index_service.errors import (
     StorageFailed,
 )
 from hudi_index_service.index.contract import Answer, RankedRows
+from hudi_index_service.index.fetched import Fetched, counted
 from hudi_index_service.optimizer.plan import ServingEntry, SlicePlan
-from hudi_index_service.predicate.expression import Match, Predicate
+from hudi_index_service.predicate.expression import And, Match, Predicate
 from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
-from hudi_index_service.read.row_ids import RowSet
+from hudi_index_service.read.row_ids import RowSet, candidate_rows
+from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
 
@@ -38,50 +42,101 @@ class SliceEntries:
 
     @classmethod
     @contextmanager
-    def leased(cls, plan: SlicePlan, pool: ReaderPool) -> "Iterator[SliceEntries]":
-        """The slice's entries; what is opened stays so for the length of the block."""
-        with ExitStack() as stack:
-            yield cls(plan, pool, stack)
+    def leased(
+        cls, plan: SlicePlan, pool: ReaderPool, statistics: SliceStatistics | None = None
+    ) -> "Iterator[SliceEntries]":
+        """The slice's entries; what is opened stays so for the length of the block.
+
+        Args:
+            statistics: Where what this thread fetches of indexes in the block is counted.
+        """
+        fetched = Fetched()
+        try:
+            with counted(fetched), ExitStack() as stack:
+                yield cls(plan, pool, stack)
+        finally:
+            if statistics is not None:
+                statistics.add_fetched(fetched)
 
     @property
     def total(self) -> int:
         """Rows of the base file."""
         return self._entries[0].entry.manifest.base_file.rows
 
-    def rows(self, leaf: Predicate) -> RowSet:
-        """The candidates for a leaf: of the first entry, in the plan's order, that can be asked;
-        one that answers exactly goes before one that gives a superset. Everything if none can
-        answer it.
+    def rows(self, leaf: Predicate, most: int | None = None, *, thrifty: bool = False) -> RowSet:
+        """The candidates for a leaf, or for conjuncts that `answers`: of the first entry, in the
+        plan's order, that can be asked; one that answers exactly goes before one that gives a
+        superset. Everything if none can answer it.
+
+        Args:
+            thrifty: Whether candidates serve where they are had sooner, or none at all where that
+                takes more than `most` steps.
 
         Raises:
             EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: every entry that
                 could answer it failed.
         """
-        answers = [(each.answer(leaf), each) for each in self._entries]
         failure: IndexServiceError | None = None
-        for wanted in (Answer.EXACT, Answer.SUPERSET):
-            for serving in (each for answer, each in answers if answer is wanted):
-                try:
-                    found = self._open(serving).reader.row_ids(leaf)
-                    return RowSet(found, wanted is Answer.EXACT)
-                except INDEX_FAILURES as error:
-                    log.warning("%s cannot be asked: %s", serving.entry.folder, error)
-                    self._failed[serving.entry.folder] = error
-                    failure = failure or error
+        for wanted, serving in self._answering(leaf):
+            try:
+                reader = self._open(serving).reader
+                if thrifty and hasattr(reader, "candidates"):
+                    return RowSet(reader.candidates(leaf, most), exact=False)
+                return RowSet(reader.row_ids(leaf), wanted is Answer.EXACT)
+            except INDEX_FAILURES as error:
+                log.warning("%s cannot be asked: %s", serving.entry.folder, error)
+                self._failed[serving.entry.folder] = error
+                failure = failure or error
         if failure is not None:
             raise failure
         return RowSet.everything()
 
-    def rows_by_index_or_pages(self, leaf: Predicate) -> RowSet:
-        """The same; where no entry can answer the leaf, the rows of those pages in which, by the
-        base file's column index, it may be TRUE.
+    def answers(self, conjuncts: And) -> bool:
+        """Whether the entry that answers the first of the conjuncts answers them all at once."""
+        first = next(self._answering(conjuncts.operands[0]), None)
+        whole = next(self._answering(conjuncts), None)
+        if first is None or whole is None or first[1] is not whole[1]:
+            return False
+        return whole[1].entry.folder not in self._failed
+
+    def estimate(self, leaf: Predicate) -> int:
+        """About how many steps `rows` takes; all rows' where that is not known."""
+        _, serving = next(self._answering(leaf), (None, None))
+        if serving is None:
+            return self.total
+        try:
+            return int(self._open(serving).reader.estimate(leaf))
+        except INDEX_FAILURES:  # `rows` says so, or asks the next one
+            return self.total
+
+    def answered(self, leaf: Predicate) -> bool:
+        """Whether an entry answers a leaf, or conjuncts at once."""
+        return next(self._answering(leaf), None) is not None
+
+    def sample(self, leaf: Predicate, most: int) -> BitMap:
+        """Some of the candidates for a leaf that is answered, from all over the base file; none
+        where they cannot be had for little."""
+        _, serving = next(self._answering(leaf))
+        try:
+            reader = self._open(serving).reader
+            return reader.sample(leaf, most) if hasattr(reader, "sample") else BitMap()
+        except INDEX_FAILURES:  # `rows` says so, or asks the next one
+            return BitMap()
+
+    def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
+        """The entries that can answer, in the order in which they are asked."""
+        answers = [(each.answer(leaf), each) for each in self._entries]
+        for wanted in (Answer.EXACT, Answer.SUPERSET):
+            yield from (each for each in answers if each[0] is wanted)
+
+    def pages(self, leaf: Predicate) -> RowSet:
+        """The rows of those pages in which, by the base file's column index, a leaf may be TRUE.
 
         Raises:
             FileNotFoundError: the base file is gone.
             EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
         """
-        found = self.rows(leaf)
-        return self._any().bounds.rows(leaf) if found.rows is None else found
+        return self._any().bounds.rows(leaf)
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The rows, to be scored, of the first entry that can; None if none can.
@@ -115,3 +170,56 @@ class SliceEntries:
         if folder not in self._opened:
             self._opened[folder] = self._stack.enter_context(self._pool.lease(serving))
         return self._opened[folder]
+
+
+@dataclass(slots=True)
+class EntryLookups:
+    """See `hudi_index_service.read.sampled_rows.Samples`: of entries, and of the base file's column
+    index for leaves that no entry answers.
+
+    Attributes:
+        limit: Steps of a look-up as long as no row is known; None for any number.
+        put_off: Whether a look-up was not made for that limit.
+    """
+
+    entries: SliceEntries
+    thrifty: bool
+    limit: int | None = None
+    put_off: bool = False
+
+    @property
+    def total(self) -> int:
+        """Rows of the base file."""
+        return self.entries.total
+
+    def answers(self, conjuncts: And) -> bool:
+        """Whether one entry answers them all at once."""
+        return self.entries.answers(conjuncts)
+
+    def estimate(self, asked: Predicate) -> int:
+        """See `SliceEntries.estimate`."""
+        return self.entries.estimate(asked)
+
+    def answered(self, leaf: Predicate) -> bool:
+        """See `SliceEntries.answered`."""
+        return self.entries.answered(leaf)
+
+    def sample(self, asked: Predicate, most: int) -> BitMap:
+        """See `SliceEntries.sample`."""
+        return self.entries.sample(asked, most)
+
+    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+        """See `SliceEntries.rows` and `pages`; raises what these do."""
+        try:
+            limit = self.limit if most is None else most
+            found = self.entries.rows(asked, limit, thrifty=self.thrifty)
+        except INDEX_FAILURES:
+            if not isinstance(asked, And):
+                raise
+            # An entry of another index type may answer each of them.
+            return candidate_rows(And(asked.operands), self, most)
+        if found.rows is not None:
+            return found
+        if most is None and self.limit is not None:
+            self.put_off |= self.entries.answered(asked)
+        return found if isinstance(asked, And) else self.entries.pages(asked)

@@ -48,7 +48,21 @@ class IndexedData:
         else:
             assert found >= expected, f"{leaf}: misses {list(expected - found)}"
         assert 0 <= self.reader.estimate(leaf) <= len(self.data)
+        self._check_shortcuts(leaf, expected, found)
         return promised
+
+    def _check_shortcuts(self, leaf: Predicate, expected: BitMap, found: BitMap) -> None:
+        """No row is missing among the candidates, and a sample has none that is not there."""
+        for most in (None, len(self.data) // 3, 0):
+            candidates = self.reader.candidates(leaf, most)
+            if candidates is None:
+                assert most is not None, leaf
+            else:
+                assert candidates >= expected, f"{leaf}: misses {list(expected - candidates)}"
+        for most in (1, 7, 1000):
+            some = self.reader.sample(leaf, most)
+            assert some <= found, f"{leaf}: {list(some - found)} do not belong to it"
+            assert len(some) <= most, leaf
 
 
 def rows_where(leaf: Predicate, data: pa.Table) -> BitMap:

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.predicate import parse_predicate
@@ -71,6 +72,94 @@ def test_other_analyzers_do_not_keep_words_as_they_are(build_index: BuildIndex) 
     options = {"c": {"analyzer": "english", "keyword": "false"}}
     indexed = build_index(pa.table({"c": ["buying cars"]}), options=options)
     assert indexed.answer(like("%buying%")) is Answer.NONE
+
+
+BOTH = {"c": {"analyzer": "standard"}}
+
+
+@pytest.fixture(scope="module")
+def both(build_index: BuildIndex) -> IndexedData:
+    """Words beside whole values."""
+    data = pa.table({"c": pa.array([*TEXTS, *SPACED, *(f"filler{i}" for i in range(500))])})
+    return build_index(data, batch_rows=200, options=BOTH)
+
+
+SPACED = [
+    "x tag4242", "tag4242 x", "x\ttag4242\ny", "tag4242 \u0301x", "x\u0301 tag4242", "x tag4242 ",
+    "\u200d tag4242", "tag4242 \u200d", "4242\ufe0f\u20e3 tag4242", "# tag4242", "x  tag4242",
+    "\U0001f468\u200d tag4242", "x Tag4242", "x tag4242y", "a tag4242's", "tag4242 tag4242",
+    "\u30ab tag4242 \u30ab", "\u0e20 tag4242", "x\u00a0tag4242",
+    " " + "tag4242" * 40, "\ufeff tag4242",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "exactly"),
+    [
+        ("%tag4242%", None),
+        ("%ag42_2%", None),
+        ("%TAG4242%", None),
+        ("%g4242 %tag%", None),
+        ("% tag4242", None),
+        ("% tag4242 %", None),
+        ("tag4242 %", None),
+        ("%\ttag4242\n%", None),
+        ("% 4242%", None),
+        ("%no such word%", BitMap()),
+    ],
+)
+def test_words_give_candidates_where_whole_values_are_held_too(
+    both: IndexedData, pattern: str, exactly: BitMap | None
+) -> None:
+    """To count, the values are gone through; to read, the words, which are fewer."""
+    leaf = like(pattern)
+    assert both.check(leaf) is Answer.EXACT
+    candidates = both.reader.candidates(leaf, None)
+    assert candidates is not None
+    assert len(candidates) < 70
+    if exactly is not None:
+        assert candidates == exactly
+    assert both.check(Not(leaf)) is Answer.EXACT
+
+
+def test_candidates_have_the_word_in_any_case(both: IndexedData) -> None:
+    assert both.reader.row_ids(like("%TAG4242%")) == BitMap([TEXTS.index("TAG4242")])
+    found = both.reader.candidates(like("%TAG4242%"), None)
+    assert found is not None
+    assert {TEXTS.index("tag4242"), TEXTS.index("TAG4242")} <= set(found)
+
+
+def test_a_word_between_white_space_is_looked_up_as_such(both: IndexedData) -> None:
+    found = both.reader.candidates(like("% tag4242"), None)
+    assert found is not None
+    assert TEXTS.index("xtag42427") not in found
+
+
+def test_of_expressions_too(both: IndexedData) -> None:
+    for pattern in ("tag4[0-9]+", "g4242$", "(x )+tag4242"):
+        leaf = RLike(COLUMN, pattern, parse_regex(pattern))
+        assert both.check(leaf) is Answer.SUPERSET
+
+
+@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@given(
+    texts=st.lists(
+        st.lists(
+            st.one_of(
+                st.sampled_from(["abc", "ABC", "9", " ", "\t", "_", ".", "'", "\u0301", "\u200d"]),
+                st.text(max_size=2),
+            ),
+            max_size=8,
+        ).map("".join),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_no_word_between_white_space_is_missed(build_index: BuildIndex, texts: list[str]) -> None:
+    texts = [text.encode("utf-8", "ignore").decode() for text in texts]
+    indexed = build_index(pa.table({"c": texts}), options=BOTH)
+    for pattern in ("% abc %", "abc %", "% abc", "abc", "%\tabc%", "%abc9%", "% 9%", "%_abc%"):
+        indexed.check(like(pattern))
 
 
 @settings(derandomize=True, deadline=None, max_examples=30, database=None)

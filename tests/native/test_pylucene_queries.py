@@ -42,7 +42,7 @@ def patterns() -> Iterator[tuple[str, ...]]:
 
 
 def test_like_finds_what_trying_everything_finds(tmp_path: Path) -> None:
-    from hudiindex import LikeQuery
+    from hudiindex import TermScan
 
     alphabet = ["a", "b", "é", "😀"]
     words = ["".join(each) for length in range(5) for each in product(alphabet, repeat=length)]
@@ -50,20 +50,20 @@ def test_like_finds_what_trying_everything_finds(tmp_path: Path) -> None:
     index_batches(tmp_path, [WORD], batches, segment_per_batch=True)
     searcher = open_folder(tmp_path)
     for parts in random.Random(1).sample(list(patterns()), 120):
-        query = LikeQuery("word", lucene.JArray("string")(list(parts)), 2**31 - 1)
+        query = TermScan("word", lucene.JArray("string")(list(parts)), 2**31 - 1)
         expected = [row for row, word in enumerate(words) if fits(parts, word)]
         assert row_ids(searcher, query) == expected, parts
 
 
 def test_long_terms_may_fit_whatever_they_are(tmp_path: Path) -> None:
-    from hudiindex import LikeQuery
+    from hudiindex import TermScan
 
     index_batches(
         tmp_path, [WORD], [pa.RecordBatch.from_pydict({"word": ["ab", "abc", "é", "xyz"]})]
     )
-    query = LikeQuery("word", lucene.JArray("string")(["=ab"]), 3)
+    query = TermScan("word", lucene.JArray("string")(["=ab"]), 3)
     assert row_ids(open_folder(tmp_path), query) == [0, 1, 3]
-    absent = LikeQuery("other", lucene.JArray("string")(["%"]), 3)
+    absent = TermScan("other", lucene.JArray("string")(["%"]), 3)
     assert row_ids(open_folder(tmp_path), absent) == []
 
 

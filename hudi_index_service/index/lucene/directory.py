@@ -3,10 +3,12 @@
 from typing import Any
 
 from hudi_index_service.index.contract import PackedIndex
+from hudi_index_service.index.lucene.block_source import source_of
 
 
 def packed_directory(index: PackedIndex) -> Any:
-    """The index's own members as a read-only Lucene directory, each block checked before its use.
+    """The index's own members as a read-only Lucene directory, each block checked before its
+    use, and fetched if it is not there.
 
     Raises:
         lucene.JavaError: the file cannot be mapped, or is not as long as described.
@@ -15,7 +17,7 @@ def packed_directory(index: PackedIndex) -> Any:
     from hudiindex import PackedDirectory
 
     files = {n: span for n, span in index.members.items() if not n.startswith("parquet-")}
-    return PackedDirectory(
+    described = (
         str(index.path),
         lucene.JArray("string")(list(files)),
         lucene.JArray("long")([offset for offset, _ in files.values()]),
@@ -23,6 +25,9 @@ def packed_directory(index: PackedIndex) -> Any:
         index.block_size,
         lucene.JArray("int")([_signed(crc) for crc in index.block_crc32]),
     )
+    if index.blocks is None:
+        return PackedDirectory(*described)
+    return PackedDirectory(*described, source_of(index.blocks), index.blocks.number)
 
 
 def _signed(crc32: int) -> int:

@@ -25,6 +25,7 @@ class LuceneIndexType:
 
     name = "lucene"
     version = 1
+    fetches_blocks = True
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
         """See `required_fields`."""

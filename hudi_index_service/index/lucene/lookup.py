@@ -2,7 +2,6 @@
 and what the result is worth. `queries` turns a look-up into a Lucene query.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -25,6 +24,7 @@ from hudi_index_service.index.lucene.fields import (
     text_field,
     wide_number_field,
 )
+from hudi_index_service.index.lucene.intersection import above_prefix, intersection
 from hudi_index_service.index.lucene.search import (
     Pattern,
     PointRange,
@@ -35,8 +35,10 @@ from hudi_index_service.index.lucene.search import (
     Terms,
     Words,
 )
+from hudi_index_service.index.lucene.words import search_by_words
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
+    And,
     ArrayContains,
     Compare,
     In,
@@ -50,6 +52,7 @@ from hudi_index_service.predicate.expression import (
     RLike,
 )
 from hudi_index_service.predicate.like import ANY
+from hudi_index_service.predicate.regex import Regex
 
 MAX_TERM_BYTES = 32_766
 """Lucene's limit; longer values are indexed by their first bytes (`truncated` in the manifest)."""
@@ -60,9 +63,6 @@ longer literal is searched by its first bytes."""
 
 _LONGEST_PATTERN = 10_000
 _BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8
-_STANDARD = "standard"
-_STANDARD_LONGEST = 255  # bytes that a word of the greatest length has at least
-_WORD = re.compile("[A-Za-z0-9]+")
 _SHORTEST_RUN = 3  # what is shorter is in too many words
 
 
@@ -97,7 +97,8 @@ def null_elements_of(column: str) -> Terms:
 
 @singledispatch
 def lookup(leaf: Predicate, columns: Columns) -> Lookup | None:
-    """The look-up for a leaf of a predicate in negation normal form; None if Lucene has none."""
+    """The look-up for a leaf of a predicate in negation normal form, or for an AND of leaves on one
+    column; None if Lucene has none."""
     return None
 
 
@@ -159,11 +160,11 @@ def _compare_keyword(leaf: Compare, stored: StoredColumn) -> Lookup:
             low, answer, inclusive = value[:MAX_RANGE_BYTES], Answer.SUPERSET, True
         else:
             low = value
-        return Lookup(stored.name, TermRange(field, low, None, inclusive), answer)
+        return Lookup(stored.name, TermRange(field, low, None, inclusive, False), answer)
     if len(value) > MAX_RANGE_BYTES:
-        high = _above(value[:MAX_RANGE_BYTES])
-        return Lookup(stored.name, TermRange(field, None, high, False), Answer.SUPERSET)
-    return Lookup(stored.name, TermRange(field, None, value, inclusive), answer)
+        high = above_prefix(value[:MAX_RANGE_BYTES])
+        return Lookup(stored.name, TermRange(field, None, high, False, False), Answer.SUPERSET)
+    return Lookup(stored.name, TermRange(field, None, value, False, inclusive), answer)
 
 
 @lookup.register
@@ -207,7 +208,7 @@ def _like(leaf: Like, columns: Columns) -> Lookup | None:
     if stored is None or not is_string(stored.type):
         return None
     if KEYWORD not in stored.fields:
-        return _with_word(stored, *(part.text for part in leaf.parts))
+        return _by_words(stored, leaf.parts)
     field = keyword_field(stored.name)
     if stored.statistics.truncated and _BROKEN in leaf.pattern:
         # To Spark it may also stand for bytes that are no UTF-8.
@@ -224,21 +225,30 @@ def _like(leaf: Like, columns: Columns) -> Lookup | None:
     return Lookup(stored.name, Pattern(field, leaf.parts))
 
 
-def _with_word(stored: StoredColumn, *texts: str) -> Lookup | None:
-    """Candidates for values that contain all the texts, by the words of analysed text.
+def _by_words(stored: StoredColumn, parts: Sequence[LikePart]) -> Lookup | None:
+    search = search_by_words(stored, parts)
+    return None if search is None else Lookup(stored.name, search, Answer.SUPERSET)
 
-    StandardAnalyzer never parts ASCII letters and digits that stand together, unless a word would
-    be too long: so a word contains them, in lower case, or is of the greatest length.
-    """
-    if TEXT_PREFIX + _STANDARD not in stored.fields:
-        return None
-    runs = (run.lower() for text in texts for run in _WORD.findall(text))
-    longest = max(runs, key=len, default="")
-    if len(longest) < _SHORTEST_RUN:
-        return None
-    contained = (ANY, LikePart("text", longest), ANY)
-    search = Pattern(text_field(stored.name, _STANDARD), contained, _STANDARD_LONGEST)
-    return Lookup(stored.name, search, Answer.SUPERSET)
+
+def lookup_by_words(leaf: Predicate, columns: Columns) -> Lookup | None:
+    """Another look-up, for candidates alone, of a leaf that `lookup` answers by going through many
+    keywords; None if there is none."""
+    match leaf:
+        case Like(column, parts=parts):
+            return _by_words(columns[column.name], parts)
+        case RLike(column, regex=regex):
+            return _by_words(columns[column.name], _containing(_required(regex)))
+    return None
+
+
+def _containing(text: str) -> tuple[LikePart, ...]:
+    return (ANY, LikePart("text", text), ANY)
+
+
+def _required(regex: Regex) -> str:
+    """The longest text that every match holds; without the character that, to Spark, may also stand
+    for bytes that are no UTF-8."""
+    return max(regex.required.split(_BROKEN), key=len)
 
 
 @lookup.register
@@ -263,16 +273,35 @@ def _rlike(leaf: RLike, columns: Columns) -> Lookup | None:
         return None
     # To Spark that character may also stand for bytes that are no UTF-8.
     prefix = leaf.regex.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
-    required = max(leaf.regex.required.split(_BROKEN), key=len)
+    required = _required(leaf.regex)
     if KEYWORD not in stored.fields:
-        return _with_word(stored, required)
+        return _by_words(stored, _containing(required))
     field = keyword_field(stored.name)
     if prefix:
         return Lookup(stored.name, Prefix(field, prefix), Answer.SUPERSET)
     if len(required) < _SHORTEST_RUN or stored.statistics.truncated:
         return None
-    contained = (ANY, LikePart("text", required), ANY)
-    return Lookup(stored.name, Pattern(field, contained), Answer.SUPERSET)
+    return Lookup(stored.name, Pattern(field, _containing(required)), Answer.SUPERSET)
+
+
+@lookup.register
+def _and(conjuncts: And, columns: Columns) -> Lookup | None:
+    """Conjuncts on one column, if one search answers them all."""
+    found = [lookup(leaf, columns) for leaf in conjuncts.operands]
+    whole: Lookup | None = None
+    for each in found:
+        if each is None or each.complement or is_array(columns[each.column].type):
+            return None  # one element may fit the one, and another one the other
+        if whole is None:
+            whole = each
+            continue
+        search = intersection(whole.search, each.search)
+        if search is None:
+            return None
+        exact = whole.answer is each.answer is Answer.EXACT
+        answer = Answer.EXACT if exact else Answer.SUPERSET
+        whole = Lookup(whole.column, search, answer)
+    return whole
 
 
 @lookup.register
@@ -299,12 +328,6 @@ def _exactness(stored: StoredColumn, *literals: bytes) -> Answer:
     """Exact, unless a stored value or a literal is longer than a term can be."""
     cut = stored.statistics.truncated or any(len(each) > MAX_TERM_BYTES for each in literals)
     return Answer.SUPERSET if cut else Answer.EXACT
-
-
-def _above(start: bytes) -> bytes | None:
-    """The least byte string above all that begin with `start`; None if there is none."""
-    kept = start.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def _bytes(value: pa.Scalar) -> bytes:

@@ -5,6 +5,7 @@ from typing import Any
 
 from hudi_index_service.index.lucene.analyzers import ANALYZERS
 from hudi_index_service.index.lucene.encoding import WIDE_BYTES, wide_bytes
+from hudi_index_service.index.lucene.intersection import above_prefix
 from hudi_index_service.index.lucene.search import (
     Pattern,
     PointRange,
@@ -17,8 +18,9 @@ from hudi_index_service.index.lucene.search import (
 )
 from hudi_index_service.predicate.expression import MatchMode
 
-_PARTS = {"any": "%", "one": "_"}  # as LikeQuery spells them
+_PARTS = {"any": "%", "one": "_"}  # as TermScan spells them
 _NO_LIMIT = 2**31 - 1
+_FEW_TERMS = 64  # of which Lucene knows at once how many rows they have
 
 
 @singledispatch
@@ -30,54 +32,72 @@ def to_query(search: Search) -> Any:
 @to_query.register
 def _terms(search: Terms) -> Any:
     from java.util import ArrayList
-    from org.apache.lucene.index import Term
-    from org.apache.lucene.search import MatchNoDocsQuery, TermInSetQuery, TermQuery
+    from org.apache.lucene.search import BooleanClause, BooleanQuery, TermInSetQuery
 
     if not search.terms:
-        return MatchNoDocsQuery()
+        return _nothing()
     if len(search.terms) == 1:
-        return TermQuery(Term(search.field, _bytes_ref(search.terms[0])))
+        return _term(search.field, search.terms[0])
+    if len(search.terms) <= _FEW_TERMS:
+        any_of = BooleanQuery.Builder()
+        for term in search.terms:
+            any_of.add(_term(search.field, term), BooleanClause.Occur.SHOULD)
+        return any_of.build()
     terms = ArrayList()
     for term in search.terms:
         terms.add(_bytes_ref(term))
     return TermInSetQuery(search.field, terms)
 
 
+def _term(field: str, term: bytes) -> Any:
+    from org.apache.lucene.index import Term
+    from org.apache.lucene.search import TermQuery
+
+    return TermQuery(Term(field, _bytes_ref(term)))
+
+
+def _nothing() -> Any:
+    from org.apache.lucene.search import MatchNoDocsQuery
+
+    return MatchNoDocsQuery()
+
+
 @to_query.register
 def _prefix(search: Prefix) -> Any:
-    from org.apache.lucene.index import Term
-    from org.apache.lucene.search import PrefixQuery
-
-    return PrefixQuery(Term(search.field, _bytes_ref(search.prefix)))
+    return _scan(search.field, search.prefix, True, above_prefix(search.prefix), False)
 
 
 @to_query.register
 def _term_range(search: TermRange) -> Any:
-    from org.apache.lucene.search import TermRangeQuery
+    return _scan(search.field, search.low, search.low_included, search.high, search.high_included)
 
-    low = None if search.low is None else _bytes_ref(search.low)
-    high = None if search.high is None else _bytes_ref(search.high)
-    return TermRangeQuery(search.field, low, high, search.inclusive, search.inclusive)
+
+def _scan(
+    field: str, low: bytes | None, low_included: bool, high: bytes | None, high_included: bool
+) -> Any:
+    from hudiindex import TermScan
+
+    ends = (None if end is None else _bytes_ref(end) for end in (low, high))
+    return TermScan(field, next(ends), low_included, next(ends), high_included)
 
 
 @to_query.register
 def _pattern(search: Pattern) -> Any:
     import lucene
-    from hudiindex import LikeQuery
+    from hudiindex import TermScan
 
     parts = [_PARTS.get(part.kind, "=" + part.text) for part in search.parts]
     longest = _NO_LIMIT if search.long_bytes is None else search.long_bytes
-    return LikeQuery(search.field, lucene.JArray("string")(parts), longest)
+    return TermScan(search.field, lucene.JArray("string")(parts), longest)
 
 
 @to_query.register
 def _points(search: Points) -> Any:
     import lucene
     from org.apache.lucene.document import LongPoint
-    from org.apache.lucene.search import MatchNoDocsQuery
 
     if not search.points:
-        return MatchNoDocsQuery()
+        return _nothing()
     if search.wide:
         from hudiindex import PointQueries
 

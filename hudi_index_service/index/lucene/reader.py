@@ -17,15 +17,19 @@ from hudi_index_service.index.lucene.fields import is_array
 from hudi_index_service.index.lucene.lookup import (
     Lookup,
     lookup,
+    lookup_by_words,
     null_elements_of,
     nulls_of,
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.ranking import LuceneRankedRows, holds_ranking
-from hudi_index_service.index.lucene.search import Search
+from hudi_index_service.index.lucene.search import Points, Search, Terms
 from hudi_index_service.predicate.expression import Match, Predicate
 
-_FIRST_BUFFER = 4096  # row ids; doubled up to what is needed when a query has more
+_FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
+_ANY_NUMBER = 2**63 - 1
+_ALWAYS = "nothing takes more steps than any number"
+_LITTLE = 32  # a sample may take as many steps as this part of the rows
 
 
 class LuceneReader:
@@ -56,22 +60,42 @@ class LuceneReader:
 
     def row_ids(self, leaf: Predicate) -> BitMap:
         """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
-        found = self._lookup(leaf)
         with _damage_named(self._path):
-            rows = self._collect(found.search)
-            if not found.complement:
-                return rows
-            rest = BitMap(range(self._rows)) - rows
-            return rest - self._null_rows(found.column) if found.without_null else rest
+            rows = self._find(self._lookup(leaf), _ANY_NUMBER)
+        assert rows is not None, _ALWAYS
+        return rows
 
-    def estimate(self, leaf: Predicate) -> int:
-        """Lucene's own cost of the leaf's query: an upper bound for terms, near it for points."""
+    def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
+        """The same, or for LIKE and RLIKE the rows with a word that must be there, where the words
+        are fewer than the values."""
+        found, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
+        with _damage_named(self._path):
+            if by_words is not None and self._steps(by_words.search) < self._steps(found.search):
+                found = by_words
+            return self._find(found, _ANY_NUMBER if most is None else most)
+
+    def sample(self, leaf: Predicate, most: int) -> BitMap:
+        """Every so many-th of a few terms' rows, or of a range's numbers; none of what takes
+        going through many terms."""
         found = self._lookup(leaf)
         with _damage_named(self._path):
+            if found.complement:
+                spread = range(0, self._rows, max(1, -(-self._rows // most)))
+                rest = self._rest(found, BitMap(spread), self._rows // _LITTLE)
+                return BitMap() if rest is None else rest
             from hudiindex import RowIds
 
-            cost = min(int(RowIds.cost(self._searcher, to_query(found.search))), self._rows)
-        return self._rows - cost if found.complement else cost
+            query, buffer = to_query(found.search), np.empty(most, dtype=np.uint32)
+            size = int(RowIds.sample(self._searcher, query, buffer.ctypes.data, most))
+            return BitMap(array("I", buffer[:size].tobytes()))
+
+    def estimate(self, leaf: Predicate) -> int:
+        """Lucene's own cost of the leaf's query: at most the rows of its terms, near those of a
+        range of numbers; of a range of terms as if they were spread evenly."""
+        found = self._lookup(leaf)
+        with _damage_named(self._path):
+            steps = self._steps(found.search)
+        return self._rows - steps if found.complement else steps
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The rows, to be scored; None if the entry lacks what scores need."""
@@ -99,22 +123,52 @@ class LuceneReader:
         """The rows where the column is NULL, or an array that has an element which is."""
         stored = self._columns[column]
         if column not in self._nulls:
-            rows = self._collect(nulls_of(column)) if stored.statistics.null_count else BitMap()
+            rows = BitMap()
+            if stored.statistics.null_count:
+                rows |= self._collect(nulls_of(column))
             if is_array(stored.type):
                 rows |= self._collect(null_elements_of(column))
             self._nulls[column] = rows
         return self._nulls[column]
 
     def _collect(self, search: Search) -> BitMap:
+        rows = self._collect_within(search, _ANY_NUMBER)
+        assert rows is not None, _ALWAYS
+        return rows
+
+    def _find(self, found: Lookup, most: int) -> BitMap | None:
+        """A look-up's rows; None if that would take more than `most` steps."""
+        if found.complement:
+            return self._rest(found, BitMap(range(self._rows)), most)
+        return self._collect_within(found.search, most)
+
+    def _rest(self, found: Lookup, rows: BitMap, most: int) -> BitMap | None:
+        """Those of the rows that are in the look-up's complement."""
+        without = self._collect_within(found.search, most)
+        if without is None:
+            return None
+        rest = rows - without
+        return rest - self._null_rows(found.column) if found.without_null else rest
+
+    def _steps(self, search: Search) -> int:
         from hudiindex import RowIds
 
-        query = to_query(search)
-        buffer = np.empty(min(_FIRST_BUFFER, max(1, self._rows)), dtype=np.uint32)
-        found = int(RowIds.into(self._searcher, query, buffer.ctypes.data, len(buffer)))
-        if found < 0:
-            buffer = np.empty(-1 - found, dtype=np.uint32)
-            found = int(RowIds.into(self._searcher, query, buffer.ctypes.data, len(buffer)))
-        return BitMap(array("I", buffer[:found].tobytes()))  # the fastest way into a bitmap
+        return min(int(RowIds.cost(self._searcher, to_query(search))), self._rows)
+
+    def _collect_within(self, search: Search, most: int) -> BitMap | None:
+        if search in (Terms(search.field, ()), Points(search.field, ())):
+            return BitMap()
+        from hudiindex import RowIds
+
+        query, size = to_query(search), min(_FIRST_BUFFER, max(1, self._rows))
+        while True:
+            buffer = np.empty(size, dtype=np.uint32)
+            found = int(RowIds.into(self._searcher, query, buffer.ctypes.data, size, most))
+            if found == RowIds.TOO_MANY_STEPS:
+                return None
+            if found >= 0:
+                return BitMap(array("I", buffer[:found].tobytes()))  # the fastest way into a bitmap
+            size = -1 - found
 
 
 @contextmanager
@@ -124,5 +178,5 @@ def _damage_named(path: object) -> Iterator[None]:
     try:
         yield
     except lucene.JavaError as error:
-        first = str(error).split("\n", 1)[0]
+        first = str(error.getJavaException().toString()).split("\n", 1)[0]
         raise EntryInvalid(f"{path} cannot be read: {first}.") from error

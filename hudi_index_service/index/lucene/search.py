@@ -23,12 +23,20 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class TermRange:
-    """Documents with a term between two byte strings; None is no bound."""
+    """Documents with a term between two byte strings, which are included or not; None is no
+    bound."""
 
     field: str
     low: bytes | None
     high: bytes | None
-    inclusive: bool
+    low_included: bool
+    high_included: bool
+
+    def holds(self, term: bytes) -> bool:
+        """Whether a term lies in the range."""
+        above = self.low is None or term > self.low or (self.low_included and term == self.low)
+        below = self.high is None or term < self.high or (self.high_included and term == self.high)
+        return above and below
 
 
 @dataclass(frozen=True, slots=True)

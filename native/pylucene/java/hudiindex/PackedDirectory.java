@@ -33,6 +33,13 @@ public final class PackedDirectory extends BaseDirectory {
   private final PackedFile file;
   private final TreeMap<String, Member> members = new TreeMap<>();
 
+  /** A directory of a file that lacks no block. */
+  public PackedDirectory(
+      String path, String[] names, long[] offsets, long[] lengths, int blockSize, int[] crc32s)
+      throws IOException {
+    this(path, names, offsets, lengths, blockSize, crc32s, null, 0);
+  }
+
   /**
    * @param path the local file
    * @param names the members' names, as Lucene calls its files
@@ -40,18 +47,27 @@ public final class PackedDirectory extends BaseDirectory {
    * @param lengths each member's length in bytes
    * @param blockSize length in bytes of every block but the last, which may be shorter
    * @param crc32s the CRC-32 (as java.util.zip and zlib have it) of each block, as a signed int
+   * @param source where blocks come from that the file lacks; null if it has all
+   * @param numberAtSource what the source knows the file by
    * @throws CorruptIndexException if the file has another number of blocks, or a member lies outside
    *     of it
    */
   public PackedDirectory(
-      String path, String[] names, long[] offsets, long[] lengths, int blockSize, int[] crc32s)
+      String path,
+      String[] names,
+      long[] offsets,
+      long[] lengths,
+      int blockSize,
+      int[] crc32s,
+      BlockSource source,
+      long numberAtSource)
       throws IOException {
     super(NoLockFactory.INSTANCE); // nobody writes
     if (names.length != offsets.length || names.length != lengths.length) {
       throw new IllegalArgumentException(
           names.length + " names, " + offsets.length + " offsets, " + lengths.length + " lengths");
     }
-    file = new PackedFile(Paths.get(path), blockSize, crc32s);
+    file = new PackedFile(Paths.get(path), blockSize, crc32s, source, numberAtSource);
     for (int i = 0; i < names.length; i++) {
       if (offsets[i] < 0 || lengths[i] < 0 || offsets[i] > file.length() - lengths[i]) {
         file.close(); // nobody else could

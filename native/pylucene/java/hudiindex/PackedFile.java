@@ -13,7 +13,8 @@ import org.apache.lucene.index.CorruptIndexException;
 import org.apache.lucene.store.AlreadyClosedException;
 
 /**
- * A memory-mapped file whose blocks are checked against their CRC-32 before their first use.
+ * A memory-mapped file whose blocks are checked against their CRC-32 before their first use. Where
+ * the file is a copy in the making, a block that it lacks is known by its checksum, too, and fetched.
  *
  * <p>Thread-safe: two threads may check the same block at once, with the same result.
  *
@@ -35,19 +36,28 @@ final class PackedFile {
   private final int blocksPerMapping;
   private final ByteBuffer[] mappings;
   private final FileChannel channel;
+  private final BlockSource source;
+  private final long numberAtSource;
 
   /** The blocks found intact so far; null: not yet checked. */
   private final AtomicReferenceArray<ByteBuffer> intact;
 
   private volatile boolean closed;
 
-  PackedFile(Path path, int blockSize, int[] crc32s) throws IOException {
+  /**
+   * @param source where blocks come from that the file lacks; null if it has all
+   * @param numberAtSource what the source knows the file by
+   */
+  PackedFile(Path path, int blockSize, int[] crc32s, BlockSource source, long numberAtSource)
+      throws IOException {
     if (blockSize < 1 || blockSize > MAX_MAPPING) {
       throw new IllegalArgumentException("block size " + blockSize);
     }
     this.path = path;
     this.blockSize = blockSize;
     this.crc32s = crc32s.clone();
+    this.source = source;
+    this.numberAtSource = numberAtSource;
     blocksPerMapping = MAX_MAPPING / blockSize;
     intact = new AtomicReferenceArray<>(crc32s.length);
     channel = FileChannel.open(path, StandardOpenOption.READ);
@@ -87,7 +97,8 @@ final class PackedFile {
    * The bytes of an intact block, little-endian as Lucene 9 writes. Shared by all threads: read it
    * by absolute index or duplicate it.
    *
-   * @throws CorruptIndexException if its checksum differs, or the file has become too short
+   * @throws CorruptIndexException if its checksum differs, no source has it, or the file has become
+   *     too short
    * @throws AlreadyClosedException if the file was closed
    * @throws IOException if the file cannot be read
    */
@@ -111,18 +122,30 @@ final class PackedFile {
   private ByteBuffer check(int number) throws IOException {
     long at = (long) number * blockSize;
     int size = (int) Math.min(blockSize, length - at);
-    CRC32 crc32 = new CRC32();
-    crc32.update(read(at, size));
-    if ((int) crc32.getValue() != crc32s[number]) {
+    int found = crc32(at, size);
+    if (found != crc32s[number] && source != null) {
+      String reason = source.fetch(numberAtSource, number);
+      if (reason != null) {
+        throw new CorruptIndexException(reason, path.toString());
+      }
+      found = crc32(at, size);
+    }
+    if (found != crc32s[number]) {
       throw new CorruptIndexException(
           String.format(
               "block %d (bytes %d to %d) has checksum %08x, expected %08x",
-              number, at, at + size, crc32.getValue(), crc32s[number]),
+              number, at, at + size, found, crc32s[number]),
           path.toString());
     }
     return mappings[number / blocksPerMapping]
         .slice(number % blocksPerMapping * blockSize, size)
         .order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private int crc32(long at, int size) throws IOException {
+    CRC32 crc32 = new CRC32();
+    crc32.update(read(at, size));
+    return (int) crc32.getValue();
   }
 
   private byte[] read(long at, int size) throws IOException {

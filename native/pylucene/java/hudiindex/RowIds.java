@@ -3,17 +3,23 @@ package hudiindex;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.PointValues;
+import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.BulkScorer;
+import org.apache.lucene.search.DocIdSet;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.LeafCollector;
+import org.apache.lucene.search.PointRangeQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.Scorable;
 import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.ScorerSupplier;
+import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.Weight;
 
 /** The row ids (segment base + doc id) that match a query: all of them, unscored, ascending. */
@@ -25,60 +31,98 @@ public final class RowIds {
     return searcher.count(query);
   }
 
+  /** The same without a limit to its steps. */
+  public static int into(IndexSearcher searcher, Query query, long address, int capacity)
+      throws IOException {
+    return into(searcher, query, address, capacity, Long.MAX_VALUE);
+  }
+
+  /** What {@link #into} returns instead of collecting rows that cost too much. */
+  public static final int TOO_MANY_STEPS = Integer.MIN_VALUE;
+
   /**
    * Writes the matching row ids as ascending 32-bit integers, in the machine's byte order.
    *
    * @param address where a buffer of {@code capacity} ints begins
-   * @return their number n, or -1-n if the buffer is too small (it then holds the first {@code
-   *     capacity} of them)
+   * @param most about how many steps it may take: terms and rows to go through
+   * @return their number n; -1-n if the buffer is too small (it then holds the first {@code
+   *     capacity} of them); or {@link #TOO_MANY_STEPS}
    */
-  public static int into(IndexSearcher searcher, Query query, long address, int capacity)
+  public static int into(
+      IndexSearcher searcher, Query query, long address, int capacity, long most)
       throws IOException {
-    List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
-    List<BulkScorer> scorers = scorers(weight(searcher, query), leaves, query);
     Output output = new Output(address, capacity);
-    for (int i = 0; i < leaves.size(); i++) {
-      BulkScorer scorer = scorers.get(i);
+    boolean whole =
+        query instanceof TermScan
+            ? scan(searcher, (TermScan) query, output, most)
+            : search(searcher, query, output, most);
+    output.flush();
+    if (!whole) {
+      return TOO_MANY_STEPS;
+    }
+    return output.found <= capacity ? output.found : -1 - output.found;
+  }
+
+  private static boolean search(IndexSearcher searcher, Query query, Output output, long most)
+      throws IOException {
+    Weight weight = weight(searcher, query);
+    if (most < searcher.getIndexReader().maxDoc() && cost(searcher, weight) > most) {
+      return false;
+    }
+    for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
+      BulkScorer scorer = weight.bulkScorer(leaf);
       if (scorer != null) {
-        LeafReaderContext leaf = leaves.get(i);
         output.base = leaf.docBase;
         scorer.score(output, leaf.reader().getLiveDocs(), 0, DocIdSetIterator.NO_MORE_DOCS);
       }
     }
-    output.flush();
-    return output.found <= capacity ? output.found : -1 - output.found;
+    return true;
   }
 
-  /**
-   * What finds the rows of each segment. A {@link LikeQuery} does nearly all its work when that is
-   * made: on all segments at once.
-   */
-  private static List<BulkScorer> scorers(
-      Weight weight, List<LeafReaderContext> leaves, Query query) throws IOException {
-    Stream<LeafReaderContext> each = leaves.stream();
+  /** All segments at once: none of them waits for another one. */
+  private static boolean scan(IndexSearcher searcher, TermScan scan, Output output, long most)
+      throws IOException {
+    List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
+    AtomicLong left = new AtomicLong(most);
+    List<DocIdSet> found;
     try {
-      return (query instanceof LikeQuery ? each.parallel() : each)
-          .map(leaf -> scorer(weight, leaf))
-          .collect(Collectors.toList());
+      found =
+          leaves.parallelStream()
+              .map(leaf -> rows(scan, leaf, left))
+              .collect(Collectors.toList());
     } catch (UncheckedIOException e) {
       throw e.getCause();
     }
+    if (found.contains(null)) {
+      return false;
+    }
+    for (int i = 0; i < leaves.size(); i++) {
+      output.base = leaves.get(i).docBase;
+      DocIdSetIterator rows = found.get(i).iterator();
+      while (rows.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
+        output.collect(rows.docID());
+      }
+    }
+    return true;
   }
 
-  private static BulkScorer scorer(Weight weight, LeafReaderContext leaf) {
+  private static DocIdSet rows(TermScan scan, LeafReaderContext leaf, AtomicLong left) {
     try {
-      return weight.bulkScorer(leaf);
+      return scan.rows(leaf.reader(), left);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
   /**
-   * About how many rows match, at most for most queries: the sum of the segments' cost estimates.
-   * Reads term dictionaries and point trees but no postings.
+   * About how many steps it takes to find the rows that match, at most for most queries: the sum of
+   * the segments' cost estimates. Reads term dictionaries and point trees but no postings.
    */
   public static long cost(IndexSearcher searcher, Query query) throws IOException {
-    Weight weight = weight(searcher, query);
+    return cost(searcher, weight(searcher, query));
+  }
+
+  private static long cost(IndexSearcher searcher, Weight weight) throws IOException {
     long cost = 0;
     for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
       ScorerSupplier supplier = weight.scorerSupplier(leaf);
@@ -91,6 +135,43 @@ public final class RowIds {
 
   private static Weight weight(IndexSearcher searcher, Query query) throws IOException {
     return searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1f);
+  }
+
+  /**
+   * Writes some of the row ids that match, from all over the index and in no order, which takes far
+   * less than finding all.
+   *
+   * @param address where a buffer of {@code capacity} ints begins
+   * @return their number; 0 also for queries of which some rows cost as much as all
+   */
+  public static int sample(IndexSearcher searcher, Query query, long address, int capacity)
+      throws IOException {
+    RowSample sample = new RowSample(capacity, searcher.getIndexReader().maxDoc());
+    if (query instanceof PointRangeQuery) {
+      samplePoints(searcher, (PointRangeQuery) query, sample);
+    } else if (query instanceof TermQuery || query instanceof BooleanQuery) {
+      Weight weight = weight(searcher, query);
+      for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
+        Scorer scorer = weight.scorer(leaf);
+        sample.next(leaf.docBase, leaf.reader().maxDoc());
+        if (scorer != null) {
+          sample.addSpread(scorer.iterator());
+        }
+      }
+    }
+    sample.write(address);
+    return sample.size();
+  }
+
+  private static void samplePoints(
+      IndexSearcher searcher, PointRangeQuery range, RowSample sample) throws IOException {
+    for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
+      PointValues values = leaf.reader().getPointValues(range.getField());
+      sample.next(leaf.docBase, leaf.reader().maxDoc());
+      if (values != null) {
+        sample.addPoints(values, range.getLowerPoint(), range.getUpperPoint());
+      }
+    }
   }
 
   /** Collects in pieces, so that the foreign buffer is written in bulk. */

@@ -1,0 +1,265 @@
+package hudiindex;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.lucene.index.LeafReader;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.ConstantScoreScorer;
+import org.apache.lucene.search.ConstantScoreWeight;
+import org.apache.lucene.search.DocIdSet;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.QueryVisitor;
+import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.Scorer;
+import org.apache.lucene.search.ScorerSupplier;
+import org.apache.lucene.search.Weight;
+import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.DocIdSetBuilder;
+
+/**
+ * Rows with a term that lies between two and fits a LIKE pattern: every term between them is looked
+ * at. That is quicker than an automaton, whose size a pattern can blow up.
+ */
+public final class TermScan extends Query {
+  private static final int TERMS_AT_ONCE = 256;
+  private static final int PLACE_BYTES = 6; // which a double holds exactly
+
+  private final String field;
+  private final BytesRef low;
+  private final boolean lowIncluded;
+  private final BytesRef high;
+  private final boolean highIncluded;
+  private final String[] parts;
+  private final LikePattern pattern;
+  private final int longBytes;
+
+  /** All terms between two; null is no bound. */
+  public TermScan(
+      String field, BytesRef low, boolean lowIncluded, BytesRef high, boolean highIncluded) {
+    this(field, low, lowIncluded, high, highIncluded, null, Integer.MAX_VALUE);
+  }
+
+  /**
+   * All terms that fit a pattern.
+   *
+   * @param parts the pattern's parts in order: {@code %}, {@code _}, or {@code =} and a text
+   * @param longBytes terms of so many bytes and more fit whatever they are
+   */
+  public TermScan(String field, String[] parts, int longBytes) {
+    this(field, null, false, null, false, parts.clone(), longBytes);
+  }
+
+  private TermScan(
+      String field,
+      BytesRef low,
+      boolean lowIncluded,
+      BytesRef high,
+      boolean highIncluded,
+      String[] parts,
+      int longBytes) {
+    this.field = field;
+    this.parts = parts;
+    this.longBytes = longBytes;
+    pattern = parts == null ? null : new LikePattern(parts);
+    boolean begins = pattern != null && pattern.prefix.length > 0 && longBytes == Integer.MAX_VALUE;
+    this.low = begins ? new BytesRef(pattern.prefix) : low;
+    this.lowIncluded = begins || lowIncluded;
+    this.high = begins ? abovePrefix(pattern.prefix) : high;
+    this.highIncluded = highIncluded;
+  }
+
+  /** The least term above all that begin so; null if there is none. */
+  private static BytesRef abovePrefix(byte[] prefix) {
+    for (int i = prefix.length - 1; i >= 0; i--) {
+      if (prefix[i] != -1) {
+        byte[] above = Arrays.copyOf(prefix, i + 1);
+        above[i]++;
+        return new BytesRef(above);
+      }
+    }
+    return null;
+  }
+
+  /**
+   * The rows of a segment.
+   *
+   * @param left how many terms and rows may still be gone through, which this counts down
+   * @return null if these are too few
+   */
+  DocIdSet rows(LeafReader segment, AtomicLong left) throws IOException {
+    Terms terms = segment.terms(field);
+    if (terms == null) {
+      return DocIdSet.EMPTY;
+    }
+    DocIdSetBuilder rows = new DocIdSetBuilder(segment.maxDoc(), terms);
+    TermsEnum each = terms.iterator();
+    PostingsEnum postings = null;
+    int steps = 0;
+    for (BytesRef term = first(each); term != null && !isAbove(term); term = each.next()) {
+      steps++;
+      if (fits(term)) {
+        postings = each.postings(postings, PostingsEnum.NONE);
+        rows.add(postings);
+        steps += each.docFreq() - 1;
+      }
+      if (steps >= TERMS_AT_ONCE) {
+        if (left.addAndGet(-steps) < 0) {
+          return null;
+        }
+        steps = 0;
+      }
+    }
+    return left.addAndGet(-steps) < 0 ? null : rows.build();
+  }
+
+  /**
+   * About how many terms and rows there are to go through: between as many as if terms were spread
+   * evenly, which texts are not, and all.
+   */
+  long cost(LeafReader segment) throws IOException {
+    Terms terms = segment.terms(field);
+    BytesRef[] ends = terms == null ? null : ends(terms);
+    if (ends == null) {
+      return 0;
+    }
+    long all = pattern == null ? Math.max(terms.size(), terms.getSumDocFreq()) : terms.size();
+    BytesRef least = terms.getMin();
+    BytesRef greatest = terms.getMax();
+    int shared = shared(least, greatest);
+    double width = place(greatest, shared) - place(least, shared);
+    double part = width <= 0 ? 1 : (place(ends[1], shared) - place(ends[0], shared)) / width;
+    return Math.max(1, Math.round(all * Math.sqrt(Math.min(1, Math.max(0, part)))));
+  }
+
+  /** The least and the greatest that a term may be; null if there is none. */
+  private BytesRef[] ends(Terms terms) throws IOException {
+    BytesRef from = terms.getMin();
+    BytesRef to = terms.getMax();
+    if (from == null) {
+      return null;
+    }
+    from = low == null || low.compareTo(from) < 0 ? from : low;
+    to = high == null || high.compareTo(to) > 0 ? to : high;
+    return from.compareTo(to) > 0 ? null : new BytesRef[] {from, to};
+  }
+
+  /** How many bytes both begin with alike, which tell nothing of what lies between them. */
+  private static int shared(BytesRef one, BytesRef other) {
+    int shared = 0;
+    while (shared < one.length
+        && shared < other.length
+        && one.bytes[one.offset + shared] == other.bytes[other.offset + shared]) {
+      shared++;
+    }
+    return shared;
+  }
+
+  /** Where a term stands among others that begin alike. */
+  private static double place(BytesRef term, int from) {
+    double place = 0;
+    for (int i = 0; i < PLACE_BYTES; i++) {
+      int at = from + i;
+      place = place * 256 + (at < term.length ? term.bytes[term.offset + at] & 0xFF : 0);
+    }
+    return place;
+  }
+
+  private static BytesRef seek(TermsEnum terms, BytesRef to) throws IOException {
+    return terms.seekCeil(to) == TermsEnum.SeekStatus.END ? null : terms.term();
+  }
+
+  private BytesRef first(TermsEnum terms) throws IOException {
+    if (low == null) {
+      return terms.next();
+    }
+    BytesRef term = seek(terms, low);
+    return !lowIncluded && term != null && term.equals(low) ? terms.next() : term;
+  }
+
+  private boolean isAbove(BytesRef term) {
+    if (high == null) {
+      return false;
+    }
+    int order = term.compareTo(high);
+    return order > 0 || (order == 0 && !highIncluded);
+  }
+
+  private boolean fits(BytesRef term) {
+    return pattern == null
+        || term.length >= longBytes
+        || pattern.matches(term.bytes, term.offset, term.offset + term.length);
+  }
+
+  @Override
+  public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) {
+    return new ConstantScoreWeight(this, boost) {
+      @Override
+      public Scorer scorer(LeafReaderContext leaf) throws IOException {
+        ScorerSupplier supplier = scorerSupplier(leaf);
+        return supplier == null ? null : supplier.get(Long.MAX_VALUE);
+      }
+
+      @Override
+      public ScorerSupplier scorerSupplier(LeafReaderContext leaf) throws IOException {
+        Weight weight = this;
+        long cost = TermScan.this.cost(leaf.reader());
+        return new ScorerSupplier() {
+          @Override
+          public Scorer get(long leadCost) throws IOException {
+            DocIdSet rows = rows(leaf.reader(), new AtomicLong(Long.MAX_VALUE));
+            return new ConstantScoreScorer(weight, score(), scoreMode, rows.iterator());
+          }
+
+          @Override
+          public long cost() {
+            return cost;
+          }
+        };
+      }
+
+      @Override
+      public boolean isCacheable(LeafReaderContext leaf) {
+        return false;
+      }
+    };
+  }
+
+  @Override
+  public void visit(QueryVisitor visitor) {
+    if (visitor.acceptField(field)) {
+      visitor.visitLeaf(this);
+    }
+  }
+
+  @Override
+  public String toString(String inField) {
+    return field + " like " + Arrays.toString(parts) + " from " + low + " to " + high;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    if (!sameClassAs(other)) {
+      return false;
+    }
+    TermScan that = (TermScan) other;
+    return field.equals(that.field)
+        && Objects.equals(low, that.low)
+        && lowIncluded == that.lowIncluded
+        && Objects.equals(high, that.high)
+        && highIncluded == that.highIncluded
+        && longBytes == that.longBytes
+        && Arrays.equals(parts, that.parts);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * Objects.hash(classHash(), field, low, lowIncluded, high, highIncluded, longBytes)
+        + Arrays.hashCode(parts);
+  }
+}

@@ -1,0 +1,224 @@
+"""Conjuncts on one column that one look-up answers: the same rows as of each on its own."""
+
+from itertools import product
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.lucene.intersection import above_prefix, intersection
+from hudi_index_service.index.lucene.lookup import lookup
+from hudi_index_service.index.lucene.search import (
+    PointRange,
+    Points,
+    Prefix,
+    Search,
+    TermRange,
+    Terms,
+)
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import And, ArrayContains, Column, Predicate
+from tests.index.conftest import BuildIndex, IndexedData, rows_where
+
+ROWS = pa.table(
+    {
+        "a": pa.array([*range(-3, 12), None, 2**63 - 1, -(2**63)], pa.int64()),
+        "d": pa.array([*(v / 2 for v in range(14)), float("nan"), -0.0, None, float("inf")]),
+        "s": pa.array(
+            ["", "2024-01-01", "2024-01-31", "2024-02-01", "2024-02", "b", "ba", "b\uffff", "B",
+             "c", "é", "😀", None, "2023", "a", "bb", "b\x00", "2024-01-31x"]
+        ),
+        "many": pa.array([[1, 9], [5], [], None, [1], [9], *[[i] for i in range(12)]]),
+    }
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(build_index: BuildIndex) -> IndexedData:
+    return build_index(ROWS, batch_rows=5)
+
+
+def conjuncts(where: str) -> And:
+    predicate = negation_normal_form(parse_predicate(where, ROWS.schema))
+    assert isinstance(predicate, And)
+    return predicate
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a BETWEEN 2 AND 5",
+        "a >= 2 AND a < 5",
+        "a > 2 AND a > 3 AND a <= 9 AND a < 100",
+        "a IN (1, 2, 3, 40) AND a > 1",
+        "a = 2 AND a = 2",
+        "a > -9223372036854775808 AND a <= 9223372036854775807",
+        "d > 1 AND d <= 6.5",
+        "d >= 0 AND d <= 0",
+        "d > 3 AND d <= cast('nan' AS double)",
+        "s BETWEEN '2024-01-01' AND '2024-01-31'",
+        "s > '2024-01-01' AND s < '2024-02'",
+        "s LIKE '2024-%' AND s < '2024-02'",
+        "s LIKE 'b%' AND s > 'b' AND s LIKE 'b%'",
+        "s IN ('b', 'c', '') AND s >= 'b'",
+        "s = 'b' AND s LIKE 'b%'",
+        "s <=> 'b' AND s >= 'a'",
+        "s >= '' AND s < 'é'",
+    ],
+)
+def test_one_look_up_answers_them_exactly(rows: IndexedData, where: str) -> None:
+    asked = conjuncts(where)
+    assert rows.check(asked) is Answer.EXACT
+    assert rows_where(asked, rows.data), "none would be the answer of anything"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a > 5 AND a < 5",
+        "a >= 6 AND a <= 5",
+        "a = 1 AND a = 2",
+        "a IN (1, 2) AND a > 2",
+        "s > 'b' AND s <= 'b'",
+        "s LIKE 'b%' AND s LIKE 'c%'",
+        "s LIKE 'b%' AND s > 'c'",
+        "s IN ('a', 'b') AND s IN ('c', 'd')",
+        "s < ''",
+        "s < '' AND s > 'a'",
+    ],
+)
+def test_of_what_contradicts_itself_nothing_is_asked(rows: IndexedData, where: str) -> None:
+    asked = negation_normal_form(parse_predicate(where, ROWS.schema))
+    assert rows.check(asked) is Answer.EXACT
+    assert rows.reader.row_ids(asked) == BitMap()
+    found = lookup(asked, {column.name: column for column in rows.columns})
+    assert found is not None
+    if isinstance(asked, And):
+        assert found.search in (Points("n.a", ()), Terms("k.s", ()))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a > 1 AND d > 1",
+        "a > 1 AND a <> 2",
+        "a > 1 AND a IS NOT NULL",
+        "a > 1 AND NOT a IN (2, 3)",
+        "s > 'a' AND s LIKE '%b%'",
+        "array_contains(many, 1) AND array_contains(many, 9)",
+    ],
+)
+def test_others_are_asked_one_by_one(rows: IndexedData, where: str) -> None:
+    assert rows.answer(conjuncts(where)) is Answer.NONE
+
+
+def test_elements_of_an_array_may_fit_one_each(build_index: BuildIndex) -> None:
+    indexed = build_index(pa.table({"many": pa.array([[1, 9], [5], [1]])}))
+    column = Column("many", pa.list_(pa.int64()))
+    both = And(tuple(ArrayContains(column, pa.scalar(value)) for value in (1, 9)))
+    assert indexed.answer(both) is Answer.NONE
+    each = [indexed.reader.row_ids(leaf) for leaf in both.operands]
+    assert each[0] & each[1] == rows_where(both, indexed.data) == BitMap([0])
+
+
+def test_a_superset_among_them_makes_a_superset(build_index: BuildIndex) -> None:
+    term = "x" * 32_766
+    indexed = build_index(pa.table({"s": [term, term + "a", term + "b", "x", None, "y", "w"]}))
+    for where in (
+        f"s > '{term}' AND s < 'y'",
+        f"s >= '{term}b' AND s <= 'y'",
+        f"s = '{term}a' AND s > 'x'",
+        "s >= 'x' AND s < 'y'",
+        "s LIKE 'x%' AND s < 'y'",
+    ):
+        asked = negation_normal_form(parse_predicate(where, indexed.data.schema))
+        assert indexed.check(asked) is Answer.SUPERSET
+        assert isinstance(asked, And)
+        apart = [indexed.reader.row_ids(leaf) for leaf in asked.operands]
+        assert indexed.reader.row_ids(asked) == BitMap.intersection(*apart)
+
+
+BYTES = [b"", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff", b"\xfe"]
+
+
+def searches() -> list[Search]:
+    """Searches in one field of terms."""
+    bounds = [None, *BYTES[::2]]
+    ranges: list[Search] = [
+        TermRange("f", low, high, low_in, high_in)
+        for low, high in product(bounds, bounds)
+        for low_in, high_in in product((False, True), repeat=2)
+    ]
+    prefixes: list[Search] = [Prefix("f", each) for each in BYTES]
+    return [*ranges, *prefixes, Terms("f", ()), Terms("f", tuple(BYTES[1::2])), Terms("f", (b"a",))]
+
+
+def found(search: Search, values: list[bytes]) -> set[bytes]:
+    match search:
+        case Terms(terms=terms):
+            return {*values} & {*terms}
+        case Prefix(prefix=prefix):
+            return {value for value in values if value.startswith(prefix)}
+        case TermRange():
+            return {value for value in values if search.holds(value)}
+    raise TypeError(search)
+
+
+@settings(derandomize=True, deadline=None, max_examples=500, database=None)
+@given(one=st.sampled_from(searches()), other=st.sampled_from(searches()))
+def test_what_both_find_is_found(one: Search, other: Search) -> None:
+    values = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
+    both = intersection(one, other)
+    assert both is not None
+    assert found(both, values) == found(one, values) & found(other, values)
+
+
+@settings(derandomize=True, deadline=None, max_examples=150, database=None)
+@given(
+    ends=st.lists(st.integers(-3, 3), min_size=4, max_size=4),
+    points=st.lists(st.integers(-3, 3), max_size=4),
+)
+def test_what_both_find_of_numbers_is_found(ends: list[int], points: list[int]) -> None:
+    numbers = Points("f", tuple(sorted({*points})))
+    ranges = PointRange("f", *ends[:2]), PointRange("f", *ends[2:])
+
+    def values(search: Search) -> set[int]:
+        if isinstance(search, Points):
+            return {*search.points}
+        assert isinstance(search, PointRange)
+        return set(range(search.low, search.high + 1))
+
+    for one, other in product((*ranges, numbers), repeat=2):
+        both = intersection(one, other)
+        assert both is not None
+        assert values(both) == values(one) & values(other)
+
+
+def test_other_fields_are_not_mixed() -> None:
+    assert intersection(Terms("f", (b"a",)), Terms("g", (b"a",))) is None
+    assert intersection(Terms("f", (b"a",)), Points("f", (1,))) is None
+
+
+def test_above_a_prefix() -> None:
+    assert above_prefix(b"a") == b"b"
+    assert above_prefix(b"a\xff") == b"b"
+    assert above_prefix(b"\xff\xff") is None
+    assert above_prefix(b"") is None
+
+
+def test_random_conjunctions(rows: IndexedData) -> None:
+    texts = {
+        "a": ["a > 1", "a >= 2", "a < 8", "a <= 9", "a = 4", "a IN (3, 4, 5)", "a <=> 3"],
+        "d": ["d > 1", "d >= 1.5", "d < 6", "d <= 5.5", "d = 2", "d IN (2, 2.5)"],
+        "s": ["s > '2'", "s >= '2024'", "s < 'c'", "s <= 'bb'", "s LIKE '2024%'", "s LIKE 'b%'"],
+    }
+    asked: list[Predicate] = [
+        conjuncts(" AND ".join(some))
+        for leaves in texts.values()
+        for some in [*product(leaves, leaves), *product(leaves, leaves, leaves[:3])]
+    ]
+    for each in asked:
+        assert rows.check(each) is Answer.EXACT

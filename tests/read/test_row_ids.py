@@ -1,0 +1,115 @@
+"""Row ids of whole predicates: conjuncts asked together, the cheapest first, and none in vain."""
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap
+
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import And, Predicate
+from hudi_index_service.read.row_ids import ROW_STEPS, RowSet, candidate_rows
+
+SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
+TOTAL = 1_000_000
+
+
+def spelled(predicate: Predicate) -> str:
+    return str(predicate).replace("`", "").replace("L", "")
+
+
+@dataclass
+class Known:
+    """Look-ups that are known beforehand, and what was asked of them, with which limit.
+
+    Attributes:
+        answers_to: By predicate, without backticks and suffixes, its rows, and the steps that
+            finding them takes.
+    """
+
+    answers_to: dict[str, tuple[BitMap, int]]
+    thrifty: bool = True
+    total: int = TOTAL
+    asked: list[tuple[str, int | None]] = field(default_factory=list)
+
+    def answers(self, conjuncts: And) -> bool:
+        return spelled(conjuncts) in self.answers_to
+
+    def estimate(self, asked: Predicate) -> int:
+        return self.answers_to.get(spelled(asked), (None, TOTAL))[1]
+
+    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+        self.asked.append((spelled(asked), most))
+        rows, steps = self.answers_to.get(spelled(asked), (None, TOTAL))
+        if rows is None or (most is not None and steps > most):
+            return RowSet.everything()
+        return RowSet(rows, exact=True)
+
+
+def normal_form(where: str) -> Predicate:
+    return negation_normal_form(parse_predicate(where, SCHEMA))
+
+
+def test_the_cheapest_conjunct_is_asked_first_and_none_after_one_without_rows() -> None:
+    known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)})
+    assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
+    assert known.asked == [("a = 1", None)]
+
+
+def test_in_a_small_file_they_are_asked_as_written() -> None:
+    known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)}, total=1000)
+    assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
+    assert [asked for asked, _ in known.asked] == ["b = 2", "a = 1"]
+
+
+def test_what_takes_longer_than_reading_the_rows_that_are_left_is_not_asked() -> None:
+    half = BitMap(range(TOTAL // 2))
+    known = Known({"a = 1": (BitMap([1, 2]), 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
+    found = candidate_rows(normal_form("b > 2 AND a = 1"), known)
+    assert found == RowSet(BitMap([1, 2]), exact=False)
+    assert known.asked == [("a = 1", None), ("b > 2", 2 * ROW_STEPS)]
+
+    known.answers_to["b > 2"] = (BitMap([2]), 2 * ROW_STEPS)
+    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([2]), True)
+
+
+def test_who_counts_asks_for_all() -> None:
+    known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)}, thrifty=False)
+    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
+    assert known.asked == [("a = 1", None), ("b > 2", None)]
+
+
+def test_arms_of_an_or_have_the_limit_of_what_is_left() -> None:
+    known = Known(
+        {"a = 1": (BitMap([1]), 1), "b = 2": (BitMap([1]), 1), "s = 'x'": (BitMap(), TOTAL)}
+    )
+    found = candidate_rows(normal_form("(b = 2 OR s = 'x') AND a = 1"), known)
+    assert found == RowSet(BitMap([1]), exact=False)
+    assert known.asked == [("a = 1", None), ("b = 2", ROW_STEPS), ("s = 'x'", ROW_STEPS)]
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["a BETWEEN 3 AND 9", "a >= 3 AND a <= 9", "a >= 3 AND (b = 1 AND a <= 9)"],
+)
+def test_conjuncts_on_one_column_are_asked_at_once(where: str) -> None:
+    both = "(a >= 3) AND (a <= 9)"
+    known = Known({both: (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
+    assert candidate_rows(normal_form(where), known) == RowSet(BitMap([4]), True)
+    assert known.asked[0] == (both, None)
+    assert all("a" not in asked for asked, _ in known.asked[1:])
+
+
+def test_others_are_not() -> None:
+    known = Known({"a = 1": (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
+    for where in ("a = 1 AND b = 1", "a = 1 AND a <> 2", "a = 1 AND a IS NOT NULL"):
+        candidate_rows(normal_form(where), known)
+    assert not any(" AND " in asked for asked, _ in known.asked)
+
+
+def test_everything_and_nothing() -> None:
+    known = Known({})
+    assert candidate_rows(normal_form("a = 1 OR b = 1"), known) == RowSet.everything()
+    assert candidate_rows(normal_form("a = 1 AND FALSE"), known) == RowSet(BitMap(), True)
+    everything = candidate_rows(normal_form("TRUE"), known)
+    assert everything.rows == BitMap(range(TOTAL))
