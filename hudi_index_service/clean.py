@@ -4,6 +4,7 @@ An entry goes with its base file, or already with its instant (`index/retention.
 generations, what dead builds left, and entries that no live definition uses go after a grace
 period, since a reader or a builder may be using them. Copies in this user's cache go with what they
 were copied from, and so do temporary folders of this user's killed builds on this machine.
+Summaries go with any of the manifests that they hold.
 """
 
 import logging
@@ -12,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from time import time
 
 from hudi_index_service.build.record import BuildRecords
@@ -30,6 +32,7 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.local_copy import CachedCopy, copies_but, discard
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.index.retention import Retention, stored_index_types
+from hudi_index_service.index.summary import summaries_and_holdings
 from hudi_index_service.storage import StoredFile
 from hudi_index_service.table.protocol import HudiTable
 
@@ -143,6 +146,8 @@ class _Sweep:
         self._records = BuildRecords(self._storage, stale_seconds=settings.build.stale_seconds)
         known, living = self._records.ids(), self._records.living()
         self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
+        # Before the entries, so that these show every manifest that a summary rightly holds.
+        self._summaries = summaries_and_holdings(self._storage)
         self._listings = [
             EntryListing(self._storage, name) for name in stored_index_types(self._storage)
         ]
@@ -157,9 +162,11 @@ class _Sweep:
         links = tuple(f"{link}/" for link in self._storage.linked_folders(INDEX_ROOT))
         for link in links:
             log.warning("%s is a symbolic link: nothing behind it is removed.", link.rstrip("/"))
-        for removal in self._candidates():
+        going: set[str] = set()
+        for removal in chain(self._candidates(), self._outdated_summaries(going)):
             is_below = removal.path.startswith(f"{INDEX_ROOT}/")
             if is_below and not removal.path.startswith(links):
+                going.add(removal.path)
                 yield removal
 
     def _candidates(self) -> Iterator[Removal]:
@@ -259,6 +266,18 @@ class _Sweep:
         if self._grace.ends is None or all(map(self._grace.is_over, changes)):
             return self._grace
         return _Grace(float("-inf"))
+
+    def _outdated_summaries(self, going: Collection[str]) -> Iterator[Removal]:
+        """The summaries that hold manifests which are gone, or are `going` now, and those that no
+        reader takes: nobody depends on one."""
+        for file, held in self._summaries:
+            if held is None:
+                yield Removal(file.path, file.size, "it is damaged, or a newer summary serves")
+            elif any(
+                path in going or not any(listing.shows(path) for listing in self._listings)
+                for path in held
+            ):
+                yield Removal(file.path, file.size, "it holds manifests that go")
 
     def _superseded_definitions(self) -> Iterator[Removal]:
         """Older versions of definitions, which nothing reads. The highest stays for good, also

@@ -21,7 +21,7 @@ INDEX_ROOT = ".hoodie/.index"
 """The one folder of a table that is ever written, relative to the table."""
 
 SERVICE_FOLDER = f"{INDEX_ROOT}/_service"
-"""What belongs to no single index type: definitions and build records."""
+"""What is no entry: definitions, build records and summaries of instants."""
 
 FORMAT_MAJOR = 1
 """Major version of everything below ``.hoodie/.index``. A reader scans past a newer one, a builder
@@ -44,7 +44,7 @@ class Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ClassVar[str]
-    """What the document is, stored in it: ``manifest`` or ``definition``."""
+    """What the document is, stored in it: ``manifest``, ``definition`` or ``summary``."""
 
     def to_json(self) -> bytes:
         """Canonical JSON with kind, format and checksum."""
@@ -149,15 +149,19 @@ class DocumentCache(Generic[Kept]):
                 return known[0]
         data = read()
         document = self._kind.from_json(data, source=source)
+        self.put(key, document, len(data))
+        return document
+
+    def put(self, key: Hashable, document: Kept, size: int) -> None:
+        """Keeps a valid document of `size` bytes as stored (see `get`)."""
         with self._lock:
             if key not in self._known:  # another thread may have fetched it, too
-                self._known[key] = document, len(data)
-                self._bytes += len(data)
+                self._known[key] = document, size
+                self._bytes += size
             room = max(self._capacity, sum(self._held.values()))
             while len(self._known) > room or self._bytes > self._most_bytes:
-                _, (_, size) = self._known.popitem(last=False)
-                self._bytes -= size
-        return document
+                _, (_, gone) = self._known.popitem(last=False)
+                self._bytes -= gone
 
 
 def document_name(stem: str, number: int) -> str:

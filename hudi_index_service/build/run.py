@@ -24,6 +24,7 @@ from hudi_index_service.build.retry import (
 )
 from hudi_index_service.build.scope import partitions_in_scope
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.build.summaries import summarise
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed, ConfigInvalid
@@ -259,6 +260,7 @@ class _Run:
         try:
             counter = ProgressCounter(self._entries, rows_known(self._table, self._entries))
             self._run(counter, progress)
+            self._summarise(counter)
         except BaseException as raised:
             error = raised
             raise
@@ -312,6 +314,18 @@ class _Run:
             while not wait([ended], self._settings.build.heartbeat_seconds).done:
                 self._running.beat(counter.now())
         ended.result()
+
+    def _summarise(self, counter: ProgressCounter) -> None:
+        """Spares queries that know nothing yet the manifests that were published (a build that was
+        cancelled leaves that to the next)."""
+        built = {o.path for o in self._outcomes if o.status is TaskStatus.BUILT}
+        instants: dict[str, set[str]] = {}
+        for entry in self._entries:
+            if entry.base_file.path in built:
+                instants.setdefault(entry.index_type, set()).add(entry.base_file.instant)
+        for name in () if self._cancelled else sorted(instants):
+            self._running.beat(counter.now())
+            summarise(self._table.storage, name, instants[name])
 
     def _tasks(self) -> list[BuildTask]:
         storage, deadline = self._table.storage, None

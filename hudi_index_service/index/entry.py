@@ -9,6 +9,7 @@ indexes with non-blocking concurrency control write them.
 """
 
 import hashlib
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,13 +26,20 @@ from hudi_index_service.documents import (
 )
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.index.summary import Summary, SummaryStore
 from hudi_index_service.storage import Storage, StoredFile
 from hudi_index_service.table.protocol import BaseFile
+
+log = logging.getLogger(__name__)
 
 MANIFEST_STEM = "manifest"
 DATA_SUFFIX = ".pack"
 
 _FETCHED_AT_ONCE = 32  # requests for manifests; they are small, so latency is all they cost
+
+_BYTES_A_REQUEST = 256 * 2**10  # what a store sends, roughly, in the time of one request of many
+
+_UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
 
 _manifests = DocumentCache(Manifest, capacity=4096)
 
@@ -45,6 +53,11 @@ def entry_folder(index_type: str, base_file: BaseFile) -> str:
     """The folder of the base file's entry, whether it exists or not."""
     digest = hashlib.sha256(base_file.partition.encode()).hexdigest()[:16]
     return f"{index_type_folder(index_type)}/{base_file.instant}/{base_file.file_id}/{digest}"
+
+
+def instant_of(folder: str) -> str:
+    """The instant of the base file whose entry lies in the folder."""
+    return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +115,7 @@ class EntryListing:
 
     def shows(self, path: str) -> bool:
         """Whether the listing shows that file."""
-        return any(file.path == path for file in self.files(path.rsplit("/", 1)[0]))
+        return self._size(path) is not None
 
     def generations(self, folder: str) -> list[int]:
         """The manifest numbers present in the folder, highest first, valid or not."""
@@ -162,11 +175,16 @@ class EntryListing:
     def _listed(self, folder: str, path: str) -> StoredFile:
         return next(file for file in self.files(folder) if file.path == path)
 
+    def _size(self, path: str) -> int | None:
+        """The length of a file that the listing shows."""
+        files = self.files(path.rsplit("/", 1)[0])
+        return next((file.size for file in files if file.path == path), None)
+
     def _check_data(self, folder: str, manifest: Manifest) -> None:
         """Raises EntryInvalid if the data file is not there whole; what is listed costs nothing."""
         path = f"{folder}/{manifest.data.name}"
         try:
-            size = next((file.size for file in self.files(folder) if file.path == path), None)
+            size = self._size(path)
             if size is None:  # a listing may have passed it before it was written
                 size = self._storage.size(path)
         except FileNotFoundError as error:
@@ -175,20 +193,75 @@ class EntryListing:
             raise EntryInvalid(f"{path} has {size} bytes, not {manifest.data.length}.")
 
     def fetch(self, base_files: Iterable[BaseFile]) -> None:
-        """Reads the manifests that `find` will want from a remote store, many at once. What is
-        wrong with one, `find` meets again and tells."""
+        """Reads the manifests that `find` will want from a remote store, many at once: those of one
+        instant by its summary. What is wrong with one, `find` meets again and tells."""
         if self._storage.is_local:
             return
-        unknown = []
+        unknown: dict[str, StoredFile] = {}
         for folder in (entry_folder(self._index_type, each) for each in base_files):
             for number in self.generations(folder)[:1]:
                 path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
-                if not _manifests.knows((self._storage.uri, self._listed(folder, path))):
-                    unknown.append((folder, number))
-        with ThreadPoolExecutor(max(1, min(len(unknown), _FETCHED_AT_ONCE)), "manifest") as threads:
-            for fetched in [threads.submit(self._manifest, *each) for each in unknown]:
-                with suppress(EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError):
+                listed = self._listed(folder, path)
+                if not _manifests.knows((self._storage.uri, listed)):
+                    unknown[path] = listed
+        if not unknown:
+            return
+        with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
+            if len(unknown) > 1:
+                for summary in threads.map(self._summary, *self._summaries_of(unknown)):
+                    self._take(summary, unknown)
+            for fetched in [threads.submit(self._fetch, path) for path in unknown]:
+                with suppress(*_UNREADABLE):
                     fetched.result()
+
+    def _fetch(self, path: str) -> None:
+        folder, name = path.rsplit("/", 1)
+        self._manifest(folder, numbers_of(MANIFEST_STEM, [name])[0])
+
+    def _summaries_of(
+        self, unknown: Mapping[str, StoredFile]
+    ) -> tuple[list[str], list[StoredFile]]:
+        """The instants of which a summary spares requests, and those summaries."""
+        try:
+            listed = SummaryStore(self._storage, self._index_type).listed()
+        except (PermissionDenied, StorageFailed) as error:
+            log.warning("Manifests are read one by one: %s", error)
+            return [], []
+        wanted: defaultdict[str, list[StoredFile]] = defaultdict(list)
+        for path, file in unknown.items():
+            wanted[instant_of(path)].append(file)
+        worth: dict[str, StoredFile] = {}
+        for instant, files in wanted.items():
+            for summary in listed.get(instant, ())[:1]:
+                spared = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
+                if len(files) > 1 and summary.size <= spared:
+                    worth[instant] = summary
+        return list(worth), list(worth.values())
+
+    def _summary(self, instant: str, file: StoredFile) -> Summary | None:
+        try:
+            return SummaryStore(self._storage, self._index_type).read(instant, file)
+        except _UNREADABLE as error:
+            log.warning("Manifests of %s are read one by one: %s", instant, error)
+            return None
+
+    def _take(self, summary: Summary | None, unknown: dict[str, StoredFile]) -> None:
+        """Takes from a summary the manifests that are unknown and, by all that the listing shows,
+        the very ones that are stored: it shows them with that length, and the data file that they
+        name, whose name is never given twice."""
+        for path, text in {} if summary is None else summary.manifests.items():
+            listed = unknown.get(path)
+            content = text.encode()
+            if listed is None or len(content) != listed.size:
+                continue
+            try:
+                manifest = Manifest.from_json(content, source=path)
+            except EntryInvalid:
+                continue
+            data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
+            if self._size(data) == manifest.data.length:
+                _manifests.put((self._storage.uri, listed), manifest, listed.size)
+                del unknown[path]
 
     def find(self, base_file: BaseFile) -> Entry:
         """The entry that serves the base file.

@@ -65,12 +65,15 @@ Open = Callable[..., IndexedTable]
 
 @pytest.fixture
 def open_copy(written: Written, tmp_path: Path) -> Open:
-    """Opens a copy of a state of the table under clean settings of the test's choice."""
+    """Opens a copy of a state of the table under clean settings of the test's choice; with the
+    summary that its build wrote if that is asked for."""
 
-    def open_state(state: str, **settings: object) -> IndexedTable:
+    def open_state(state: str, *, summary: bool = False, **settings: object) -> IndexedTable:
         copy = tmp_path / state
         if not copy.exists():
             shutil.copytree(getattr(written, state), copy)
+            if not summary:
+                shutil.rmtree(copy / ".hoodie/.index/_service/instants")
         return open_table(
             copy,
             settings=Settings(

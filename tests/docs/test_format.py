@@ -24,6 +24,7 @@ from hudi_index_service.index.manifest import (
     Member,
 )
 from hudi_index_service.index.packed_file import BLOCK_SIZE
+from hudi_index_service.index.summary import Summary
 from hudi_index_service.table.file_names import BaseFileName, parse_file_name
 from hudi_index_service.table.protocol import BaseFile
 from tests.docs.markdown import ROOT, code_blocks, field_tables
@@ -41,6 +42,7 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
     ("Manifest", "data.members[]"): Member,
     ("Manifest", "columns[]"): ManifestColumn,
     ("Manifest", "build"): BuildInfo,
+    ("Summary", ""): Summary,
 }
 ENVELOPE = TABLES["Documents", ""]
 

@@ -1,5 +1,6 @@
 """What holds after any fault: answers, convergence, and no file that the sweep does not take."""
 
+import json
 import os
 import re
 from collections import Counter
@@ -21,6 +22,8 @@ QUERIES = (
 )
 
 RECORDS = "_service/builds/"
+
+SUMMARIES = "_service/instants/"
 
 Shape = frozenset[tuple[str, int]]
 
@@ -60,6 +63,7 @@ def check_converged(table: IndexedTable, expected: Expected) -> list[str]:
     check_answers(table, expected)
     left = files_below_index(path)
     check_nothing_superfluous(table, left)
+    check_summaries(path)
     return left
 
 
@@ -77,6 +81,13 @@ def check_nothing_superfluous(table: IndexedTable, left: Iterable[str]) -> None:
     assert table.indexes() or not entries
 
 
+def check_summaries(path: Path) -> None:
+    """Every summary that the sweep leaves holds manifests that are there, as they are there."""
+    for summary in (path / INDEX / SUMMARIES).rglob("*.json"):
+        for name, text in json.loads(summary.read_bytes())["manifests"].items():
+            assert (path / name).read_text() == text
+
+
 def age(path: Path, seconds: float) -> None:
     """Lets everything below the index look that much older: builds fall silent, graces end."""
     moment = time() - seconds
@@ -87,12 +98,13 @@ def age(path: Path, seconds: float) -> None:
 def files_below_index(path: Path) -> list[str]:
     """The files and empty folders below the index, those that obstore hides too, with what differs
     from run to run taken out: generations, build numbers, random names. Of builds, which leave a
-    record each, only the newest one's is left by a sweep: its files are not listed."""
+    record each, only the newest one's is left by a sweep: its files are not listed. Summaries are
+    not either: a build that fails when it writes one has succeeded."""
     found = [name for name, _ in _found(path)]
     records = [name for name in found if name.startswith(RECORDS)]
     assert len({name.split("/")[2] for name in records}) <= 1, records
     names = (re.sub(r"-\d+\.json$", ".json", _plain(name)) for name in found)
-    return sorted({name for name in names if not name.startswith(RECORDS)})
+    return sorted({name for name in names if not name.startswith((RECORDS, SUMMARIES))})
 
 
 def shape(path: Path) -> Shape:

@@ -93,7 +93,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.storage import Storage
 
 def cut(frame, event, argument):
-    if event == "call" and frame.f_code.co_name == "row_ids":
+    if event == "call" and frame.f_code.co_name in ("row_ids", "candidates", "sample"):
         for data in Path(sys.argv[1]).rglob("*.pack"):
             os.truncate(data, 0)
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
+from hudi_index_service.index import block_copy, local_copy
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage import Storage
@@ -159,3 +160,35 @@ def test_rows_in_pages_that_cannot_match_are_not_read(
     statistics, requests, bytes_read = read(table, s3, where)
     assert (statistics.pages, requests, bytes_read) == (0, 0, 0)
     assert table.scan(where).count() == 0
+
+
+@pytest.mark.parametrize("whole_up_to", [0, 2**30])
+def test_what_is_fetched_of_the_index_is_told_apart(
+    paged: Paged,
+    s3: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    whole_up_to: int,
+) -> None:
+    monkeypatch.setattr(local_copy, "WHOLE_UP_TO", whole_up_to)
+    monkeypatch.setattr(block_copy, "_SMALL_MEMBER", 2**14)
+    monkeypatch.setattr(block_copy, "_NEAR", 2**16)
+    settings = Settings(cache_folder=tmp_path / "cache")
+    seen = []
+    for _ in ("cold", "by another process"):
+        with open_table(paged.uri, storage_options=s3.options, settings=settings) as table:
+            s3.forget()
+            scan = table.scan("name = 'name77'", columns=COLUMNS)
+            assert scan.to_arrow().num_rows == 3
+            assert scan.statistics is not None
+            (did,) = scan.statistics.slices
+            index = [each for each in s3.requests if each.endswith(".pack")]
+            data = [each for each in s3.requests if each.endswith(".parquet")]
+            assert (did.index_requests, did.ranges) == (len(index), len(data))
+            assert did.index_bytes == sum(s3.sent[each] for each in set(index))
+            assert did.bytes_read == sum(s3.sent[each] for each in set(data))
+            seen.append(did.index_bytes)
+
+    size = sum(f.size for f in Storage(paged.path).files(".hoodie") if f.path.endswith(".pack"))
+    assert seen[1] == 0, "it is in the cache"
+    assert seen[0] == size if whole_up_to else seen[0] <= size

@@ -21,7 +21,7 @@ from tests.remote.conftest import S3Server
 FILES = 100
 # Requests of a cold query that do not grow with the files: properties, timeline, commit metadata,
 # definitions, listings of up to a thousand files each, the schema.
-FIXED = 30
+FIXED = 20
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,12 @@ def cold(
 
 def asked(s3: S3Server) -> Counter[str]:
     """The requests, by what they are for."""
-    kinds = {"/manifest-": "manifest", ".pack": "data", ".parquet": "base file"}
+    kinds = {
+        "/manifest-": "manifest",
+        "/_service/instants/": "summary",
+        ".pack": "data",
+        ".parquet": "base file",
+    }
     return Counter(
         next((kind for sign, kind in kinds.items() if sign in request), "other")
         for request in s3.requests
@@ -72,15 +77,21 @@ def asked(s3: S3Server) -> Counter[str]:
 
 
 def test_a_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Server) -> None:
-    scan = cold.scan("amount = 55", columns=["id"])
-    assert scan.to_arrow().column("id").to_pylist() == ["55"]
+    scan = cold.scan("amount = 55", columns=["amount"])
+    assert scan.to_arrow().column("amount").to_pylist() == [55]
 
     requests = asked(s3)
-    assert requests["manifest"] == FILES, "each once"
-    assert requests["data"] == 1
+    instants, opened = 1, 1
+    assert len(s3.requests) <= FIXED + instants + 2 * opened
+    assert (requests["summary"], requests["manifest"]) == (1, 0), "all manifests in one"
+    assert (requests["data"], requests["base file"]) == (1, 1), "of the one file that is opened"
+    assert scan.statistics is not None
+    assert scan.statistics.index_requests == 1
+    assert scan.statistics.index_bytes == sum(s3.sent[r] for r in s3.requests if ".pack" in r)
+    assert scan.statistics.bytes_read == sum(s3.sent[r] for r in s3.requests if ".parquet" in r)
     assert {r.split("/")[3] for r in s3.requests if ".parquet" in r} == {"p027"}
     assert requests["other"] <= FIXED
-    assert s3.rounds < FILES / 2, "the manifests were fetched many at once"
+    assert s3.rounds < FILES / 2
     plan = scan.explain().plan
     assert plan is not None
     assert (plan.count(Access.INDEX), plan.count(Access.SKIP)) == (1, FILES - 1)
@@ -94,7 +105,7 @@ def test_a_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) ->
     assert cold.scan("msg <> 'Buying car 0'").count() == FILES
 
     requests = asked(s3)
-    assert requests["manifest"] + requests["data"] == 2 * FILES
+    assert (requests["summary"], requests["manifest"], requests["data"]) == (1, 0, FILES)
     assert requests["base file"] == 0, "the index alone knows"
     assert requests["other"] <= FIXED
     assert s3.rounds < FILES
@@ -105,7 +116,7 @@ def test_partitions_left_out_are_not_asked_for(cold: IndexedTable, s3: S3Server)
     assert sorted(scan.to_arrow().column("id").to_pylist()) == ["20", "21"]
 
     requests = asked(s3)
-    assert (requests["manifest"], requests["data"]) == (1, 1)
+    assert (requests["summary"], requests["manifest"], requests["data"]) == (0, 1, 1)
     assert requests["other"] <= FIXED
     assert "the partition's path rules the predicate out" in str(scan.explain())
 
@@ -120,3 +131,9 @@ def test_a_warm_query_lists_three_folders_at_once(cold: IndexedTable, s3: S3Serv
     assert scan.count() == 1
     assert len(s3.requests) == len(s3.listed) == 3
     assert s3.rounds <= 3
+
+
+def test_a_small_base_file_is_read_whole_by_one_request(cold: IndexedTable, s3: S3Server) -> None:
+    scan = cold.scan("part = 'p010' AND amount < 1000", columns=["id"], use_index="never")
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == ["20", "21"]
+    assert [r.split()[0] for r in s3.requests if ".parquet" in r] == ["GET"]

@@ -1,0 +1,57 @@
+"""Writes summaries of instants whose entries a build has made (see `index.summary`)."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+
+from hudi_index_service.documents import document_name, numbers_of
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing, instant_of
+from hudi_index_service.index.summary import SummaryStore
+from hudi_index_service.storage import Storage
+
+log = logging.getLogger(__name__)
+
+_READ_AT_ONCE = 32
+
+
+def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> None:
+    """Writes a summary of each of the instants, and of those that have none though they could: a
+    build may have died before it came to that. One entry needs no summary.
+
+    Nothing depends on summaries: what goes wrong is logged, and the build has succeeded.
+    """
+    try:
+        store = SummaryStore(storage, index_type)
+        known = store.listed()
+        for instant, paths in _manifests(EntryListing(storage, index_type)).items():
+            if len(paths) > 1 and (instant in instants or instant not in known):
+                names = (file.path.rsplit("/", 1)[1] for file in known.get(instant, ()))
+                newest = max(numbers_of(instant, names), default=0)
+                store.add(instant, _texts(storage, paths), newest=newest)
+    except (IndexServiceError, OSError) as error:
+        log.warning("No summary of all instants of %s was written: %s", index_type, error)
+
+
+def _manifests(listing: EntryListing) -> dict[str, list[str]]:
+    """Instant → the path of each of its entries' newest manifest."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in listing.folders():
+        for number in listing.generations(folder)[:1]:
+            found[instant_of(folder)].append(f"{folder}/{document_name(MANIFEST_STEM, number)}")
+    return found
+
+
+def _texts(storage: Storage, paths: Collection[str]) -> dict[str, str]:
+    """The manifests' texts, but of those that have gone or are no text."""
+    with ThreadPoolExecutor(min(len(paths), _READ_AT_ONCE), "summary") as threads:
+        texts = dict(zip(paths, threads.map(lambda path: _text(storage, path), paths), strict=True))
+    return {path: text for path, text in texts.items() if text is not None}
+
+
+def _text(storage: Storage, path: str) -> str | None:
+    try:
+        return storage.read(path).decode()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,55 @@
+"""Summaries of instants go with what they hold, for its statistics are data."""
+
+from pathlib import Path
+
+from hudi_index_service import IndexedTable
+from tests.clean.conftest import Open
+
+
+def summaries(table: IndexedTable) -> list[Path]:
+    return sorted(Path(table.uri, ".hoodie/.index/_service/instants").rglob("*.json"))
+
+
+def test_a_summary_stays_as_long_as_its_manifests(open_copy: Open) -> None:
+    table = open_copy("fresh", summary=True, grace_seconds=0)
+    (summary,) = summaries(table)
+    table.clean()
+    assert summaries(table) == [summary]
+
+
+def test_a_summary_goes_with_the_first_of_its_manifests(open_copy: Open) -> None:
+    """Of one base file of its instant, nothing may be left; the other lives on."""
+    table = open_copy("cleaned", summary=True)
+    (summary,) = summaries(table)
+    cleaning = table.clean()
+    reasons = {Path(table.uri, each.path): each.reason for each in cleaning.removals}
+    assert reasons[summary] == "it holds manifests that go"
+    assert summaries(table) == []
+    assert not summary.parent.exists(), "nor an empty folder"
+
+
+def test_a_superseded_or_damaged_summary_goes_at_once(open_copy: Open) -> None:
+    table = open_copy("fresh", summary=True, grace_seconds=3600)
+    (first,) = summaries(table)
+    table.create_index("late", ["amount"])
+    assert len(table.build(strategy="all").raise_for_failures().built) == 2
+    first, second = summaries(table)
+
+    assert [each.path for each in table.clean().removals] == [str(first.relative_to(table.uri))]
+    second.write_bytes(second.read_bytes()[:100])
+    assert [each.path for each in table.clean().removals] == [str(second.relative_to(table.uri))]
+    assert summaries(table) == []
+    assert table.scan("amount = 30", use_index="require").count() == 1
+
+
+def test_of_what_was_purged_no_summary_speaks(open_copy: Open) -> None:
+    table = open_copy("fresh", summary=True, grace_seconds=3600)
+    table.create_index("late", ["amount"])
+    table.build(strategy="all").raise_for_failures()
+    assert any('"amount"' in each.read_text().replace("\\", "") for each in summaries(table))
+
+    table.drop_index("late", purge=True)
+
+    (left,) = summaries(table)
+    assert '"msg"' in left.read_text().replace("\\", "")
+    assert '"amount"' not in left.read_text().replace("\\", "")

@@ -1,0 +1,187 @@
+"""Summaries spare requests for manifests, and say nothing that the listing does not show."""
+
+import uuid
+
+import pytest
+
+from hudi_index_service.build.summaries import summarise
+from hudi_index_service.documents import DocumentCache
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index import entry
+from hudi_index_service.index.entry import Entry, EntryListing, EntryMissing, entry_folder
+from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.index.summary import SUMMARIES_FOLDER, SummaryStore
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import BaseFile
+from tests.index.golden import make
+
+FILES = 3
+
+
+def base_file(number: int, instant: str = make.INSTANT) -> BaseFile:
+    path = f"p{number}/f-0_0-1-0_{instant}.parquet"
+    return BaseFile(path, f"p{number}", "f-0", instant, 1000 + number)
+
+
+def manifest_of(file: BaseFile, **data: object) -> Manifest:
+    """The golden entry's manifest, as if it were another base file's."""
+    (path,) = make.FOLDER.rglob("manifest-0001.json")
+    golden = Manifest.from_json(path.read_bytes(), source=str(path))
+    named = golden.base_file.model_copy(update={"path": file.path, "length": file.size})
+    held = golden.data.model_copy(update=data)
+    return golden.model_copy(update={"base_file": named, "data": held})
+
+
+def publish(storage: Storage, file: BaseFile, manifest: Manifest) -> str:
+    folder = entry_folder("lucene", file)
+    storage.replace(f"{folder}/{manifest.data.name}", bytes(manifest.data.length))
+    path = f"{folder}/manifest-{manifest.generation:04}.json"
+    storage.replace(path, manifest.to_json())
+    return path
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """A store with entries of three base files of one instant, of which nothing is known yet."""
+    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
+    storage = Storage(f"memory://{uuid.uuid4().hex}")
+    for number in range(FILES):
+        publish(storage, base_file(number), manifest_of(base_file(number)))
+    return storage
+
+
+@pytest.fixture
+def summarised(storage: Storage) -> Storage:
+    """The same, with a summary."""
+    summarise(storage, "lucene", {make.INSTANT})
+    return storage
+
+
+def found(storage: Storage, *numbers: int) -> tuple[list[Entry], int]:
+    """The entries of these base files, and how many files were read to find them."""
+    files = [base_file(number) for number in numbers or range(FILES)]
+    listing = EntryListing(storage, "lucene")
+    before = storage.io.requests
+    listing.fetch(files)
+    requests = storage.io.requests - before
+    entries = [listing.find(file) for file in files]
+    assert storage.io.requests == before + requests, "find needs no more than was fetched"
+    assert [each.manifest.base_file.path for each in entries] == [file.path for file in files]
+    return entries, requests
+
+
+def summaries(storage: Storage) -> list[str]:
+    return [
+        file.path.removeprefix(f"{SUMMARIES_FOLDER}/") for file in storage.files(SUMMARIES_FOLDER)
+    ]
+
+
+def test_all_manifests_of_an_instant_come_with_one_document(summarised: Storage) -> None:
+    assert summaries(summarised) == [f"lucene/{make.INSTANT}-0001.json"]
+    entries, requests = found(summarised)
+    assert requests == 2, "a listing, and the summary"
+    assert [each.manifest for each in entries] == [manifest_of(base_file(n)) for n in range(FILES)]
+    assert found(summarised)[1] == 0, "now they are known"
+
+
+def test_without_summaries_each_manifest_is_read(storage: Storage) -> None:
+    assert found(storage)[1] == 1 + FILES
+
+
+def test_for_one_manifest_no_summary_is_looked_for(summarised: Storage) -> None:
+    assert found(summarised, 1)[1] == 1
+
+
+def test_a_summary_of_many_is_not_read_for_few(
+    summarised: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry, "_BYTES_A_REQUEST", 0)
+    assert found(summarised, 0, 2)[1] == 1 + 2
+
+
+def test_a_summary_never_makes_an_entry_exist(summarised: Storage) -> None:
+    folder = entry_folder("lucene", base_file(1))
+    summarised.delete([file.path for file in summarised.files(folder)])
+    listing = EntryListing(summarised, "lucene")
+    listing.fetch(base_file(number) for number in range(FILES))
+    with pytest.raises(EntryMissing):
+        listing.find(base_file(1))
+    assert listing.find(base_file(2)).manifest.base_file.path == base_file(2).path
+
+
+def test_a_later_generation_is_read_itself(summarised: Storage) -> None:
+    later = manifest_of(base_file(1), name="data-000002-0123456789ab.pack")
+    later = later.model_copy(update={"generation": 2})
+    publish(summarised, base_file(1), later)
+
+    entries, requests = found(summarised)
+
+    assert entries[1].manifest == later
+    assert requests == 2 + 1
+
+
+def test_an_entry_made_anew_under_the_same_number_is_read_itself(summarised: Storage) -> None:
+    old = manifest_of(base_file(1))
+    anew = manifest_of(base_file(1), name=old.data.name[:-6] + "0.pack")
+    summarised.delete([f"{entry_folder('lucene', base_file(1))}/{old.data.name}"])
+    path = publish(summarised, base_file(1), anew)
+    assert len(summarised.read(path)) == len(old.to_json())
+
+    entries, requests = found(summarised)
+
+    assert entries[1].manifest == anew
+    assert requests == 2 + 1
+
+
+def test_a_manifest_of_another_length_is_read_itself(summarised: Storage) -> None:
+    path = f"{entry_folder('lucene', base_file(0))}/manifest-0001.json"
+    summarised.replace(path, summarised.read(path)[:-10])
+    listing = EntryListing(summarised, "lucene")
+    listing.fetch(base_file(number) for number in range(FILES))
+    with pytest.raises(EntryInvalid, match="is not JSON"):
+        listing.find(base_file(0))
+
+
+@pytest.mark.parametrize("number", ["0001", "0002"])
+def test_a_damaged_summary_is_passed_over(summarised: Storage, number: str) -> None:
+    summarised.replace(f"{SUMMARIES_FOLDER}/lucene/{make.INSTANT}-{number}.json", b"{}")
+    assert found(summarised)[1] == 2 + FILES
+
+
+def test_what_a_summary_holds_is_checked_like_a_manifest(summarised: Storage) -> None:
+    store = SummaryStore(summarised, "lucene")
+    ((newest,),) = store.listed().values()
+    manifests = dict(store.read(make.INSTANT, newest).manifests)
+    path = next(iter(manifests))
+    manifests[path] = manifests[path].replace('"null_count": 1', '"null_count": 0')
+    store.add(make.INSTANT, manifests, newest=1)
+
+    entries, requests = found(summarised)
+
+    assert requests == 2 + 1
+    assert entries[0].manifest == manifest_of(base_file(0))
+
+
+def test_the_newest_summary_counts(summarised: Storage) -> None:
+    SummaryStore(summarised, "lucene").add(make.INSTANT, {}, newest=1)
+    assert found(summarised)[1] == 2 + FILES
+    summarise(summarised, "lucene", {make.INSTANT})
+    assert len(summaries(summarised)) == 3
+
+
+def test_instants_that_have_no_summary_get_one(storage: Storage) -> None:
+    for instant in ("20260102", "20260103"):
+        for number in range(int(instant[-1]) - 1):
+            file = base_file(number, instant)
+            publish(storage, file, manifest_of(file))
+    summarise(storage, "lucene", {"20260102"})
+    assert summaries(storage) == [f"lucene/{i}-0001.json" for i in (make.INSTANT, "20260103")]
+    summarise(storage, "lucene", {"20260103"})
+    assert len(summaries(storage)) == 3, "no entry was made of the other instant"
+
+
+def test_a_summary_has_a_most(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(manifest_of(base_file(0)).to_json())
+    monkeypatch.setattr("hudi_index_service.index.summary.MOST_BYTES", 2 * size)
+    summarise(storage, "lucene", {make.INSTANT})
+    assert found(storage)[1] == 2 + 1
