@@ -90,7 +90,7 @@ class ReadSettings(_Section):
     enabled: The kill switch: false turns all use of indexes off.
     max_predicates: A query with more predicates than this is scanned (RFC-51, RBO example).
     scan_fraction: Above this fraction of the columns' bytes, reading a base file whole is cheaper
-    than reading its pages one by one.
+    than reading its pages one by one, unless fewer than one row in 16 is wanted.
     parallelism: File slices read at once.
     open_mb: Index data that stays open between queries, in MiB; it is mapped, not read. What was
     used longest ago is closed first.

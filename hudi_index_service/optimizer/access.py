@@ -10,6 +10,10 @@ REQUEST_BYTES = 128 * 1024
 """What a remote store could have sent in the time that one more request takes, of ten at once."""
 
 _OPENING = 40 * REQUEST_BYTES  # for more than pages, the file is opened: four requests in a row
+PRUNING_BYTES = _OPENING
+"""Of a remote file that a scan would read, before its page indexes are asked for."""
+
+_FEW = 16  # of so many rows one: nearly all values of a page are passed over, none is made
 
 
 class Reading(Enum):
@@ -20,10 +24,17 @@ class Reading(Enum):
     FILE = "file"  #: the columns whole
 
 
-def cheapest_reading(plan: RowPlan, settings: Settings, *, remote: bool) -> Reading:
+def cheapest_reading(
+    plan: RowPlan, settings: Settings, *, remote: bool, rows: int | None = None
+) -> Reading:
     """What costs least: the bytes to read, those of single pages dearer by `read.scan_fraction`,
-    since decoding page by page is slower; and what requests to a remote store take."""
-    pages, more = plan.page_bytes / settings.read.scan_fraction, plan.chunk_bytes
+    since picking many rows out of them is slower; and what requests to a remote store take.
+
+    Args:
+        rows: How many rows are picked; many if that is not known.
+    """
+    few = rows is not None and rows * _FEW < plan.group_rows
+    pages, more = plan.page_bytes / (1 if few else settings.read.scan_fraction), plan.chunk_bytes
     if remote:
         pages, more = pages + plan.ranges * REQUEST_BYTES, more + _OPENING
     if pages <= more:

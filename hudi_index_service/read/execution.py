@@ -88,14 +88,19 @@ class Execution:
         return found
 
     def _count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int:
-        settled = self.reader.settled_rows(slice_plan, statistics)
+        settled = self._settled(slice_plan, statistics)
         if settled is not None:
             statistics.rows_returned = len(settled)
             return len(settled)
         return sum(batch.num_rows for batch in self.reader.batches(slice_plan, statistics))
 
+    def _settled(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
+        if not self.reader.may_settle(slice_plan):
+            return None
+        return self.reader.settled_rows(slice_plan, statistics)
+
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
-        settled = self.reader.settled_rows(slice_plan, statistics)
+        settled = self._settled(slice_plan, statistics)
         if settled is not None:
             return bool(settled)
         reader = replace(self.reader, limit=1)
@@ -130,9 +135,10 @@ class Execution:
                     each.cancel()
 
     def _on_all(self, work: Callable[[Job], Result], jobs: list[Job]) -> list[Result]:
-        if len(jobs) < 2:
+        most = min(self.reader.settings.read.parallelism, len(jobs))
+        if most < 2:
             return [work(job) for job in jobs]
-        with ThreadPoolExecutor(self.reader.settings.read.parallelism, "index-read") as pool:
+        with ThreadPoolExecutor(most, "index-read") as pool:
             return list(pool.map(work, jobs))
 
 

@@ -7,7 +7,8 @@ that nobody asked to index.
 """
 
 import logging
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ from hudi_index_parquet import Bounds, Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.columns import column_path
-from hudi_index_service.predicate.bounds import ValueBounds, may_match
-from hudi_index_service.predicate.expression import Column, Predicate
+from hudi_index_service.predicate.bounds import ValueBounds, bound_of, may_match
+from hudi_index_service.predicate.expression import Column, In, Predicate
 from hudi_index_service.read.row_ids import RowSet
 from hudi_index_service.read.value_bounds import (
     is_comparable,
@@ -58,8 +59,9 @@ class PageBounds:
             return RowSet.everything()
         (column,) = columns
         rows, passed_over = BitMap(), False
+        may_be = _check(leaf, column)
         for start, stop, known in self._bounds(column):
-            if may_match(leaf, {column: known}.__getitem__):
+            if may_be(known):
                 rows.add_range(start, stop)
             else:
                 passed_over = True
@@ -86,6 +88,22 @@ class PageBounds:
             return []
         nested = len(path) > 1
         return [(page.start, page.stop, _value_bounds(page, nested=nested)) for page in pages or []]
+
+
+def _check(leaf: Predicate, column: Column) -> Callable[[ValueBounds], bool]:
+    """Whether the leaf may be TRUE within bounds; quickly for long lists of values too."""
+    bounds = [bound_of(value) for value in leaf.values] if isinstance(leaf, In) else [None]
+    if None in bounds:
+        return lambda known: may_match(leaf, {column: known}.__getitem__)
+    ascending = sorted(bounds)  # type: ignore[type-var]  # those of one column are of one kind
+
+    def may_be_one(known: ValueBounds) -> bool:
+        if known.least is None or known.greatest is None:
+            return known.may_be_value
+        first = bisect_left(ascending, known.least)
+        return first < len(ascending) and bool(ascending[first] <= known.greatest)
+
+    return may_be_one
 
 
 def _value_bounds(page: Bounds, *, nested: bool) -> ValueBounds:

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
@@ -11,9 +11,10 @@ from hudi_index_parquet import Footer, ParquetReadError
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import IndexReader
+from hudi_index_service.index.block_copy import BlockCopy
+from hudi_index_service.index.contract import IndexReader, PackedIndex
 from hudi_index_service.index.entry import EntryListing, index_type_folder
-from hudi_index_service.index.local_copy import packed_index
+from hudi_index_service.index.local_copy import packed_index, readable_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.plan import ServingEntry
@@ -21,7 +22,7 @@ from hudi_index_service.read.page_bounds import PageBounds
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.parquet_file import row_source
 
-_MOST_OPEN = 512  # each holds a file open, of which a process may often have 1,024
+_MOST_OPEN = 400  # each holds one or two files open, of which a process may often have 1,024
 
 _Key: TypeAlias = tuple[str, tuple[str, ...]]
 """Path of the data file, and the columns that the reader may use: the same entry is another one to
@@ -36,6 +37,7 @@ class OpenEntry:
         reader: Answers predicate leaves.
         bounds: What the base file says of its pages; has its stripped footer.
         size: Of the data file, in bytes.
+        blocks: Fetches missing blocks of it; None if there are none.
         users: How many have leased it.
         kept: Whether it stays in the pool when nobody uses it any more.
     """
@@ -43,8 +45,15 @@ class OpenEntry:
     reader: IndexReader
     bounds: PageBounds
     size: int
+    blocks: BlockCopy | None = None
     users: int = 0
     kept: bool = True
+
+    def close(self) -> None:
+        """Closes the reader, and gives up what it reads."""
+        self.reader.close()
+        if self.blocks is not None:
+            self.blocks.close()
 
 
 class ReaderPool:
@@ -99,10 +108,24 @@ class ReaderPool:
         _close(closing)
 
     def _opened(self, serving: ServingEntry) -> OpenEntry:
-        with packed_index(self._storage, serving.entry, self._settings) as index:
-            bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
-            reader = serving.index_type.open(index, serving.columns)
-            return OpenEntry(reader, bounds, index.length)
+        with ExitStack() as opened:
+            index, blocks = opened.enter_context(self._readable(serving))
+            with ExitStack() as failed:
+                if blocks is not None:
+                    failed.callback(blocks.close)
+                bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
+                reader = serving.index_type.open(index, serving.columns)
+                failed.pop_all()
+            return OpenEntry(reader, bounds, index.length, blocks)
+
+    @contextmanager
+    def _readable(self, serving: ServingEntry) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
+        if getattr(serving.index_type, "fetches_blocks", False):
+            with readable_index(self._storage, serving.entry, self._settings) as readable:
+                yield readable
+        else:
+            with packed_index(self._storage, serving.entry, self._settings) as index:
+                yield index, None
 
     def _bounds(self, serving: ServingEntry, metadata: bytes) -> PageBounds:
         base_file = serving.entry.manifest.base_file
@@ -129,7 +152,7 @@ class ReaderPool:
             if opened is fresh:
                 self._bytes += fresh.size
         if opened is not fresh:  # another thread was faster
-            fresh.reader.close()
+            fresh.close()
         return opened
 
     def _remove(self, key: _Key) -> OpenEntry:
@@ -152,4 +175,4 @@ class ReaderPool:
 
 def _close(entries: list[OpenEntry]) -> None:
     for each in entries:
-        each.reader.close()
+        each.close()

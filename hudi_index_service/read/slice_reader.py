@@ -5,33 +5,34 @@ Whatever the way, the query's predicate is checked on every row read: an index o
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired, IndexServiceError, StorageFailed
+from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.access import Reading, cheapest_reading
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.read.file_scan import FileScan
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.reader_pool import ReaderPool
-from hudi_index_service.read.row_group_bounds import (
-    places_in,
-    row_groups_holding,
-    row_groups_to_read,
-)
-from hudi_index_service.read.row_ids import RowSet, matching_rows
+from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
 from hudi_index_service.read.row_reader import RowIds, RowReader, row_positions
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.sampled_rows import (
+    few_steps,
+    is_soon_checked,
+    sampled_rows,
+    spread_rows,
+)
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, EntryLookups, SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.table.base_file import column_bytes, present_columns, read_columns
-from hudi_index_service.table.parquet_file import is_broken_text, open_parquet
+from hudi_index_service.table.parquet_file import is_broken_text
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,16 @@ class SliceReader:
         """Itself, for rows of the slice's partition."""
         return replace(self, query=self.query.where_known(plan.values)) if plan.values else self
 
+    def may_settle(self, plan: SlicePlan) -> bool:
+        """Whether `settled_rows` is worth asking: not where the index gives candidates only, which
+        have to be looked up again to be read."""
+        predicate = self._in_partition(plan).query.normal_form
+        if plan.access is not Access.INDEX or predicate is None:
+            return plan.access is Access.SKIP
+        return is_exact(
+            predicate, lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries)
+        )
+
     def settled_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         """The matching row ids where the index alone knows them; None where rows have to be read.
         If the index could not be asked, the reason is in the statistics."""
@@ -85,8 +96,10 @@ class SliceReader:
         if plan.access is not Access.INDEX:
             return None
         try:
-            with SliceEntries.leased(plan, self.pool) as entries:
-                return self._in_partition(plan)._row_set(entries, statistics).settled
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                reader = self._in_partition(plan)
+                base_file = _base_file(plan)
+                return reader._row_set(base_file, entries, statistics, thrifty=False).settled
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
@@ -99,7 +112,7 @@ class SliceReader:
         query = self.query.where_known(plan.values)
         predicate, needed = query.predicate, self.query.counting().needed
         found, start = BitMap(), 0
-        for batch in self._whole(_base_file(plan), needed, statistics):
+        for batch in self._scan(_base_file(plan), needed, statistics).everything():
             kept = np.ones(batch.num_rows, dtype=bool)
             if predicate is not None:
                 truth = evaluate(predicate, batch).fill_null(False)
@@ -112,26 +125,61 @@ class SliceReader:
     def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         base_file = _base_file(plan)
         try:
-            with SliceEntries.leased(plan, self.pool) as entries:
-                found = self._row_set(entries, statistics)
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                found = self._row_set(base_file, entries, statistics, thrifty=True)
                 footer = entries.footer()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             yield from self._scanned(base_file, statistics)
             return
         if found.rows is None:
-            self._refuse_scan(plan, "the index narrowed nothing")
-            statistics.note = "the index narrowed nothing"
+            statistics.note = statistics.note or "the index narrowed nothing"
+            self._refuse_scan(plan, statistics.note)
             yield from self._scanned(base_file, statistics)
         elif found.rows:
             yield from self._by_rows(base_file, found.rows, footer, statistics)
 
-    def _row_set(self, entries: SliceEntries, statistics: SliceStatistics) -> RowSet:
+    def _row_set(
+        self,
+        base_file: BaseFile,
+        entries: SliceEntries,
+        statistics: SliceStatistics,
+        *,
+        thrifty: bool,
+    ) -> RowSet:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
-        found = matching_rows(predicate, entries.rows_by_index_or_pages, entries.total)
+        may_scan = thrifty and self.limit is None and not self.index_required
+        limit = few_steps(entries.total) if may_scan and is_soon_checked(predicate) else None
+        lookups = EntryLookups(entries, thrifty, limit)
+        found, some = candidate_rows(predicate, lookups), BitMap()
+        if lookups.put_off:
+            some = sampled_rows(predicate, lookups)
+        elif limit is not None and found.rows is not None and len(found.rows) > limit:
+            some = spread_rows(found.rows, entries.total)
+        if some:
+            why = self._why_scan(some, base_file, entries.footer())
+            if why:
+                statistics.note = why
+                return RowSet.everything()
+        if lookups.put_off:
+            found = candidate_rows(predicate, EntryLookups(entries, thrifty))
         statistics.candidates = None if found.rows is None else len(found.rows)
         return found
+
+    def _why_scan(self, some: BitMap, base_file: BaseFile, footer: Footer) -> str:
+        """Why a file is scanned without looking all rows up: some of them lie in so many pages that
+        reading it whole is cheaper; "" if that is not so."""
+        storage = self.table.storage
+        reader = RowReader(storage, base_file, footer, self.query.needed)
+        try:
+            cost = reader.plan(row_positions(some))
+        except ParquetReadError as error:
+            log.info("%s is not read by row: %s", base_file.path, error)
+            return ""  # who reads the rows falls back
+        if cheapest_reading(cost, self.settings, remote=not storage.is_local) is not Reading.FILE:
+            return ""
+        return f"at least {cost.pages} pages hold the rows: reading the file whole is cheaper"
 
     def _by_rows(
         self, base_file: BaseFile, rows: BitMap, footer: Footer, statistics: SliceStatistics
@@ -142,8 +190,10 @@ class SliceReader:
         reader = RowReader(storage, base_file, footer, self.query.needed)
         done = 0
         try:
-            cost = reader.plan(positions if self.limit is None else positions[: self.limit])
-            reading = cheapest_reading(cost, self.settings, remote=not storage.is_local)
+            wanted = positions if self.limit is None else positions[: self.limit]
+            cost = reader.plan(wanted)
+            remote = not storage.is_local
+            reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(wanted))
             if reading is not Reading.PAGES and not self.index_required:
                 what = "the file" if reading is Reading.FILE else "their row groups"
                 statistics.note = (
@@ -158,7 +208,8 @@ class SliceReader:
                 done += read.count
         except ParquetReadError as error:
             statistics.note = _unreadable_by_row(base_file, error)
-            yield from self._scanned(base_file, statistics, start_row=int(positions[done]))
+            left = positions[done:]
+            yield from self._scanned(base_file, statistics, holding=left, readable_by_row=False)
 
     def _scanned(
         self,
@@ -166,53 +217,26 @@ class SliceReader:
         statistics: SliceStatistics,
         *,
         holding: RowIds | None = None,
-        start_row: int = 0,
+        readable_by_row: bool = True,
     ) -> Iterator[pa.RecordBatch]:
-        """The base file's matching rows, from `start_row` on, out of the row groups that may hold
-        any; where `holding` is given, none but these rows are held against the predicate."""
-        places: RowIds | None = None
+        """The base file's matching rows; where `holding` is given, none but these rows are held
+        against the predicate."""
+        scan = self._scan(base_file, self.query.needed, statistics)
+        if holding is None:
+            rows = scan.candidates(self.query.normal_form)
+        elif readable_by_row:
+            rows = scan.rows(holding)
+        else:
+            rows = scan.rows_by_arrow(holding)
+        for batch in rows:
+            yield self._kept(batch, statistics)
 
-        def row_groups(file: pq.ParquetFile) -> list[int]:
-            nonlocal places
-            if start_row:
-                return list(range(file.metadata.num_row_groups))
-            if holding is not None:
-                numbers = row_groups_holding(file, holding)
-                places = places_in(file, numbers, holding)
-                return numbers
-            return row_groups_to_read(file, self.query.normal_form)
-
-        start, passed_over = 0, start_row
-        for batch in self._whole(base_file, self.query.needed, statistics, row_groups):
-            if places is not None:
-                first, end = np.searchsorted(places, (start, start + batch.num_rows))
-                rest = batch.take(pa.array(places[first:end] - start))
-                start += batch.num_rows
-            else:
-                rest = batch.slice(min(passed_over, batch.num_rows))
-                passed_over -= batch.num_rows - rest.num_rows
-            yield self._kept(rest, statistics)
-
-    def _whole(
-        self,
-        base_file: BaseFile,
-        columns: pa.Schema,
-        statistics: SliceStatistics,
-        row_groups: Callable[[pq.ParquetFile], list[int]] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """All rows of a base file, or of the row groups that are picked, in row order."""
+    def _scan(
+        self, base_file: BaseFile, columns: pa.Schema, statistics: SliceStatistics
+    ) -> FileScan:
         statistics.access = Access.SCAN
-        with open_parquet(self.table.storage, base_file.path) as file:
-            present = present_columns(file.schema_arrow, columns, source=base_file.path)
-            picked = None if row_groups is None else row_groups(file)
-            statistics.bytes_read += column_bytes(file, present, picked)
-            yield from read_columns(
-                file,
-                columns,
-                batch_rows=self.settings.build.batch_rows,
-                source=base_file.path,
-                row_groups=picked,
-            )
+        storage, settings = self.table.storage, self.settings
+        return FileScan(storage, base_file, columns, settings, statistics, self.limit)
 
     def _merged(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         roots = self.query.needed_roots

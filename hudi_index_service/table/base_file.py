@@ -86,7 +86,7 @@ def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str
     present = present_columns(stored, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
     for field in columns:
-        found = _stored_field(list(stored), field.name, source)
+        found = _stored_field(stored, field.name, source)
         if found is not None:
             _refuse_inexact(found.type, field.type, field.name, source)
 
@@ -100,19 +100,22 @@ def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> li
     return [
         ".".join(column_path(name))
         for name in columns.names
-        if _stored_field(list(stored), name, source) is not None
+        if _stored_field(stored, name, source) is not None
     ]
 
 
-def _stored_field(fields: list[pa.Field], name: str, source: str) -> pa.Field | None:
+def _stored_field(stored: pa.Schema, name: str, source: str) -> pa.Field | None:
     """The field that the name means in a file; None if the file is older than the column."""
     found: pa.Field | None = None
+    within: pa.Schema | pa.StructType | None = stored
     for part in column_path(name):
-        same = [field for field in fields if field.name.lower() == part.lower()]
-        found = next((field for field in same if field.name == part), None)
-        if same and found is None:
-            raise NeedsSpark(f"{source} holds column {name} under the name {same[0].name}.")
-        fields = list(found.type) if found is not None and pa.types.is_struct(found.type) else []
+        exact = -1 if within is None else within.get_field_index(part)
+        found = None if within is None or exact < 0 else within.field(exact)
+        if found is None:
+            for field in within or ():
+                if field.name.lower() == part.lower():
+                    raise NeedsSpark(f"{source} holds column {name} under the name {field.name}.")
+        within = found.type if found is not None and pa.types.is_struct(found.type) else None
     return found
 
 
@@ -156,7 +159,7 @@ def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.Recor
         return batch.select(columns.names)
     arrays = []
     for field in columns:
-        found = _stored_field(list(batch.schema), field.name, source)
+        found = _stored_field(batch.schema, field.name, source)
         arrays.append(
             pa.nulls(batch.num_rows, field.type)
             if found is None

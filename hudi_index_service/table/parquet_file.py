@@ -23,17 +23,21 @@ if TYPE_CHECKING:
     from hudi_index_parquet import Fetch
 
 _LOCAL_BUFFER = 2**20  # bytes read at once of each column
+_TAIL = 2**20  # bytes read at once from a remote file's end: Hudi's footers take up to about that
 _FOOTER_TAIL = 8  # four bytes of length, then the magic
 _SIGNATURE = 28  # of a footer that is not encrypted in a file that is
 _ENCRYPTED = re.compile("(?i)encrypt|decrypt")  # in what Arrow says
 
 
-def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
+def open_parquet(storage: Storage, path: str, size: int | None = None) -> pq.ParquetFile:
     """Opens a base file for column reading. The caller closes it.
 
     INT96 timestamps come back in microseconds: nanoseconds overflow for dates that Spark writes.
     A local file is read bit by bit; of a remote one, what a row group has of the columns asked for
-    is fetched together, to save requests, and held in memory.
+    is fetched together, to save requests, and held in memory; a small one comes whole by one.
+
+    Args:
+        size: The file's length in bytes, where it is known: else a remote store is asked for it.
 
     Raises:
         FileNotFoundError: Hudi has cleaned it.
@@ -46,7 +50,7 @@ def open_parquet(storage: Storage, path: str) -> pq.ParquetFile:
             stored: io.RawIOBase | pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
             source = stored
         else:
-            stored = _RemoteFile(storage, path)
+            stored = _RemoteFile(storage, path, size)
             source = pa.PythonFile(stored, mode="r")
         file = pq.ParquetFile(
             source,
@@ -72,12 +76,13 @@ def _refuse_signed_footer(
 
 
 class _RemoteFile(io.RawIOBase):
-    """A stored file as Arrow reads one, by a request a read: Arrow puts near ranges together."""
+    """A stored file as Arrow reads one, by a request a read: Arrow puts near ranges together. With
+    the end of the file, by which Arrow begins, comes what a request costs no more for."""
 
-    def __init__(self, storage: Storage, path: str) -> None:
+    def __init__(self, storage: Storage, path: str, size: int | None) -> None:
         self._storage = storage
         self._path = path
-        self._size = storage.size(path)
+        self._size = storage.size(path) if size is None else size
         self._position = 0
         self._tail = b""  # the last bytes of the file, once they have been read
 
@@ -100,13 +105,17 @@ class _RemoteFile(io.RawIOBase):
         if end <= self._position:
             return b""
         start, self._position = self._position, end
-        if end == self._size and end - start <= len(self._tail):
-            return self._tail[start - end :]
+        tail_start = self._size - len(self._tail)
+        if start < tail_start and end == self._size:
+            tail_start = min(start, max(0, self._size - _TAIL))
+            self._tail = self._bytes(tail_start, end)
+        if start >= tail_start:
+            return self._tail[start - tail_start : end - tail_start]
+        return self._bytes(start, end)
+
+    def _bytes(self, start: int, end: int) -> bytes:
         (read,) = self._storage.read_ranges(self._path, [(start, end)])
-        data = bytes(read)
-        if end == self._size:
-            self._tail = data[-_FOOTER_TAIL:]
-        return data
+        return bytes(read)
 
 
 @contextmanager

@@ -93,6 +93,18 @@ def test_it_knows_the_schema_and_the_number_of_rows(large: Path) -> None:
     )
 
 
+def test_where_pages_of_the_largest_column_begin(write: Callable[..., Path]) -> None:
+    contents = pa.table({"n": range(20), "text": ["some text"] * 20, "longer": ["t" * 99] * 20})
+    footer = Footer(stripped_footer(write(contents, use_dictionary=False)))
+    assert footer.page_starts() == [0, 4, 8, 10, 14, 18]
+    assert footer.page_starts(["n"]) == [0, 4, 8, 10, 14, 18]
+    assert footer.page_starts([]) == [0, 10], "the row groups"
+    bare = Footer(stripped_footer(write(contents, write_page_index=False)))
+    assert bare.page_starts(["text"]) == [0, 10]
+    with pytest.raises(ValueError, match="unknown"):
+        footer.page_starts(["unknown"])
+
+
 def test_a_failure_in_a_thread_is_the_readers(large: Path) -> None:
     contents = bytearray(large.read_bytes())
     footer = Footer(stripped_footer(large))

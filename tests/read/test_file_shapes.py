@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
+from hudi_index_parquet import Footer, stripped_footer
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.row_reader import row_positions
 from hudi_index_service.table.row_batches import BATCH_BYTES
 from hudi_index_service.table.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, assert_same_rows, hudi_options, write
@@ -43,6 +45,8 @@ BY_OTHERS: dict[str, dict[str, Any]] = {
     "int96": {"use_deprecated_int96_timestamps": True},
     "page checksums": {"write_page_checksum": True},
     "brotli": {"compression": "brotli"},
+    "lz4_raw": {"compression": "lz4"},
+    "v2 gzip": {"data_page_version": "2.0", "compression": "gzip"},
     "delta": {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
 }
 LAYOUTS = ["gzip", *BY_HUDI, *BY_OTHERS]
@@ -103,7 +107,7 @@ def shaped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="module")
 def table(shaped: Path) -> IndexedTable:
     table = open_table(shaped, settings=BY_PAGES)
-    table.create_index("by_name", ["name", "at"])
+    table.create_index("by_name", ["name", "at", "id"])
     table.build(strategy="all").raise_for_failures()
     return table
 
@@ -152,6 +156,33 @@ def test_every_layout_is_read_right(
         assert {key.removeprefix(layout) for key in rows["id"].to_pylist()} == numbers, layout
         assert_same_rows(rows.drop(["id", "layout"]), expected)
     assert len(found) == len(numbers) * len(LAYOUTS)
+
+
+@pytest.mark.parametrize(
+    ("where", "columns"),
+    [
+        ("id = 'gzip77'", None),
+        ("id = 'snappy77'", ["id", "place", "tags"]),
+        ("name = 'name7'", ["name", "place"]),
+        ("at = TIMESTAMP'2000-01-01 00:05:00'", ["at", "tags"]),
+    ],
+)
+def test_only_the_pages_of_the_matches_are_read(
+    shaped: Path, table: IndexedTable, where: str, columns: list[str] | None
+) -> None:
+    scan = table.scan(where, columns=columns)
+    assert scan.to_arrow().num_rows > 0
+    matches = table.scan(where).row_ids()
+    assert scan.statistics is not None
+    for read in scan.statistics.slices:
+        if read.slice_name not in matches:
+            assert (read.pages, read.bytes_read) == (0, 0)
+            continue
+        footer = Footer(stripped_footer(shaped / read.slice_name))
+        floor = footer.plan(row_positions(matches[read.slice_name]), columns)
+        assert (read.access, read.pages) == (Access.INDEX, floor.pages)
+        assert read.bytes_read <= 1.05 * floor.page_bytes
+        assert read.ranges <= floor.ranges + 3
 
 
 def test_without_an_offset_index_whole_chunks_are_read(table: IndexedTable) -> None:

@@ -15,11 +15,17 @@ import pytest
 from hudi_index_parquet import Footer, stripped_footer
 from pyroaring import BitMap
 
-from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.file_scan import FileScan
 from hudi_index_service.read.page_bounds import PageBounds
 from hudi_index_service.read.row_group_bounds import row_groups_holding, row_groups_to_read
 from hudi_index_service.read.row_ids import matching_rows
+from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import BaseFile
 from hudi_index_service.table.row_batches import row_batches
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -81,7 +87,7 @@ def values(kind: str, random: random.Random) -> list[Any]:
     return rows[:ROWS]
 
 
-@pytest.fixture(scope="module", params=range(4))
+@pytest.fixture(scope="module", params=range(5))
 def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> File:
     dice = random.Random(request.param)
     arrays = {name: pa.array(values(name, dice), TYPES[name][0]) for name in TYPES}
@@ -93,7 +99,7 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     arrays["tags"] = pa.array(
         [None if number is None else [number, 1] for number in numbers], pa.list_(pa.int64())
     )
-    contents = pa.table(arrays)
+    contents = pa.table(arrays | {"row": range(ROWS)})
     path = tmp_path_factory.mktemp("bounds") / "f.parquet"
     pq.write_table(
         contents,
@@ -102,7 +108,7 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         max_rows_per_page=PAGE_ROWS,
         write_batch_size=1,
         write_page_index=request.param != 3,
-        use_deprecated_int96_timestamps=False,
+        use_deprecated_int96_timestamps=request.param == 4,
         store_decimal_as_integer=True,
         data_page_version="2.0" if request.param == 2 else "1.0",
     )
@@ -145,6 +151,24 @@ def test_no_row_that_matches_is_passed_over(file: File) -> None:
     assert fewer > 30
     has_page_index = opened.metadata.row_group(0).column(0).has_offset_index
     assert (narrowed > 150) if has_page_index else (narrowed < 30)
+
+
+def test_a_scan_gives_all_rows_that_match(file: File) -> None:
+    storage = Storage(file.path.parent)
+    base_file = BaseFile(file.path.name, "", "", "", file.path.stat().st_size)
+    schema = file.contents.schema
+    found = fewer = 0
+    for text, predicate in predicates(schema, 60, seed=2):
+        statistics = SliceStatistics(base_file.path, Access.SCAN)
+        scan = FileScan(storage, base_file, schema, Settings(), statistics)
+        batches = list(scan.candidates(negation_normal_form(predicate)))
+        rows = [row for batch in batches for row in keep(predicate, batch)["row"].to_pylist()]
+        matching = np.asarray(evaluate(predicate, file.contents).fill_null(False))
+        assert rows == np.flatnonzero(matching).tolist(), text
+        found += len(rows) > 0
+        fewer += sum(batch.num_rows for batch in batches) < ROWS
+    assert found > 60
+    assert fewer > 25
 
 
 def test_row_groups_that_are_left_out_are_not_read(file: File) -> None:

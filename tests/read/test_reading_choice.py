@@ -54,6 +54,14 @@ def test_what_costs_least(asked: RowPlan, remote: bool, reading: Reading) -> Non
     assert REQUEST_BYTES < MB
 
 
+@pytest.mark.parametrize(
+    ("rows", "reading"), [(60, Reading.PAGES), (70, Reading.FILE), (None, Reading.FILE)]
+)
+def test_few_rows_are_picked_out_of_whatever_pages(rows: int | None, reading: Reading) -> None:
+    asked = plan(pages=30 * MB, chunks=30 * MB, total=30 * MB)  # of 1,000 rows
+    assert cheapest_reading(asked, Settings(), remote=False, rows=rows) is reading
+
+
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
     """One base file with several row groups of several pages; `kind` is in runs."""
@@ -63,13 +71,14 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Inde
         "concat('name', id) AS name",
         f"concat('kind', cast(id AS int) div {RUN}) AS kind",
         "sha2(cast(id AS string), 512) AS text",
+        f"pmod(id * 7919, {ROWS}) AS number",
         "cast(0 AS bigint) AS ts",
     )
     options = hudi_options("t", **NO_METADATA_TABLE)
     sizes = {"hoodie.parquet.page.size": "4096", "hoodie.parquet.block.size": "600000"}
     write(rows, path, options | sizes, "bulk_insert")
     table = open_table(path)
-    table.create_index("by_name", ["name", "kind"])
+    table.create_index("by_name", ["name", "kind", "number"])
     table.build(strategy="all").raise_for_failures()
     return table
 
@@ -114,6 +123,57 @@ def test_each_is_chosen_and_gives_the_same_rows(
         assert 0 < read.bytes_read < everything.statistics.bytes_read / 2
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "kind <> 'kind7'",
+        f"number < {ROWS // 2 + 1}",
+        f"number >= 5 AND number < {ROWS - 5}",
+        f"number < {ROWS - 5} AND id <> 'x'",
+        f"number < {ROWS // 2} OR name = 'name1'  OR number > {ROWS // 2}",
+    ],
+)
+def test_of_most_rows_only_some_are_looked_up(table: IndexedTable, where: str) -> None:
+    scan = table.scan(where, columns=["id", "text"])
+    rows = scan.to_arrow().num_rows
+    assert rows == table.scan(where, use_index="never").to_arrow().num_rows > ROWS / 2
+    assert scan.statistics is not None
+    (read,) = scan.statistics.slices
+    assert read.access is Access.SCAN
+    assert read.candidates is None, "the rows themselves were not looked up"
+    assert "pages hold the rows: reading the file whole is cheaper" in read.note
+    assert read.note in str(scan.explain(analyze=True))
+
+    required = table.scan(where, columns=["id", "text"], use_index="require")
+    assert required.to_arrow().num_rows == rows
+    assert required.statistics is not None
+    assert required.statistics.slices[0].access is Access.INDEX
+    if "id" not in where:
+        assert scan.count() == rows
+        assert scan.statistics.bytes_read == 0, "to count, the index is asked"
+        assert scan.statistics.slices[0].candidates == rows
+
+
+def test_half_of_the_rows_that_lie_together_are_read_by_page(table: IndexedTable) -> None:
+    half = ", ".join(f"'kind{number}'" for number in range(ROWS // RUN // 2))
+    scan = table.scan(f"kind IN ({half})", columns=["id", "text"])
+    assert scan.to_arrow().num_rows == ROWS // 2
+    assert scan.statistics is not None
+    (read,) = scan.statistics.slices
+    assert read.candidates == ROWS // 2
+    whole = table.scan(columns=["id", "text"])
+    whole.to_arrow()
+    assert whole.statistics is not None
+    assert read.bytes_read < whole.statistics.bytes_read * 0.6
+
+
+def test_a_few_rows_at_once_are_read_without_a_scan(table: IndexedTable) -> None:
+    scan = table.scan("kind <> 'kind7'", columns=["id"], limit=5)
+    assert scan.to_arrow().num_rows == 5
+    assert scan.statistics is not None
+    assert scan.statistics.slices[0].access is Access.INDEX
+
+
 def test_a_scan_passes_over_row_groups_that_cannot_match(table: IndexedTable) -> None:
     def scanned(where: str | None) -> tuple[int, int]:
         scan = table.scan(where, columns=["text"], use_index="never")
@@ -125,6 +185,10 @@ def test_a_scan_passes_over_row_groups_that_cannot_match(table: IndexedTable) ->
     rows, some = scanned("kind = 'kind7'")
     assert rows == RUN
     assert 0 < some < everything / 2
+    rows, fewer = scanned("kind = 'kind7' AND name = 'name2100'")
+    assert rows == 1
+    assert 0 < fewer < some
+    assert some < everything / 10, "the pages of one kind are a small part of a row group"
     assert scanned("ts > 0") == (0, 0)
     assert scanned("text > 'g'") == (0, 0)
     assert scanned("ts = 0 AND text IS NULL") == (0, 0)

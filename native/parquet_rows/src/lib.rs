@@ -89,6 +89,12 @@ impl KnownFile {
         Ok(plan_fields(plan))
     }
 
+    fn page_starts(&self, columns: Option<Vec<String>>) -> PyResult<Vec<i64>> {
+        Ok(guard(|| {
+            plan::page_starts(self.file.metadata(), columns.as_deref())
+        })?)
+    }
+
     #[expect(clippy::too_many_arguments)]
     fn read<'py>(
         &self,

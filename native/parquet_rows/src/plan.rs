@@ -8,6 +8,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use parquet::arrow::push_decoder::{PageKind, ParquetPushDecoder, ParquetPushDecoderBuilder};
 use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
+use parquet::file::page_index::offset_index::PageLocation;
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::error::{Error, Result};
@@ -15,8 +16,8 @@ use crate::file::ParquetFile;
 use crate::metadata::{Footer, row_count};
 use crate::source::{Source, merge};
 
-/// Most rows in one batch of the answer.
-pub const BATCH_ROWS: usize = 64 * 1024;
+/// Most rows in one batch of the answer: at the borders of batches pages are decoded twice.
+pub const BATCH_ROWS: usize = 128 * 1024;
 
 /// What reading some rows takes, in the terms of the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,7 +142,14 @@ impl Request {
     ) -> Result<ParquetPushDecoder> {
         let schema = file.metadata().file_metadata().schema_descr();
         let mask = ProjectionMask::leaves(schema, self.roots[root].iter().copied());
-        decoder(file, mask, vec![selection(file, rows)])
+        Ok(
+            ParquetPushDecoderBuilder::new_with_metadata(file.arrow().clone())
+                .with_projection(mask)
+                .with_row_group_selections(vec![selection(file, rows)])
+                // Room is made for so many beforehand.
+                .with_batch_size(rows.count().clamp(1, BATCH_ROWS))
+                .build()?,
+        )
     }
 
     /// The schema of the answer, in the wanted order.
@@ -171,12 +179,16 @@ impl Request {
                 .map(|&leaf| row_group.column(leaf).byte_range().1))
         };
         let groups = self.merged_groups();
+        let pages = pages_of(metadata, &groups, &leaves);
         let row_groups = || {
             groups
                 .iter()
                 .map(|group| metadata.row_group(group.row_group))
         };
-        let mut plan = RowPlan {
+        Ok(RowPlan {
+            pages: pages.data_pages,
+            page_bytes: pages.bytes(),
+            ranges: merge(&pages.ranges, 0).len() as u64,
             row_groups: groups.len() as u64,
             group_rows: sum(row_groups().map(|group| group.num_rows().max(0) as u64)),
             plain_bytes: sum(row_groups().flat_map(|group| {
@@ -185,14 +197,7 @@ impl Request {
             })),
             chunk_bytes: sum(groups.iter().map(|group| chunk_bytes(group.row_group))),
             total_bytes: sum((0..metadata.num_row_groups()).map(chunk_bytes)),
-            ..RowPlan::default()
-        };
-        let selections = groups.iter().map(|rows| selection(file, rows)).collect();
-        let pages = planned(&decoder(file, self.mask.clone(), selections)?);
-        plan.pages = pages.data_pages;
-        plan.page_bytes = pages.bytes();
-        plan.ranges = merge(&pages.ranges, 0).len() as u64;
-        Ok(plan)
+        })
     }
 
     /// The rows by row group, those of all batches together.
@@ -212,6 +217,74 @@ impl Request {
     fn leaves(&self) -> Vec<usize> {
         self.roots.iter().flatten().copied().collect()
     }
+}
+
+/// Positions in the file at which pages of the heaviest of the columns begin, ascending: of a
+/// row group without offset index its first one. Cut there, rows are read without decoding a page
+/// of that column twice.
+pub fn page_starts(metadata: &ParquetMetaData, columns: Option<&[String]>) -> Result<Vec<i64>> {
+    let schema = metadata.file_metadata().schema_descr();
+    let (_, leaves) = find_columns(schema, columns)?;
+    let mut starts = Vec::new();
+    let mut first = 0;
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        let heaviest = leaves
+            .iter()
+            .max_by_key(|&&leaf| group.column(leaf).uncompressed_size());
+        let index = metadata.page_index_for_row_group(number);
+        match heaviest.and_then(|&leaf| index.page_locations(leaf)) {
+            Some(pages) => starts.extend(pages.iter().map(|page| first + page.first_row_index)),
+            None => starts.push(first),
+        }
+        first += group.num_rows();
+    }
+    starts.sort_unstable();
+    Ok(starts)
+}
+
+/// The pages that hold rows of `groups`, of these leaves: what decoders fetch for them.
+fn pages_of(metadata: &ParquetMetaData, groups: &[GroupRows], leaves: &[usize]) -> Pages {
+    let mut found = Pages {
+        ranges: Vec::new(),
+        data_pages: 0,
+    };
+    for group in groups {
+        let index = metadata.page_index_for_row_group(group.row_group);
+        let row_group = metadata.row_group(group.row_group);
+        for &leaf in leaves {
+            let (start, length) = row_group.column(leaf).byte_range();
+            let Some(pages) = index.page_locations(leaf) else {
+                found.ranges.push(start..start.saturating_add(length));
+                found.data_pages += 1;
+                continue;
+            };
+            if let Some(first) = pages.first().filter(|page| page.offset as u64 != start) {
+                found.ranges.push(start..first.offset as u64);
+            }
+            for (number, page) in pages.iter().enumerate() {
+                let end = pages.get(number + 1).map_or(usize::MAX, first_row);
+                let next = group
+                    .ranges
+                    .partition_point(|range| range.end <= first_row(page));
+                if group
+                    .ranges
+                    .get(next)
+                    .is_some_and(|range| range.start < end)
+                {
+                    let offset = page.offset as u64;
+                    found.ranges.push(
+                        offset..offset.saturating_add(page.compressed_page_size.max(0) as u64),
+                    );
+                    found.data_pages += 1;
+                }
+            }
+        }
+    }
+    found
+}
+
+fn first_row(page: &PageLocation) -> usize {
+    page.first_row_index.max(0) as usize
 }
 
 /// What a decoder has yet to read.
@@ -241,20 +314,6 @@ pub fn planned(decoder: &ParquetPushDecoder) -> Pages {
         pages.ranges.push(planned.range);
     }
     pages
-}
-
-fn decoder(
-    file: &ParquetFile,
-    mask: ProjectionMask,
-    selections: Vec<RowGroupSelection>,
-) -> Result<ParquetPushDecoder> {
-    Ok(
-        ParquetPushDecoderBuilder::new_with_metadata(file.arrow().clone())
-            .with_projection(mask)
-            .with_row_group_selections(selections)
-            .with_batch_size(BATCH_ROWS)
-            .build()?,
-    )
 }
 
 fn selection(file: &ParquetFile, rows: &GroupRows) -> RowGroupSelection {

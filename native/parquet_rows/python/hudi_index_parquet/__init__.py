@@ -140,6 +140,18 @@ class Footer:
         """
         return RowPlan(*self._native.plan(rows, None if columns is None else list(columns)))
 
+    def page_starts(self, columns: Sequence[str] | None = None) -> list[int]:
+        """Positions of the rows with which pages of the largest of the columns begin, ascending; of
+        a row group without offset index its first row.
+
+        Many rows, read in portions, are best cut there: a page that lies in two portions is read
+        and decoded twice.
+
+        Raises:
+            ValueError: an unknown or ambiguous column.
+        """
+        return self._native.page_starts(None if columns is None else list(columns))
+
     def read(
         self,
         source: str | PathLike[str] | Fetch,

@@ -17,6 +17,7 @@ class Footer:
     def plan(
         self, rows: Rows, columns: list[str] | None
     ) -> tuple[int, int, int, int, int, int, int, int]: ...
+    def page_starts(self, columns: list[str] | None) -> list[int]: ...
     def read(
         self,
         source: str | PathLike[str] | Fetch,
