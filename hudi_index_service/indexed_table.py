@@ -29,6 +29,7 @@ from hudi_index_service.errors import (
     IndexDefinitionInvalid,
     IndexExists,
     IndexServiceError,
+    PredicateUnsupported,
     TableFeatureUnsupported,
 )
 from hudi_index_service.index.factory import index_types
@@ -41,6 +42,7 @@ from hudi_index_service.index.requirements import (
 from hudi_index_service.optimizer import QueryPlan
 from hudi_index_service.overwritten import KnownTable, overwritten_since
 from hudi_index_service.predicate.expression import AnalyzedText
+from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.purge import purge_unasked
 from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, QueryType, UseIndex, Wanted
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from hudi_index_service.table.spark import SparkHudiReader
 
 log = logging.getLogger(__name__)
+
+_ASK_SPARK = "Or pass spark=<session with Hudi> to open_table: its own Hudi reader answers then."
 
 
 def open_table(
@@ -486,22 +490,16 @@ class IndexedTable:
             use_index: ``auto``; ``never`` scans; ``require`` raises rather than scan a slice.
 
         Raises:
-            ColumnNotFound, PredicateInvalid, PredicateUnsupported.
+            ColumnNotFound, PredicateInvalid.
+            PredicateUnsupported: `where` is not answered here. If the table was opened with a
+                session, Spark answers what is made of columns, literals and plain functions.
             ConfigInvalid: `limit` is negative, `as_of` names no moment, or `use_index` or
                 `query_type` is none of its words.
             TableFeatureUnsupported, SnapshotUnavailable: the schema of `as_of` cannot be told.
         """
-        if use_index not in ("auto", "never", "require"):
-            raise ConfigInvalid(
-                f"There is no use_index={use_index!r}.", remedy="Use auto, never or require."
-            )
-        if query_type not in ("snapshot", "read_optimized"):
-            raise ConfigInvalid(
-                f"There is no query_type={query_type!r}.", remedy="Use snapshot or read_optimized."
-            )
         if limit is not None and limit < 0:
             raise ConfigInvalid(f"limit={limit} is negative.", remedy="Use 0 or more.")
-        wanted = Wanted(use_index, None if as_of is None else instant_of(as_of), query_type)
+        wanted = _wanted(as_of, query_type, use_index)
         binding = Binding(where, columns, self._time_zone(), self._texts)
         spark = self._spark_reader(wanted)
 
@@ -516,7 +514,16 @@ class IndexedTable:
         try:
             binding.to(schema(fresh=False))
         except IndexServiceError:  # perhaps not of the present schema
-            binding.to(schema())
+            try:
+                binding.to(schema())
+            except PredicateUnsupported as error:
+                if where is None or use_index == "require" or not is_for_spark(where):
+                    raise
+                if spark is None:
+                    raise PredicateUnsupported(
+                        error.message, remedy=f"{error.remedy} {_ASK_SPARK}"
+                    ) from error
+                replace(binding, where=None).to(schema())  # the columns have to be there
         planner = Planner(
             schema=schema,
             plan=lambda asked: self._planner.plan(asked, wanted),
@@ -535,12 +542,14 @@ class IndexedTable:
         where: str | None = None,
         columns: Sequence[str] | None = None,
         words: Literal["any", "all"] = "any",
+        as_of: str | None = None,
+        query_type: QueryType = "snapshot",
     ) -> pa.Table:
         """The `k` rows whose texts fit best, by BM25 (Lucene's, k1 1.2, b 0.75): the best first,
         with a column ``_score`` behind the others. Fewer if fewer match.
 
-        Scores rest on all rows of the present snapshot, whatever `where` says and whatever is
-        covered: slices without an entry that can score are read whole and analysed first.
+        Scores rest on all rows of the snapshot that is searched, whatever `where` says and whatever
+        is covered: slices without an entry that can score are read whole and analysed first.
 
         Args:
             column: A string column of an index with the options ``analyzer`` and ``ranked``.
@@ -548,11 +557,12 @@ class IndexedTable:
             where: A Spark SQL predicate that has to hold as well.
             columns: Column names in the wanted order; None for all.
             words: Rows with ``any`` of the words, or with ``all``.
+            as_of, query_type: The snapshot to search in; see `scan`.
 
         Raises:
             PredicateUnsupported: no live index can rank the column.
-            ColumnNotFound, PredicateInvalid: see `scan`.
-            ConfigInvalid: `k` or `words` make no sense.
+            ColumnNotFound, PredicateInvalid, SnapshotUnavailable: see `scan`.
+            ConfigInvalid: `k`, `words`, `as_of` or `query_type` make no sense.
             TableFeatureUnsupported: a slice cannot be read without Spark.
             SnapshotChanged: files were cleaned during the search, twice.
         """
@@ -562,6 +572,7 @@ class IndexedTable:
             words,
             k,
             where,
+            _wanted(as_of, query_type),
             binding=lambda wanted: Binding(wanted, columns, self._time_zone(), self._texts),
             rankers=lambda schema: text_rankers(requirements(self._definitions.live(), schema)),
             planner=self._planner,
@@ -648,3 +659,16 @@ class IndexedTable:
         if self._spark is None:
             return self._settings.read.time_zone
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+
+def _wanted(as_of: str | None, query_type: QueryType, use_index: UseIndex = "auto") -> Wanted:
+    """Raises ConfigInvalid: one of them is none of its words, or names no moment."""
+    if use_index not in ("auto", "never", "require"):
+        raise ConfigInvalid(
+            f"There is no use_index={use_index!r}.", remedy="Use auto, never or require."
+        )
+    if query_type not in ("snapshot", "read_optimized"):
+        raise ConfigInvalid(
+            f"There is no query_type={query_type!r}.", remedy="Use snapshot or read_optimized."
+        )
+    return Wanted(use_index, None if as_of is None else instant_of(as_of), query_type)

@@ -16,7 +16,7 @@ from hudi_index_service.cli.build import build, cancel, refresh, status
 from hudi_index_service.cli.console import err
 from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.keep import clean, verify
-from hudi_index_service.cli.read import explain, locate, query
+from hudi_index_service.cli.read import explain, locate, query, search
 from hudi_index_service.cli.serve import demo, pack, serve, watch
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
@@ -28,7 +28,7 @@ app = typer.Typer(
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(create, alter, refresh, drop, show, status, build, cancel),
-    *(query, locate, explain),
+    *(query, search, locate, explain),
     *(clean, verify, serve, watch, pack, demo),
 )
 for _command in _COMMANDS:

@@ -22,6 +22,13 @@ class UseIndex(Enum):
     REQUIRE = "require"
 
 
+class Words(Enum):
+    """How many of the words that are searched for a row must have."""
+
+    ANY = "any"
+    ALL = "all"
+
+
 class QueryType(Enum):
     """Whether a query sees what lies in log files."""
 

@@ -1,7 +1,7 @@
-"""Reading: query, explain, locate."""
+"""Reading: query, explain, search, locate."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from hudi_index_service.cli.arguments import (
     TableArgument,
     UseIndex,
     WhereArgument,
+    Words,
 )
 from hudi_index_service.cli.console import out, print_rows, say
 
@@ -33,7 +34,7 @@ def query(
     """Print the rows that fulfil a predicate."""
     scan = open_table(table).scan(
         where,
-        columns=None if columns is None else [name.strip() for name in columns.split(",")],
+        columns=_names(columns),
         as_of=as_of,
         limit=limit,
         query_type=query_type.value,
@@ -43,12 +44,7 @@ def query(
         say(str(scan.count()))
         return
     for batch in scan.to_batches():
-        rows = batch.to_pylist()
-        if output is Output.JSON:
-            for row in rows:
-                print(json.dumps(row, default=str, ensure_ascii=False))
-        else:
-            print_rows(rows, output)
+        _print_found(batch.to_pylist(), output)
 
 
 def explain(
@@ -66,6 +62,50 @@ def explain(
         out.print_json(json.dumps(explanation.to_dict()))
     else:
         say(str(explanation))
+
+
+def search(
+    table: TableArgument,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="The column of texts.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to search for.")],
+    limit: Annotated[int, typer.Option(help="At most this many rows.")] = 10,
+    words: Annotated[Words, typer.Option(help="Rows with any of the words, or with all.")] = (
+        Words.ANY
+    ),
+    where: Annotated[
+        str | None, typer.Option(help="A Spark SQL predicate that has to hold as well.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Comma-separated; all without.")] = None,
+    as_of: AsOfOption = None,
+    query_type: QueryTypeOption = QueryType.SNAPSHOT,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Print the rows whose texts fit best, the best first, with their scores (BM25)."""
+    with open_table(table) as opened:
+        found = opened.search(
+            column,
+            text,
+            k=limit,
+            where=where,
+            columns=_names(columns),
+            words=words.value,
+            as_of=as_of,
+            query_type=query_type.value,
+        )
+    _print_found(found.to_pylist(), output)
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def _print_found(rows: list[dict[str, Any]], output: Output) -> None:
+    """Prints rows of the table: as JSON one object a line, however many."""
+    if output is Output.JSON:
+        for row in rows:
+            print(json.dumps(row, default=str, ensure_ascii=False))
+    else:
+        print_rows(rows, output)
 
 
 def locate(

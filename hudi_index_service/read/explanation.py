@@ -71,6 +71,8 @@ class Explanation:
                 "seconds": round(self.seconds, 6),
                 "pages": self.actual.pages,
                 "bytes": self.actual.bytes_read,
+                "index_requests": self.actual.index_requests,
+                "index_bytes": self.actual.index_bytes,
                 "rows_checked": self.actual.rows_checked,
                 "rows_returned": self.actual.rows_returned,
                 "slices": {a.value: self.actual.count(a) for a in Access},
@@ -103,6 +105,11 @@ class Explanation:
                 f"{self.actual.rows_checked} read, {self.actual.pages} pages, "
                 f"{self.actual.bytes_read:,} bytes, {self.seconds * 1000:.1f} ms"
             )
+            if self.actual.index_requests:
+                lines.append(
+                    f"cold     {self.actual.index_bytes:,} bytes of indexes fetched by "
+                    f"{self.actual.index_requests} requests"
+                )
             notes = Counter(each.note for each in self.actual.slices if each.note)
             lines += [f"  {number:>5} {note}" for note, number in notes.most_common(_SLICES_SHOWN)]
         return "\n".join(lines)

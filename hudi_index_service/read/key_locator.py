@@ -21,6 +21,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.access import Reading, cheapest_reading
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.bloom_filter import KeyFilter
+from hudi_index_service.read.key_range import KeyRange
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.record_keys import RecordKeys
 from hudi_index_service.read.row_ids import matching_rows
@@ -90,7 +91,7 @@ class KeyLocator:
         base_file = plan.file_slice.base_file
         found, rows = _nothing()
         if base_file is not None and len(wanted):
-            found, rows = self._in_base_file(plan, base_file, wanted, statistics)
+            found, rows = self._in_range(plan, base_file, wanted, statistics)
         deleted: pa.Array = pa.nulls(len(rows), pa.bool_())
         row_ids = pa.array(rows)
         if plan.file_slice.log_files and (find_deleted or len(np.unique(found)) < len(wanted)):
@@ -113,6 +114,29 @@ class KeyLocator:
             ],
             schema=LOCATIONS,
         )
+
+    def _in_range(
+        self,
+        plan: SlicePlan,
+        base_file: BaseFile,
+        wanted: pa.StringArray,
+        statistics: SliceStatistics,
+    ) -> tuple[Numbers, Numbers]:
+        """As `_in_base_file`, which is asked for those keys only that lie between the file's
+        least and greatest."""
+        within = KeyRange.of_base_file(plan, self.keys)
+        if within is None:
+            statistics.keys = len(wanted)
+            return self._in_base_file(plan, base_file, wanted, statistics)
+        possible = np.flatnonzero(within.holds(wanted))
+        statistics.keys = len(possible)
+        if not len(possible):
+            statistics.access = Access.SKIP
+            statistics.note = "no key lies between its least and greatest"
+            return _nothing()
+        some = wanted if len(possible) == len(wanted) else wanted.take(pa.array(possible))
+        found, rows = self._in_base_file(plan, base_file, some, statistics)
+        return possible[found], rows
 
     def _in_base_file(
         self,
@@ -143,7 +167,7 @@ class KeyLocator:
             statistics.note = f"{len(wanted)} keys are looked for: reading all keys is cheaper"
             return None
         try:
-            with SliceEntries.leased(plan, self.pool) as entries:
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 for predicate in self.keys.narrowed_to(wanted):
                     found = matching_rows(predicate, entries.rows, entries.total)
                     if found.rows is not None:
@@ -188,7 +212,7 @@ class KeyLocator:
         """All keys of the file in portions; none if its footer says that it has none of these."""
         path = base_file.path
         statistics.access = Access.SCAN
-        with open_parquet(self.table.storage, path) as file:
+        with open_parquet(self.table.storage, path, base_file.size) as file:
             # Without the keys in its rows, Hudi fills in no filter.
             if self.keys.stored:
                 footer = KeyFilter.of_footer(file.metadata.metadata)

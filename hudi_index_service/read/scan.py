@@ -17,6 +17,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.predicate.expression import Match
+from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.explanation import Explanation, explanation
 from hudi_index_service.read.query import Binding, Query
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_UNANSWERED = (TableFeatureUnsupported, PredicateUnsupported)
+"""What Spark's own reader may answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +131,9 @@ class Scan:
             except SnapshotChanged as error:
                 log.info("Planning again: %s", error)
                 return planned()
-        except TableFeatureUnsupported as error:
-            self._refuse_search(error)
-            log.info("Spark's own reader serves this query: %s", error.message)
-            names = binding.to(self._planner.schema()).output.names
+        except _UNANSWERED as error:
+            self._leave_to_spark(error)
+            names = self._output_names()
             reader = self._planner.on_session(spark)
             with reader.failures_named():
                 return reader.frame(names, self._where, limit=self._limit)
@@ -172,9 +175,10 @@ class Scan:
             if analyze:
                 return self._run(self._analyzed, None)
             return explanation(self._planner.plan(self._binding)[1], self._where)
-        except TableFeatureUnsupported as error:
+        except _UNANSWERED as error:
             if self._planner.spark is None:
                 raise
+            self._leave_to_spark(error)
             return Explanation(self._where, "spark", error.message, None, None)
 
     def _analyzed(self, run: Execution) -> Explanation:
@@ -197,10 +201,10 @@ class Scan:
             except FileNotFoundError as error:
                 if attempt == 2 or not first:
                     raise SnapshotChanged(f"A file went while it was read: {error}.") from error
-            except TableFeatureUnsupported as error:
+            except _UNANSWERED as error:
                 if self._planner.spark is None or not first:
                     raise
-                self._refuse_search(error)
+                self._leave_to_spark(error)
                 self._statistics = None
                 yield from self._planner.spark.batches(
                     self._output_names(), self._where, limit=self._limit
@@ -222,13 +226,17 @@ class Scan:
 
         try:
             return on_a_whole_snapshot(read)
-        except TableFeatureUnsupported as error:
+        except _UNANSWERED as error:
             if self._planner.spark is None or by_spark is None:
                 raise
-            self._refuse_search(error)
-            log.info("Spark's own reader serves this query: %s", error.message)
+            self._leave_to_spark(error)
             self._statistics = None
             return by_spark(self._planner.spark)
+
+    def planned(self) -> Execution:
+        """The query planned on the present snapshot, for a caller that runs it in his own way.
+        Raises what planning raises, as `to_arrow` without a session."""
+        return self._execution()
 
     def _execution(self, *, counting: bool = False) -> Execution:
         query, plan = self._planner.plan(self._binding)
@@ -241,9 +249,21 @@ class Scan:
         )
         return Execution(plan, self._planner.reader(query.counting() if counting else query, plan))
 
-    def _refuse_search(self, error: TableFeatureUnsupported) -> None:
-        """Raises PredicateUnsupported for full-text search, which Spark's own reader has not."""
-        predicate = self._binding.to(self._planner.schema()).predicate
+    def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:
+        """Raises PredicateUnsupported for what Spark's own reader is not to be asked for, or cannot
+        be: full-text search, which it has not."""
+        if isinstance(error, PredicateUnsupported):
+            if not is_for_spark(self._where or ""):
+                raise error
+            # Without the message, which has literals: what people search for stays out of the log.
+            log.info("Spark's own reader serves this query: %s.", error.code)
+            return
+        log.info("Spark's own reader serves this query: %s", error.message)
+        try:
+            predicate = self._binding.to(self._planner.schema()).predicate
+        except PredicateUnsupported as unsupported:
+            self._leave_to_spark(unsupported)
+            return
         if predicate is not None and any(isinstance(each, Match) for each in predicate.leaves()):
             raise PredicateUnsupported(
                 f"Only Spark can read the table, and it has no full-text search. {error.message}",
@@ -254,4 +274,5 @@ class Scan:
         return spark.read(self._output_names(), self._where, limit=self._limit)
 
     def _output_names(self) -> list[str]:
-        return list(self._binding.to(self._planner.schema()).output.names)
+        every_row = replace(self._binding, where=None)
+        return list(every_row.to(self._planner.schema()).output.names)

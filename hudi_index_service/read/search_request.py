@@ -27,6 +27,7 @@ class SearchRequest:
 
     Attributes:
         words: ``any`` or ``all`` of the text's words.
+        wanted: The snapshot to search in.
         binding: Binds a where text to the columns that are wanted.
         rankers: What scores searches, by column, on a schema.
         reader: Makes the reader of a plan's slices.
@@ -37,13 +38,14 @@ class SearchRequest:
     words: str
     k: int
     where: str | None
+    wanted: Wanted
     binding: Callable[[str], Binding]
     rankers: Callable[[pa.Schema], Mapping[str, TextRanker]]
     planner: QueryPlanner
     reader: Callable[[Query, QueryPlan], SliceReader]
 
     def rows(self) -> pa.Table:
-        """The best rows of the present snapshot; see `IndexedTable.search`."""
+        """The best rows of the snapshot; see `IndexedTable.search`."""
         if self.words not in _MODES:
             raise ConfigInvalid(f"There is no words={self.words!r}.", remedy="Use any or all.")
         if not 0 < self.k <= _MOST_ROWS:
@@ -56,7 +58,7 @@ class SearchRequest:
         # The column's name is found in the schema by the parser, in any case.
         column = Column(self.column, pa.string())
         function = f"{_MODES[self.words].value}({column}, {string_sql(self.text)})"
-        query, plan = self.planner.plan(self.binding(function), Wanted())
+        query, plan = self.planner.plan(self.binding(function), self.wanted)
         schema, match = plan.snapshot.schema, query.predicate
         assert isinstance(match, Match), "the condition is that function alone"
         if SCORE in query.output.names:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudi_index_service.config import BuildSettings, ReadSettings, Settings, settings
-from hudi_index_service.errors import SnapshotChanged
+from hudi_index_service.errors import NeedsSpark, SnapshotChanged, TableFeatureUnsupported
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.reader_pool import ReaderPool
@@ -22,6 +22,12 @@ from hudi_index_service.table import HudiTable, open_hudi_table
 from hudi_index_service.table.parquet_file import open_parquet
 
 _SAMPLE_ROWS = 16
+
+# Rows of the slice may be in Spark's hands already: it is too late for another reader.
+_LATE_REMEDY = (
+    "Take to_arrow() or to_batches() of a table that was opened with spark=<session with Hudi>, "
+    'or Spark\'s own spark.read.format("hudi"), for this query.'
+)
 
 
 @contextmanager
@@ -75,20 +81,24 @@ class SliceTask:
 
         Raises:
             SnapshotChanged: a file of the snapshot is gone.
+            NeedsSpark: what the first rows of a slice did not show: Spark has to read it.
         """
         left = self.limit
         with self._opened() as reader:
             for plan in plans:
                 if left == 0:
                     return
-                for batch in reader.batches(plan, _statistics(plan)):
-                    some = batch if left is None else batch.slice(0, left)
-                    if some.num_rows:
-                        yield some
-                    if left is not None:
-                        left -= some.num_rows
-                        if left == 0:
-                            break
+                try:
+                    for batch in reader.batches(plan, _statistics(plan)):
+                        some = batch if left is None else batch.slice(0, left)
+                        if some.num_rows:
+                            yield some
+                        if left is not None:
+                            left -= some.num_rows
+                            if left == 0:
+                                break
+                except TableFeatureUnsupported as error:
+                    raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
 
     def weights(self, plans: Iterable[SlicePlan]) -> "Iterator[Weight]":
         """About what the rows of each slice weigh. Raises what `batches` raises."""

@@ -29,13 +29,19 @@ _WEIGHTS = pa.schema([("rows", pa.int64()), ("row_bytes", pa.float64()), ("error
 
 
 def rows_by_tasks(
-    spark: SparkSession, reader: SliceReader, plan: QueryPlan, limit: int | None
+    spark: SparkSession,
+    reader: SliceReader,
+    plan: QueryPlan,
+    limit: int | None,
+    *,
+    output: Any = None,
 ) -> DataFrame:
     """The rows of a plan, read in Spark tasks when they are asked for. One small job beforehand
     weighs the slices, so that Spark's planner knows how large the result may be.
 
     Args:
         limit: At most so many rows.
+        output: Catalyst's attributes for the columns, which are one at least; new ones if None.
 
     Raises:
         IndexServiceError: what reading a slice raises, as far as its first rows tell.
@@ -53,7 +59,7 @@ def rows_by_tasks(
     )
     size = _size(spark, task, slices, frame)
     log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
-    sized = _without_stand_in(_with_size(spark, frame, partitions, size))
+    sized = _without_stand_in(_with_size(spark, frame, partitions, size, output))
     return sized if limit is None else sized.limit(limit)
 
 
@@ -122,7 +128,9 @@ def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Itera
         yield Weight(row.rows, row.row_bytes)
 
 
-def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int) -> DataFrame:
+def _with_size(
+    spark: SparkSession, frame: DataFrame, partitions: int, size: int, output: Any
+) -> DataFrame:
     """The same rows with a size that Spark's planner believes. What comes out of mapInArrow it
     takes for as large as what went in: here a few numbers, which it would always broadcast."""
     jvm: Any = spark._jvm
@@ -132,7 +140,7 @@ def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int
     statistics = spark.range(-(-size // 8))._jdf.queryExecution().optimizedPlan().stats()
     plans = jvm.org.apache.spark.sql.catalyst.plans
     rows = jvm.org.apache.spark.sql.execution.LogicalRDD(
-        execution.analyzed().output(),
+        execution.analyzed().output() if output is None else output,
         execution.toRdd(),
         plans.physical.UnknownPartitioning(partitions),
         _module(jvm.scala.collection.immutable, "Nil"),

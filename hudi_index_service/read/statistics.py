@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from hudi_index_parquet import ReadStats
 
+from hudi_index_service.index.fetched import Fetched
 from hudi_index_service.optimizer.plan import Access
 
 
@@ -21,6 +22,10 @@ class SliceStatistics:
             files are not counted.
         rows_checked: Rows that the residual looked at.
         rows_returned: Rows that it kept.
+        index_requests: Requests for the index, its blocks and the page locations it keeps, that a
+            remote store was sent; none for what is in the user's cache or open already.
+        index_bytes: Bytes that came of these.
+        keys: Record keys that were looked for in the base file; None where none were asked for.
         note: Why the access differs from the plan, if it does.
     """
 
@@ -32,6 +37,9 @@ class SliceStatistics:
     bytes_read: int = 0
     rows_checked: int = 0
     rows_returned: int = 0
+    index_requests: int = 0
+    index_bytes: int = 0
+    keys: int | None = None
     note: str = ""
 
     def add_read(self, did: ReadStats) -> None:
@@ -39,6 +47,11 @@ class SliceStatistics:
         self.pages += did.pages
         self.ranges += did.ranges
         self.bytes_read += did.bytes
+
+    def add_fetched(self, fetched: Fetched) -> None:
+        """Counts what came of the index."""
+        self.index_requests += fetched.requests
+        self.index_bytes += fetched.bytes
 
 
 @dataclass(slots=True)
@@ -60,6 +73,16 @@ class ReadStatistics:
     def bytes_read(self) -> int:
         """Bytes of base files read, compressed."""
         return sum(each.bytes_read for each in self.slices)
+
+    @property
+    def index_requests(self) -> int:
+        """Requests for index data that a remote store was sent."""
+        return sum(each.index_requests for each in self.slices)
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of index data that it sent."""
+        return sum(each.index_bytes for each in self.slices)
 
     @property
     def rows_checked(self) -> int:

@@ -138,6 +138,11 @@ def is_merge_on_read(properties: Mapping[str, str]) -> bool:
 def unsupported_feature(properties: Mapping[str, str]) -> str | None:
     """Why the table cannot be read without Spark, in one sentence that names property and value;
     None if nothing speaks against it."""
+    return unsupported_base_files(properties) or unsupported_merge(properties)
+
+
+def unsupported_base_files(properties: Mapping[str, str]) -> str | None:
+    """Why not even the table's base files alone can be read without Spark."""
     if "hoodie.bootstrap.base.path" in properties:
         base = properties["hoodie.bootstrap.base.path"]
         return f"The table was bootstrapped over other files (hoodie.bootstrap.base.path={base})."
@@ -146,19 +151,25 @@ def unsupported_feature(properties: Mapping[str, str]) -> str | None:
     layout = properties.get("hoodie.timeline.layout.version", "")
     if layout and (layout.strip() == "2") != (table_version(properties) >= 8):
         return _refused("hoodie.timeline.layout.version", layout)
-    merges = is_merge_on_read(properties)
     for key, value in sorted(properties.items()):
-        if not key.startswith("hoodie.") or key in _HARMLESS:
+        if not key.startswith("hoodie.") or key in _HARMLESS or _says_how_to_merge(key):
             continue
-        if key in _KNOWN_VALUES:
-            if not _KNOWN_VALUES[key](value):
-                return _refused(key, value)
-        elif key in _KNOWN_MERGES or key.startswith(_MERGE_PROPERTY):
-            if merges and not _KNOWN_MERGES.get(key, _never)(value):
-                return _refused(key, value)
-        else:
+        if key not in _KNOWN_VALUES:
             return f"The table carries a property that is not known here ({key}={value})."
-    if merges and not is_true(properties, "hoodie.populate.meta.fields", default=True):
+        if not _KNOWN_VALUES[key](value):
+            return _refused(key, value)
+    return None
+
+
+def unsupported_merge(properties: Mapping[str, str]) -> str | None:
+    """Why the table's log files cannot be merged with its base files without Spark. That does not
+    matter where base files are read alone."""
+    if not is_merge_on_read(properties):
+        return None
+    for key, value in sorted(properties.items()):
+        if _says_how_to_merge(key) and not _KNOWN_MERGES.get(key, _never)(value):
+            return _refused(key, value)
+    if not is_true(properties, "hoodie.populate.meta.fields", default=True):
         keys = properties.get("hoodie.table.recordkey.fields", "")
         if not keys.strip():
             return "The table has virtual keys (hoodie.populate.meta.fields=false) and no key."
@@ -186,6 +197,10 @@ def unsupported_partition_column(
     if inner is None or not columns:  # before the first commit there may be no schema
         return None
     return f"The table is partitioned by {inner}, which is no column of its own."
+
+
+def _says_how_to_merge(key: str) -> bool:
+    return key in _KNOWN_MERGES or key.startswith(_MERGE_PROPERTY)
 
 
 def _never(value: str) -> bool:

@@ -65,11 +65,17 @@ _SCHEMA_HISTORY = f"{HOODIE_FOLDER}/.schema"
 
 @dataclass
 class _State:
-    """The table at one state of its timeline, and what has been worked out for it so far."""
+    """The table at one state of its timeline, and what has been worked out for it so far.
+
+    Attributes:
+        declined: Why the table is not read here at all.
+        unmerged: Why its log files are not merged here.
+    """
 
     timeline: Timeline
     properties: Mapping[str, str]
     declined: str | None
+    unmerged: str | None
     table: Any = None
     metadata: CommitMetadata | None = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
@@ -127,7 +133,8 @@ class HudiRsTable:
     def unsupported_feature(self) -> str | None:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
         # A table refused for its properties may be one that hudi-rs cannot even open.
-        return self._look().declined or self._open().declined
+        state = self._look()
+        return state.declined or state.unmerged or self._open().declined
 
     def index_reading_enabled(self) -> bool:
         """Whether the table's own kill switch leaves reading by index on, by the properties that
@@ -200,8 +207,9 @@ class HudiRsTable:
         """
         for _ in range(_ATTEMPTS):
             state = self._open()
-            if state.declined is not None:
-                raise TableFeatureUnsupported(f"{self._storage.uri}: {state.declined}")
+            declined = state.declined or (None if base_files_only else state.unmerged)
+            if declined is not None:
+                raise TableFeatureUnsupported(f"{self._storage.uri}: {declined}")
             pinned = self._pinned(state, as_of)
             if pinned is None:
                 return Snapshot("", schema=state.schema)
@@ -289,11 +297,12 @@ class HudiRsTable:
         if gate.table_version(self._properties) != version:
             # Upgraded, or overwritten by another release: its timeline lies in another folder.
             return self._look()
-        declined = gate.unsupported_feature(self._properties)
+        declined = gate.unsupported_base_files(self._properties)
         if declined is None and self._storage.files_in(_SCHEMA_HISTORY):
             # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
             declined = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
-        self._state = _State(timeline, self._properties, declined)
+        unmerged = gate.unsupported_merge(self._properties)
+        self._state = _State(timeline, self._properties, declined, unmerged)
         if before is not None:
             self._state.metadata = before.metadata
         return self._state
@@ -328,7 +337,7 @@ class HudiRsTable:
         # hudi-rs makes its slices from Hudi's metadata table where there is one (no option turns
         # that off); the proof has a listing of its own, so that the two have to agree.
         options = {}
-        if state.declined is not None:
+        if state.declined is not None or state.unmerged is not None:
             # The schema and the instants of a refused table are still wanted.
             options["hoodie.internal.skip.config.validation"] = "true"
         with hudi_rs_errors_named(f"{self._storage.uri} cannot be opened"):

@@ -1,4 +1,6 @@
-"""How many jobs a Spark session has run."""
+"""What a Spark session has run: its jobs, and what they shuffled."""
+
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -8,3 +10,23 @@ def jobs_so_far(spark: SparkSession) -> int:
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     return int(context.statusStore().jobsList(None).size())
+
+
+def last_stage(spark: SparkSession) -> int:
+    """Number of the last stage that began; -1 if none did."""
+    return max((stage.stageId() for stage in _stages(spark)), default=-1)
+
+
+def rows_shuffled_since(spark: SparkSession, stage: int) -> int:
+    """Rows that the stages after this one have written for others to read."""
+    return sum(each.shuffleWriteRecords() for each in _stages(spark) if each.stageId() > stage)
+
+
+def _stages(spark: SparkSession) -> list[Any]:
+    """Spark's metrics of the stages that it remembers: about the last thousand."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    store = context.statusStore()
+    defaults = (getattr(store, f"stageList$default${n}")() for n in range(2, 6))
+    stages = store.stageList(None, *defaults)
+    return [stages.apply(number) for number in range(stages.size())]

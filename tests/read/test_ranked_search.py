@@ -1,12 +1,15 @@
 """Ranked full-text search on a real table: scores are those of one Lucene index of all its rows."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.cli import app
 from hudi_index_service.errors import (
     ConfigInvalid,
     IndexDefinitionInvalid,
@@ -15,7 +18,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.index.lucene import jvm
 from tests.hudi_tables import hudi_options, numbered_rows, read_rows, write
-from tests.read.test_full_text import ROWS, rows, text_of
+from tests.read.test_full_text import ROWS, TEXTS, rows, text_of
 from tests.read.test_partitions import STAYS
 
 RANKED = {"analyzer": "standard", "ranked": "true"}
@@ -109,6 +112,48 @@ def test_where_narrows_the_rows_and_not_the_scores(
     assert scored(found) == {key: every[key] for key in every if key in matching}
 
 
+def test_earlier_snapshots_have_scores_of_their_own(table: IndexedTable) -> None:
+    instants = [each.requested for each in table.hudi_table.completed_instants()]
+    first, second, updated, last = instants
+    first_texts = Scores([text_of(key) for key in range(80)])
+    found = table.search("msg", "new car", k=ROWS, columns=["id"], as_of=first)
+    assert scored(found) == first_texts.of("new car")
+    assert scored(table.search("msg", "new car", k=ROWS, columns=["id"], as_of=last)) == scored(
+        table.search("msg", "new car", k=ROWS, columns=["id"])
+    )
+    # What log files changed is seen in the snapshot and not by who reads base files alone.
+    where = "ts = 1"
+    asked = {"where": where, "columns": ["id", "ts"], "k": ROWS}
+    assert table.search("msg", "new car", as_of=second, **asked).num_rows == 0
+    now = table.search("msg", "new car", as_of=updated, **asked)
+    assert set(map(int, now["id"].to_pylist())) <= set(range(100, 120))
+    assert now.num_rows > 0
+    alone = table.search("msg", "new car", query_type="read_optimized", **asked)
+    assert alone.num_rows == 0
+    base_files = table.search("msg", "new car", k=ROWS, query_type="read_optimized", columns=["id"])
+    before = Scores([TEXTS[key % len(TEXTS)] for key in range(ROWS)])
+    assert scored(base_files) == before.of("new car")
+
+
+def test_the_command_line(table: IndexedTable) -> None:
+    def search(*arguments: str) -> list[dict[str, object]]:
+        done = CliRunner().invoke(app, ["search", table.uri, "msg", *arguments, "-o", "json"])
+        assert done.exit_code == 0, done.output
+        return [json.loads(line) for line in done.output.splitlines()]
+
+    best = table.search("msg", "new car", k=3, columns=["id", "amount"]).to_pylist()
+    assert search("new car", "--limit", "3", "--columns", "id, amount") == best
+    narrowed = table.search("msg", "new car", where="amount = 3", words="all", columns=["id"])
+    asked = ["new car", "--where", "amount = 3", "--words", "all", "--columns", "id"]
+    assert search(*asked) == narrowed.to_pylist()
+    first = table.hudi_table.completed_instants()[0].requested
+    earlier = table.search("msg", "new car", as_of=first, columns=["id"]).to_pylist()
+    assert search("new car", "--as-of", first, "--columns", "id") == earlier
+    assert search("absent") == []
+    shown = CliRunner().invoke(app, ["search", table.uri, "msg", "car", "--columns", "id"])
+    assert "_score" in shown.output
+
+
 def test_rows_with_one_score_come_in_one_order(table: IndexedTable) -> None:
     first = table.search("msg", "car", k=40, columns=["id", "amount"])
     assert table.search("msg", "car", k=40, columns=["id", "amount"]) == first
@@ -140,6 +185,8 @@ def test_a_column_that_is_not_ranked_is_refused_until_it_is(
         ({"k": 0}, ConfigInvalid),
         ({"k": 10_001}, ConfigInvalid),
         ({"words": "some"}, ConfigInvalid),
+        ({"as_of": "yesterday"}, ConfigInvalid),
+        ({"query_type": "incremental"}, ConfigInvalid),
         ({"where": "amount = 3) OR (amount = 4"}, PredicateInvalid),
         ({"where": "amount ="}, PredicateInvalid),
         ({"column": "id"}, PredicateUnsupported),

@@ -23,13 +23,14 @@ from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     NO_METADATA_TABLE,
     as_if_changed_on_read,
+    assert_same_rows,
     hudi_options,
     numbered_rows,
     read_rows,
     run_compaction,
     write,
 )
-from tests.read.spark_jobs import jobs_so_far
+from tests.read.spark_jobs import jobs_so_far, last_stage, rows_shuffled_since
 
 Location = tuple[str | None, str | None, str | None]
 """Partition, file id, instant."""
@@ -170,16 +171,35 @@ def test_many_keys_by_one_spark_job(spark: SparkSession, path: Path, table: Inde
 
 
 def test_keys_of_a_dataframe(spark: SparkSession, path: Path, table: IndexedTable) -> None:
-    wanted = spark.range(0, 100_000, 1, 2).selectExpr("cast(id AS string) AS record_key")
-    expected = table.tag_location([str(number) for number in range(100_000)])
+    # Half of them lie beyond the greatest key of each base file.
+    keys = [str(number) if number < 50_000 else f"x{number}" for number in range(100_000)]
+    wanted = spark.range(0, 100_000, 1, 2).selectExpr(
+        "concat(if(id < 50000, '', 'x'), id) AS record_key"
+    )
+    expected = table.tag_location(keys)
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # with it, each shuffle counts as a job
     try:
-        before = jobs_so_far(spark)
+        before, stage = jobs_so_far(spark), last_stage(spark)
         answer = collected(table.tag_location(wanted))
         assert jobs_so_far(spark) - before == 1
+        shuffled = rows_shuffled_since(spark, stage)
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
     assert sorted_rows(answer) == sorted_rows(expected)
+    # The keys themselves once, what is found, and each key to where it may be: of base files with
+    # an index, not beyond their least and greatest keys.
+    first, *_ = table.hudi_table.completed_instants()
+    of_file: dict[str | None, list[str]] = {}
+    for (_, key), (_, file_id, instant) in by_spark(spark, path).items():
+        if instant == first.requested:
+            of_file.setdefault(file_id, []).append(key)
+    ends = [(min(keys), max(keys)) for keys in of_file.values()]
+    sent = sum(low <= key <= high for low, high in ends for key in keys)
+    without_index = 2 * 100_000
+    assert sent < 100_000
+    assert shuffled == 100_000 + 4020 + sent + without_index
+    twice = collected(table.tag_location(wanted.limit(3).union(wanted.limit(3)).coalesce(1)))
+    assert twice.num_rows == 6
     few = [
         ("2026-01-01", "2"),
         ("2026-01-02", "2"),
@@ -222,10 +242,18 @@ def test_an_index_on_the_key_spares_reading_the_others(table: IndexedTable) -> N
     assert [each.access for each in by_access.values()].count(Access.INDEX) == 2
     for each in by_access.values():
         if each.access is Access.INDEX:
-            assert (each.candidates, each.pages) == (1, 1)
+            assert (each.keys, each.candidates, each.pages) == (2, 1, 1)  # "nobody" is above all
         else:  # no index, but Hudi's Bloom filter
             assert each.bytes_read == 0
             assert each.note == "its Bloom filter has none of the keys"
+
+
+def test_keys_beyond_the_least_and_greatest_are_not_looked_for(table: IndexedTable) -> None:
+    answer, read = search(table, AskedKeys.of(["nobody", "!", "😀"]))
+    assert answer.column("file_id").null_count == 3
+    assert read.count(Access.SKIP) == 2
+    for each in read.slices:
+        assert (each.keys, each.candidates) == (0 if each.access is Access.SKIP else 3, None)
 
 
 def test_for_many_keys_all_are_read(table: IndexedTable) -> None:
@@ -354,8 +382,18 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     table.create_index("by_id", ["id"])
     table.build(strategy="all").raise_for_failures()
     answer, read = search(table, asked)
-    assert read.count(Access.INDEX) == len(read.slices)
+    assert read.count(Access.SCAN) == 0
+    # What is no number, or greater than all, is looked for nowhere.
+    assert all(each.keys is not None and each.keys <= 2 for each in read.slices)
     assert answer.equals(scanned)
+    keys = spark.createDataFrame(
+        [(key,) for key in asked.table["record_key"].to_pylist()], "record_key string"
+    )
+    assert sorted_rows(collected(table.tag_location(keys))) == sorted_rows(answer)
+    # Nor is the rest of reading in need of the meta columns.
+    scan = table.scan("id < 3 OR id = 399", columns=["id", "part"])
+    assert sorted(scan.to_arrow()["id"].to_pylist()) == [0, 1, 2, 399]
+    assert_same_rows(collected(scan.to_spark(spark)), scan.to_arrow())
 
 
 def test_virtual_keys_that_are_printed_in_several_ways(spark: SparkSession, tmp_path: Path) -> None:

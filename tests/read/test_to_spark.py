@@ -4,11 +4,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexRequired
 from hudi_index_service.table.spark import collected
 from tests.hudi_tables import (
@@ -165,6 +168,40 @@ def test_what_only_spark_reads_is_sparks_dataframe(
     assert frame.columns == ["amount", "id"]
     assert sorted(row.amount for row in frame.collect()) == list(range(0, 30, 3))
     assert open_table(copy).scan("amount < 30", limit=4).to_spark(spark).count() == 4
+
+
+def test_what_only_a_task_finds_out_to_be_sparks_is_an_error_with_its_remedy(
+    spark: SparkSession, path: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "table"
+    shutil.copytree(path, copy)
+    for file in copy.glob("2026-01-01/*.parquet"):
+        with_broken_text(file, row=5_000)  # a pattern on it is Spark's to evaluate
+    settings = Settings(build=BuildSettings(batch_rows=1_000))
+    where = "msg LIKE '%car _x%' OR id = '17'"
+    frame = open_table(copy, settings=settings).scan(where, columns=["id"]).to_spark(spark)
+    with pytest.raises(PySparkException, match="NEEDS_SPARK") as raised:
+        frame.collect()
+    assert "to_arrow() or to_batches() of a table that was opened with spark=" in str(raised.value)
+    by_remedy = open_table(copy, spark=spark).scan(where, columns=["id"]).to_arrow()
+    assert by_remedy["id"].to_pylist() == ["17"]
+    # The first rows of each slice are looked at beforehand: then Spark's own reader serves.
+    for file in copy.glob("*/*.parquet"):
+        with_broken_text(file, row=5)
+    frame = open_table(copy, settings=settings).scan(where, columns=["id"]).to_spark(spark)
+    assert [row.id for row in frame.collect()] == ["17"]
+
+
+def with_broken_text(file: Path, row: int) -> None:
+    """Rewrites a base file with one message that is no UTF-8."""
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)  # Hadoop's, of the file as it was
+    rows = pq.read_table(file)
+    texts = rows["msg"].cast(pa.binary()).to_pylist()
+    texts[row] = b"\xff\xfe"
+    column = rows.column_names.index("msg")
+    broken = pa.array(texts, pa.binary()).view(pa.string())
+    metadata = pq.read_metadata(file).metadata
+    pq.write_table(rows.set_column(column, "msg", broken).replace_schema_metadata(metadata), file)
 
 
 def test_a_required_index_is_required_in_tasks_too(spark: SparkSession, path: Path) -> None:

@@ -3,11 +3,18 @@
 import pytest
 from pyspark.sql import functions as F
 
+from hudi_index_service import open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.table import open_hudi_table
-from hudi_index_service.table.gate import unsupported_feature
+from hudi_index_service.table.gate import unsupported_base_files, unsupported_feature
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.hudi_tables import (
+    NO_METADATA_TABLE,
+    assert_same_rows,
+    hudi_options,
+    numbered_rows,
+    write,
+)
 
 # hoodie.properties as Hudi 1.2.0 writes it.
 TABLE = {
@@ -78,6 +85,7 @@ def test_a_feature_that_is_not_known_is_refused_by_name(key, value):
     for table_type in ({}, COPY_ON_WRITE):
         reason = unsupported_feature({**TABLE, **table_type, key: value})
         assert reason is not None
+        assert reason == unsupported_base_files({**TABLE, **table_type, key: value})
         assert f"{key}={value}" in reason
 
 
@@ -100,6 +108,7 @@ def test_merging_matters_where_log_files_are_merged(key, value):
     assert reason is not None
     assert f"{key}={value}" in reason
     assert unsupported_feature({**TABLE, **COPY_ON_WRITE, key: value}) is None
+    assert unsupported_base_files({**TABLE, key: value}) is None
 
 
 def assert_refused_but_readable_by_spark(spark, path, reason, rows):
@@ -138,6 +147,18 @@ def test_partial_updates(spark, tmp_path):
     )
     write(numbered_rows(spark, 0, 20), tmp_path, options)
     assert_refused_but_readable_by_spark(spark, tmp_path, f"legacy.payload.class={payload}", 20)
+    # No log file is merged where base files are read alone.
+    write(numbered_rows(spark, 15, 20, version=1), tmp_path, options)
+    assert list(tmp_path.glob("**/.*.log.*"))
+    columns, table = ["id", "amount", "ts"], open_table(tmp_path)
+    rows = table.scan("amount > 30", columns=columns, query_type="read_optimized").to_arrow()
+    by_spark = SparkHudiReader(spark, tmp_path, query_type="read_optimized")
+    assert_same_rows(rows, by_spark.read(columns, "amount > 30"))
+    assert set(rows["ts"].to_pylist()) == {0}
+    with pytest.raises(TableFeatureUnsupported, match="legacy"):
+        table.scan("amount > 30").to_arrow()
+    whole = open_table(tmp_path, spark=spark).scan("amount > 30", columns=columns).to_arrow()
+    assert set(whole["ts"].to_pylist()) == {0, 1}
 
 
 def test_metadata_only_bootstrap(spark, tmp_path):

@@ -1,7 +1,7 @@
 """Record keys located by Spark's tasks, slice by slice.
 
-Keys that the driver holds go to every task. Those of a DataFrame go to the slices that may hold
-them by a shuffle, as in Hudi's own Bloom index: no key passes through the driver.
+Keys that the driver holds go to every task. Those of a DataFrame go by a shuffle to the groups of
+slices that may hold them: no key passes through the driver.
 """
 
 import logging
@@ -17,9 +17,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index_service.config import BuildSettings, ReadSettings
-from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
+from hudi_index_service.errors import ConfigInvalid, NeedsSpark, TableFeatureUnsupported
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.location.groups import portions, routed, slice_groups
 from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.slice_task import opened_table
 from hudi_index_service.read.statistics import SliceStatistics
@@ -31,7 +32,6 @@ from hudi_index_service.read.tag_location import (
     PARTITION_NAMES,
     AskedKeys,
     KeySearch,
-    distinct,
     finds_deleted,
     named_column,
 )
@@ -40,8 +40,17 @@ from hudi_index_service.table.spark import SparkHudiReader, collected
 
 log = logging.getLogger(__name__)
 
-_PAIRS = pa.schema([("slice", pa.int64()), (KEY, pa.string())])
+_GROUP, _TIMES = "group", "times"
+_SENT = pa.schema([(_GROUP, pa.int64()), (KEY, pa.string())])
+_TASKS_A_SLOT = 2
+_ROWS_A_BATCH = 65_536
+_KEYS_AT_ONCE = 500_000  # in a task, at about 200 bytes each for all that is made of them
 _BASE_FILE = r"^(.+)_[^_]+_([0-9]+)\.parquet$"
+
+_LATE_REMEDY = (
+    "Give the keys as a list or an Arrow table to a table that was opened with spark=<session with "
+    "Hudi>, and no session to tag_location: Spark's own reader locates them, without row ids."
+)
 
 SliceKeys = tuple[SlicePlan, pa.StringArray]
 
@@ -72,12 +81,20 @@ class KeyTask:
         )
 
     def locations(self, work: Iterable[SliceKeys]) -> Iterator[pa.RecordBatch]:
-        """The locations (`LOCATIONS`) of keys in slices; each with the slice where to look."""
+        """The locations (`LOCATIONS`) of keys in slices; each with the slice where to look.
+
+        Raises:
+            NeedsSpark: a slice cannot be read here, which only a task finds out.
+            SnapshotChanged: a file of the snapshot is gone.
+        """
         with self._opened() as locator:
             for plan, keys in work:
                 statistics = SliceStatistics(plan.file_slice.name, plan.access)
-                found = locator.locate(plan, keys, statistics, find_deleted=self.find_deleted)
-                yield from found.to_batches()
+                try:
+                    found = locator.locate(plan, keys, statistics, find_deleted=self.find_deleted)
+                except TableFeatureUnsupported as error:
+                    raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
+                yield from found.to_batches(max_chunksize=_ROWS_A_BATCH)
 
     @contextmanager
     def _opened(self) -> Iterator[KeyLocator]:
@@ -167,30 +184,31 @@ def _located(locator: KeyLocator, plan: QueryPlan, asked: DataFrame) -> DataFram
     find_deleted = finds_deleted(plan, partitioned)
     task = KeyTask.of(locator, find_deleted=find_deleted)
     slices = [pickle.dumps(each) for each in plan.slices]
-    of_partition: dict[str, list[int]] = {}
-    for number, each in enumerate(plan.slices):
-        of_partition.setdefault(each.file_slice.partition, []).append(number)
-    everywhere = list(range(len(slices)))
+    tasks = _TASKS_A_SLOT * asked.sparkSession.sparkContext.defaultParallelism
+    groups = slice_groups(plan.slices, locator.keys, tasks, by_partition=partitioned)
+    # Once from here on: the keys are worked out once, and nothing is looked for twice.
+    times = asked.groupBy(*asked.columns).agg(F.count(F.lit(1)).alias(_TIMES))
 
-    def pairs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def to_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for partition, some in _by_partition(batch, partitioned=partitioned):
-                wanted = everywhere if partition is None else of_partition.get(partition, [])
-                for number in wanted:
-                    numbers = pa.repeat(pa.scalar(number, pa.int64()), len(some))
-                    yield pa.record_batch([numbers, some], schema=_PAIRS)
+            for number, some in routed(batch, groups):
+                numbers = pa.repeat(pa.scalar(number, pa.int64()), len(some))
+                yield pa.record_batch([numbers, some], schema=_SENT)
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from task.locations(
-            (_unpacked(slices[number]), some) for number, some in _by_slice(batches)
+            (_unpacked(slices[number]), some)
+            for group, some in portions(_by_group(batches), _KEYS_AT_ONCE)
+            for number in groups[group].slices
         )
 
-    to_slices = asked.distinct().mapInArrow(pairs, from_arrow_schema(_PAIRS))
-    by_slice = to_slices.repartition("slice").sortWithinPartitions("slice")
-    found = by_slice.mapInArrow(locate, from_arrow_schema(LOCATIONS))
+    sent = times.mapInArrow(to_groups, from_arrow_schema(_SENT))
+    by_group = sent.repartition(max(1, min(tasks, len(groups))), _GROUP)
+    found = by_group.sortWithinPartitions(_GROUP).mapInArrow(locate, from_arrow_schema(LOCATIONS))
     if find_deleted:
         found = _living(found)
-    return _answered(asked, found)
+    repeated = F.explode(F.sequence(F.lit(1), F.col(_TIMES))).alias(_TIMES)
+    return _joined(times, found).select(*ANSWER.names, repeated).drop(_TIMES)
 
 
 def _tells_locations(reader: SparkHudiReader) -> bool:
@@ -235,9 +253,13 @@ def named_keys(keys: DataFrame) -> DataFrame:
 
 
 def _answered(asked: DataFrame, found: DataFrame) -> DataFrame:
+    return _joined(asked, found).select(*ANSWER.names)
+
+
+def _joined(asked: DataFrame, found: DataFrame) -> DataFrame:
     on = [column for column in (KEY, PARTITION) if column in asked.columns]
     # What comes out of mapInArrow Spark takes for small, however much it is.
-    return asked.join(found.hint("merge"), on, "left").select(*ANSWER.names)
+    return asked.join(found.hint("merge"), on, "left")
 
 
 def _living(found: DataFrame) -> DataFrame:
@@ -247,35 +269,14 @@ def _living(found: DataFrame) -> DataFrame:
     return found.withColumn("alive", alive).where(~deleted | (F.col("alive") == 0)).drop("alive")
 
 
-def _by_partition(
-    batch: pa.RecordBatch, *, partitioned: bool
-) -> Iterator[tuple[str | None, pa.StringArray]]:
-    """The keys of a batch by partition; by None where they are looked for in all."""
-    keys = batch.column(KEY)
-    if not partitioned:
-        yield None, keys.drop_null()
-        return
-    partitions = batch.column(PARTITION)
-    for partition in pc.unique(partitions).drop_null().to_pylist():
-        yield partition, keys.filter(pc.equal(partitions, partition)).drop_null()
-
-
-def _by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.StringArray]]:
-    """The distinct keys of each slice, from pairs sorted by slice."""
-    current: int | None = None
-    gathered: list[pa.Array] = []
+def _by_group(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.StringArray]]:
+    """The keys of each group, from what was sent, sorted by group."""
     for batch in batches:
-        runs = pc.run_end_encode(batch.column("slice"))
+        runs = pc.run_end_encode(batch.column(_GROUP))
         start = 0
         for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            if number != current and current is not None:
-                yield current, distinct(pa.chunked_array(gathered, pa.string()))
-                gathered = []
-            current = number
-            gathered.append(batch.column(KEY).slice(start, end - start))
+            yield number, batch.column(KEY).slice(start, end - start)
             start = end
-    if current is not None:
-        yield current, distinct(pa.chunked_array(gathered, pa.string()))
 
 
 def _unpacked(plan: bytes) -> SlicePlan:

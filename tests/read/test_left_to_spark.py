@@ -1,0 +1,77 @@
+"""Predicates that are not answered here: Spark does, where there is a session."""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    PredicateUnsupported,
+    RowIdsUnavailable,
+    StorageFailed,
+)
+from hudi_index_service.table.spark import collected
+from tests.hudi_tables import assert_same_rows
+from tests.read.conftest import Indexed
+
+COLUMNS = ["id", "name", "amount"]
+LOOK_AHEAD = "msg RLIKE 'new (?=car)' AND amount < 300"
+
+
+@pytest.mark.parametrize(
+    "where", [LOOK_AHEAD, "upper(name) = 'PLAIN'", "amount * 2 > 1000 AND small IN (1, 2, 3)"]
+)
+def test_spark_answers_with_a_session(
+    where: str, spark: SparkSession, clustered: Callable[[bool], Indexed]
+) -> None:
+    table = clustered(False)
+    expected = collected(table.by_spark(where).select(*COLUMNS))
+    assert expected.num_rows > 0
+    scan = open_table(table.path, spark=spark).scan(where, columns=["ID", "name", "amount"])
+    assert_same_rows(scan.to_arrow(), expected)
+    assert_same_rows(collected(scan.to_spark(spark)), expected)
+    assert sum(batch.num_rows for batch in scan.to_batches()) == expected.num_rows
+    assert (scan.count(), scan.exists()) == (expected.num_rows, True)
+    assert scan.statistics is None
+    assert str(scan.explain()).splitlines()[1].startswith("reader   Spark: ")
+    limited = open_table(table.path, spark=spark).scan(where, limit=2)
+    assert limited.to_arrow().num_rows == 2
+    with pytest.raises((PredicateUnsupported, RowIdsUnavailable)):
+        scan.row_ids()
+
+
+def test_spark_answers_at_the_instant_that_is_asked_for(
+    spark: SparkSession, half_covered: Indexed
+) -> None:
+    instants = half_covered.table.hudi_table.completed_instants()
+    table = open_table(half_covered.path, spark=spark)
+    where = "msg RLIKE 'new (?=home)' AND ts = 1"
+    assert table.scan(where).count() == half_covered.by_spark(where).count() > 0
+    assert table.scan(where, as_of=instants[0].requested).count() == 0
+
+
+def test_without_a_session_the_remedy_is_named(clustered: Callable[[bool], Indexed]) -> None:
+    with pytest.raises(PredicateUnsupported) as raised:
+        clustered(False).table.scan(LOOK_AHEAD)
+    assert "pass spark=" in raised.value.remedy
+
+
+def test_spark_is_not_asked_for_more_than_rows(
+    spark: SparkSession, clustered: Callable[[bool], Indexed]
+) -> None:
+    table = open_table(clustered(False).path, spark=spark)
+    for where in (
+        "reflect('java.lang.System', 'getenv', 'HOME') = name",
+        "id IN (SELECT id FROM other)",
+        "match(name, 'plain')",  # no index has its words
+    ):
+        with pytest.raises(PredicateUnsupported):
+            table.scan(where)
+    with pytest.raises(PredicateUnsupported):
+        table.scan(LOOK_AHEAD, use_index="require")
+    with pytest.raises(ColumnNotFound):
+        table.scan(LOOK_AHEAD, columns=["nothing"])
+    with pytest.raises(StorageFailed, match="nothing"):
+        table.scan("upper(nothing) = 'X'").to_arrow()
