@@ -35,6 +35,7 @@ from hudi_index_service.sql.results import (
     indexing_frame,
     nothing_dropped_frame,
 )
+from hudi_index_service.sql.select import RelationUse, SelectRewriter
 from hudi_index_service.sql.statements import (
     AlterIndex,
     CreateIndex,
@@ -71,6 +72,19 @@ class IndexSession:
         self.spark = spark
         self._storage_options = storage_options
         self._settings = settings
+        self._select = SelectRewriter(spark, storage_options, settings)
+        self._relations: tuple[RelationUse, ...] = ()
+
+    @property
+    def relations(self) -> tuple[RelationUse, ...]:
+        """How the Hudi tables in the last query of `sql` are read: each occurrence of a table, and
+        why by the index or by Spark. None where no table of the query has an index, and after a
+        statement that is no query."""
+        return self._relations
+
+    def close(self) -> None:
+        """Closes the index files that are kept open between queries."""
+        self._select.close()
 
     def sql(self, query: str, args: Any = None, **kwargs: Any) -> DataFrame:
         """Runs one statement, at once.
@@ -82,6 +96,11 @@ class IndexSession:
         statements on Hudi's own indexes among it: CREATE INDEX without USING or with a type of
         Hudi's, DROP and REFRESH INDEX of a name that is no index of the service. After a CALL of a
         table service what is due is built, as by `call`.
+
+        In a query, each Hudi table of which an index finds the few rows that its conditions on the
+        table ask for is read through it (`relations` tells which); the answer is Spark's own. The
+        rows are those of the snapshot that Spark has looked up for the query; few of them are read
+        at once, more by Spark tasks when they are asked for. Executors need this package then.
 
         Args:
             query: One statement; a semicolon may close it.
@@ -97,8 +116,10 @@ class IndexSession:
             called = self.spark.sql(query, args, **kwargs)
             return self._after_service(called, serviced_table(query))
         statement = parse_statement(query)
+        self._relations = ()
         if statement is None:
-            return self.spark.sql(query, args, **kwargs)
+            frame, self._relations = self._select.rewritten(self.spark.sql(query, args, **kwargs))
+            return frame
         if args or kwargs:
             raise StatementInvalid(
                 "An index statement takes no parameters.", remedy="Write the values into it."
@@ -196,6 +217,7 @@ class IndexSession:
     def _drop_columns(self, statement: DropColumns) -> DataFrame:
         with self._open(statement.table) as table:
             dropped = table.drop_index(columns=statement.columns, purge=statement.purge)
+        self._select.close()
         return dropped_frame(self.spark, dropped)
 
     def _drop(self, statement: DropIndex, query: str) -> DataFrame:
@@ -204,6 +226,7 @@ class IndexSession:
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 dropped = table.drop_index(statement.name, purge=statement.purge)
+                self._select.close()  # what is open keeps a deleted file's bytes on the disk
                 return dropped_frame(self.spark, dropped)
         if by_spark:
             return self.spark.sql(query)

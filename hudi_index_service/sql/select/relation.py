@@ -1,0 +1,110 @@
+"""Hudi relations in Spark's plans: which table they read, and what of it."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_index_service.read.planner import QueryType
+from hudi_index_service.sql.select.scala import class_name, elements
+
+RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
+_FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+# Incremental and change data queries have other file indexes.
+_FILE_INDEX = "org.apache.hudi.HoodieFileIndex"
+_QUERY_TYPE = "hoodie.datasource.query.type"
+_QUERY_TYPES: dict[str, QueryType] = {
+    "snapshot": "snapshot",
+    "read_optimized": "read_optimized",
+}
+_AS_OF = "as.of.instant"
+
+# Options that change no row of a snapshot: everything else, and the relation is Spark's.
+_OPTIONS = {
+    *(_QUERY_TYPE, _AS_OF, "path", "hoodie.enable.data.skipping", "hoodie.populate.meta.fields"),
+    *("type", "primarykey", "precombinefield", "orderingfields", "provider", "table", "comment"),
+    "serialization.format",
+}
+_WRITE_OPTIONS = (
+    *("hoodie.datasource.write.", "hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync."),
+    *("hoodie.write.", "hoodie.metadata.", "hoodie.compact.", "hoodie.clustering.", "hoodie.clean"),
+    *("hoodie.index.", "hoodie.insert.", "hoodie.upsert.", "hoodie.bulkinsert.", "hoodie.delete."),
+    *("hoodie.parquet.", "hoodie.table.", "hoodie.database.", "hoodie.bucket.", "hoodie.bloom."),
+    *("hoodie.embed.", "hoodie.archive", "hoodie.keep.", "hoodie.simple.", "hoodie.rollback."),
+)
+
+# HoodieInstant.toString: [requested__completed__action__state], on old versions without the second.
+_INSTANT = re.compile(r"(\d{14,17})__(?:\d{14,17}__)?[a-z]+__COMPLETED")
+
+
+@dataclass(frozen=True, slots=True)
+class HudiRelation:
+    """A relation that reads a snapshot of a Hudi table.
+
+    Attributes:
+        uri: The table's base path, as `open_table` takes it.
+        query_type: ``snapshot`` or ``read_optimized``.
+        as_of: What the query travels to in time, as written; None for the latest snapshot.
+        node: The relation itself.
+    """
+
+    uri: str
+    query_type: QueryType
+    as_of: str | None
+    node: Any
+
+    def output(self) -> list[Any]:
+        """Catalyst's attributes."""
+        return list(elements(self.node.output()))
+
+    def instants(self) -> frozenset[str]:
+        """The requested times of the completed commits that Spark's own reader would see."""
+        metadata = self.node.relation().location().metaClient()
+        timeline = metadata.getActiveTimeline().getCommitsTimeline()
+        completed = timeline.filterCompletedInstants().getInstants().toString()
+        return frozenset(_INSTANT.findall(completed))
+
+
+def reads_hudi(node: Any) -> bool:
+    """Whether a leaf of a plan is a relation over the files of a Hudi table, of any kind."""
+    if class_name(node) != RELATION or class_name(node.relation()) != _FILES:
+        return False
+    return class_name(node.relation().location()).startswith("org.apache.hudi.")
+
+
+def table_path(node: Any) -> str:
+    """The base path of the table that a relation reads."""
+    return str(node.relation().location().metaClient().getBasePath().toString())
+
+
+def hudi_relation(node: Any) -> HudiRelation | str:
+    """What a relation for which `reads_hudi` holds reads; or why it is left to Spark."""
+    relation = node.relation()
+    if class_name(relation.location()) != _FILE_INDEX:
+        return "it is no query on a snapshot"
+    if node.isStreaming():
+        return "it is a stream"
+    options = relation.options()
+    names = str(options.keySet().mkString("\n")).split("\n")
+    unknown = sorted(each for each in names if not _changes_no_row(each.lower()))
+    if unknown:
+        return f"the service does not know the option {unknown[0]}"
+    query_type = _QUERY_TYPES.get(_option(options, _QUERY_TYPE) or "snapshot")
+    if query_type is None:
+        return "it is no query on a snapshot"
+    return HudiRelation(
+        uri=table_path(node),
+        query_type=query_type,
+        as_of=_option(options, _AS_OF),
+        node=node,
+    )
+
+
+def _changes_no_row(option: str) -> bool:
+    if "merge" in option or "payload" in option:  # how log files are merged
+        return False
+    return option in _OPTIONS or option.startswith(_WRITE_OPTIONS)
+
+
+def _option(options: Any, name: str) -> str | None:
+    found = options.get(name)
+    return str(found.get()) if found.isDefined() else None

@@ -1,0 +1,140 @@
+"""The rows that take a relation's place in a plan: read here where they are few, else by tasks."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.spark import rows_by_tasks
+from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.sql.select.scala import module, sequence
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Rows of more bytes in memory are not handed over by the driver."""
+
+# Up to these, reading here costs less than starting Spark tasks.
+MOST_ROWS_HERE = 20_000
+MOST_BYTES_SCANNED_HERE = 16 * 1024 * 1024
+_MOST_SLICES_HERE = 1_000
+# Beyond this part of the rows, nearly every page holds some: Spark's own scan is faster.
+MOST_OF_ALL = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Why the index does not pay, in one sentence without full stop."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What is to be read for a query.
+
+    Attributes:
+        rows: The rows of indexed slices that may match; None if they were not counted.
+        scanned_bytes: Of base files that no index serves.
+        scanned: Slices that no index serves.
+    """
+
+    rows: int | None
+    scanned_bytes: int
+    scanned: int
+
+    @property
+    def few(self) -> bool:
+        """Whether they are read here rather than by Spark tasks."""
+        return (
+            self.rows is not None
+            and self.rows <= MOST_ROWS_HERE
+            and self.scanned_bytes <= MOST_BYTES_SCANNED_HERE
+        )
+
+
+def candidates(run: Execution) -> Candidates | Declined:
+    """Asks the index how many rows may match, where it serves at least half of the table."""
+    plan = run.plan
+    declined = _without_use(plan)
+    if declined is not None:
+        return declined
+    uncovered = plan.count(Access.SCAN) + plan.count(Access.MERGE)
+    scanned = _bytes(plan, Access.SCAN, Access.MERGE)
+    asked = [each for each in plan.slices if each.access is Access.INDEX]
+    if len(asked) > _MOST_SLICES_HERE:
+        return Candidates(None, scanned, uncovered)
+    rows = found = 0
+    for each in asked:
+        statistics = SliceStatistics(each.file_slice.name, each.access)
+        run.reader.settled_rows(each, statistics)
+        of_file = max(entry.entry.manifest.base_file.rows for entry in each.entries)
+        rows += of_file
+        found += of_file if statistics.candidates is None else statistics.candidates
+    if found == rows and not plan.count(Access.SKIP):
+        return Declined("the index rules out no row")
+    if found > MOST_ROWS_HERE and found > rows * MOST_OF_ALL:
+        return Declined(f"the index finds {found} of {rows} rows, and Spark scans them faster")
+    return Candidates(found, scanned, uncovered)
+
+
+def _without_use(plan: QueryPlan) -> Declined | None:
+    served = (Access.INDEX, Access.SKIP)
+    if not any(each.access in served for each in plan.slices):
+        reasons = dict.fromkeys(each.reason for each in plan.slices)
+        return Declined("; ".join(list(reasons)[:3]) or "the table is empty")
+    by_index = _bytes(plan, *served)
+    others = _bytes(plan, Access.SCAN, Access.MERGE)
+    if others > max(by_index, MOST_BYTES_SCANNED_HERE):
+        share = round(100 * others / (others + by_index))
+        return Declined(f"no index serves {share} % of the table's bytes")
+    return None
+
+
+def _bytes(plan: QueryPlan, *accesses: Access) -> int:
+    return sum(
+        each.file_slice.base_file.size
+        for each in plan.slices
+        if each.access in accesses and each.file_slice.base_file is not None
+    )
+
+
+def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any]) -> Any:
+    """Rows as a leaf of a plan.
+
+    Args:
+        output: Catalyst's attributes, in the order of the columns.
+    """
+    jvm: Any = spark._jvm
+    struct = from_arrow_schema(rows.schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, to_arrow_schema(struct)) as writer:
+        writer.write_table(rows.cast(to_arrow_schema(struct)))
+    stream = jvm.java.io.ByteArrayInputStream(sink.getvalue().to_pybytes())
+    channel = jvm.java.nio.channels.Channels.newChannel(stream)
+    arrow = module(jvm.org.apache.spark.sql.execution.arrow, "ArrowConverters")
+    frame = arrow.toDataFrame(
+        arrow.getBatchesFromStream(channel), struct.json(), spark._jsparkSession
+    )
+    relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation
+    data = frame.queryExecution().analyzed().data()
+    return relation(sequence(jvm, output), data, False)
+
+
+def read_by_tasks(spark: "SparkSession", run: Execution, output: list[Any]) -> Any:
+    """The same, read by Spark tasks when the query runs. Raises what `rows_by_tasks` raises."""
+    attributes = sequence(spark._jvm, output)
+    frame = rows_by_tasks(spark, run.reader, run.plan, None, output=attributes)
+    return frame._jdf.queryExecution().analyzed()
+
+
+def types_agree(schema: pa.Schema, output: list[Any]) -> bool:
+    """Whether the columns have the types that the relation's attributes have."""
+    struct = from_arrow_schema(schema)
+    return [field.dataType.simpleString() for field in struct] == [
+        str(each.dataType().catalogString()) for each in output
+    ]

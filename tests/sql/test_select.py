@@ -1,0 +1,292 @@
+"""Queries answered through the index: the answers are Spark's own."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+
+from hudi_index_service import open_table
+from hudi_index_service.sql import IndexSession
+from hudi_index_service.sql.select import rows
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KINDS = ("cow", "partitioned", "merged")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Three indexed tables with the same 200 rows, by the names of `KINDS`; of the last, log files
+    lie above one of its two base files."""
+
+    folder: Path
+    first_instant: str
+
+
+@pytest.fixture(scope="module")
+def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "Tables":
+    folder = tmp_path_factory.mktemp("select")
+    for kind in KINDS:
+        path = folder / kind
+        options = hudi_options(
+            kind,
+            "MERGE_ON_READ" if kind == "merged" else "COPY_ON_WRITE",
+            partition_column=None if kind == "cow" else "dt",
+            **NO_METADATA_TABLE,
+        )
+        write(numbered_rows(spark, 0, 200), path, options, "insert")
+        if kind == "merged":
+            write(numbered_rows(spark, 0, 20, 1).where("dt = '2026-01-01'"), path, options)
+        with open_table(path) as table:
+            table.create_index("i", ["id", "msg", "amount", "dt"])
+            table.build(strategy="all").raise_for_failures()
+        spark.sql(f"CREATE TABLE {kind} USING hudi LOCATION '{path}'")
+        view = "CREATE TEMP VIEW {t}_view AS SELECT id AS k, amount * 2 AS twice, * FROM {t}"
+        spark.sql(view.format(t=kind))
+    instants = sorted(
+        each.name[:17] for each in timeline_folder(folder / "merged").glob("[0-9]*_*.deltacommit")
+    )
+    yield Tables(folder, instants[0])
+    for kind in KINDS:
+        spark.sql(f"DROP VIEW {kind}_view")
+        spark.sql(f"DROP TABLE {kind}")
+
+
+@pytest.fixture(scope="module")
+def index_session(spark: "SparkSession") -> "IndexSession":
+    session = IndexSession(spark)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def agreed(spark, tables, index_session) -> "Callable[..., list[bool]]":
+    """Runs a query both ways, compares, and tells of each relation whether the index served."""
+
+    def run(query: str, args: object = None, **kwargs: object) -> list[bool]:
+        frame = index_session.sql(query, args, **kwargs)
+        plain = spark.sql(query, args, **kwargs)
+        assert frame.schema == plain.schema
+        assert _rows(frame) == _rows(plain)
+        return [each.by_index for each in index_session.relations]
+
+    return run
+
+
+def _rows(frame: "DataFrame") -> list[str]:
+    return sorted(map(repr, frame.collect()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("query", "by_index"),
+    [
+        ("SELECT * FROM {t} WHERE id = '3'", [True]),
+        ("SELECT msg FROM {t} WHERE ID IN ('3', '4', '150') AND `Amount` > 9", [True]),
+        ("SELECT id FROM {t} WHERE msg LIKE 'Buying car 3%' AND upper(msg) <> 'X'", [True]),
+        ("SELECT ID, Msg AS msg, ID FROM {t} WHERE id = '5'", [True]),
+        ("SELECT id FROM {t} WHERE id = 'absent'", [True]),
+        ("SELECT count(*), max(ts) FROM {t} WHERE amount BETWEEN 30 AND 90", [True]),
+        ("SELECT id FROM {t} WHERE upper(msg) = 'BUYING CAR 3'", [False]),
+        ("SELECT msg, count(*) FROM {t} GROUP BY msg", [False]),
+        ("SELECT k, twice FROM {t}_view WHERE k = '8' OR twice = 30", [False]),
+        ("SELECT k, twice FROM {t}_view WHERE k = '8'", [True]),
+        (
+            "SELECT a.id, b.amount FROM {t} a JOIN {t} b ON a.amount = b.amount "
+            "WHERE a.id IN ('3', '4') AND b.msg <> 'Buying car 1'",
+            [True, True],
+        ),
+        (
+            "SELECT a.id, b.id FROM {t} a LEFT JOIN {t} b ON a.id = b.id AND b.amount < 15 "
+            "WHERE a.msg = 'Buying car 1'",
+            [True, True],
+        ),
+        (
+            "SELECT a.id, b.id FROM {t} a FULL JOIN (SELECT * FROM {t} WHERE id = '7') b "
+            "ON a.id = b.id AND a.id = '7'",
+            [False, True],
+        ),
+        (
+            "SELECT id FROM {t} WHERE dt > '2026-01-01' AND id IN "
+            "(SELECT id FROM {t} WHERE amount < 12)",
+            [True, True],
+        ),
+        (
+            "SELECT id FROM {t} a WHERE NOT EXISTS (SELECT 1 FROM {t} b WHERE b.id = a.id "
+            "AND b.msg = 'Buying car 2') AND a.amount < 60",
+            [True, True],
+        ),
+        ("SELECT id FROM {t} WHERE amount = (SELECT max(amount) FROM {t}) AND id > '1'", [True]),
+        (
+            "WITH few AS (SELECT id, amount, dt FROM {t} WHERE amount < 20) "
+            "SELECT id, sum(amount) OVER (PARTITION BY dt ORDER BY id) FROM few "
+            "UNION ALL SELECT id, -1 FROM {t} WHERE id = '9' "
+            "UNION SELECT id, amount FROM few WHERE id > '2'",
+            [True, True, True],
+        ),
+        (
+            "SELECT /*+ BROADCAST(b) */ a.dt, count(DISTINCT b.msg) FROM {t} a JOIN {t} b "
+            "ON a.dt = b.dt AND b.amount < 9 WHERE a.id < '11' GROUP BY ROLLUP (a.dt)",
+            [True, True],
+        ),
+        (
+            "SELECT word FROM {t} LATERAL VIEW explode(split(msg, ' ')) AS word WHERE id = '5'",
+            [True],
+        ),
+        ("SELECT id FROM {t} WHERE id > '5' ORDER BY amount DESC LIMIT 3", [True]),
+        ("SELECT id FROM {t} WHERE id = '5' MINUS SELECT id FROM {t} WHERE id = '6'", [True]),
+        ("SELECT DISTINCT msg FROM {t} WHERE amount < 30 AND rand() < 2", [True]),
+        # Spark computes such a CTE once.
+        (
+            "WITH r AS (SELECT id, rand() AS x FROM {t} WHERE amount < 60) "
+            "SELECT count(*) FROM r a JOIN r b ON a.id = b.id AND a.x = b.x",
+            [True, True],
+        ),
+    ],
+)
+def test_answers(agreed, kind, query, by_index):
+    assert agreed(query.format(t=kind)) == by_index
+
+
+def test_parameters(agreed):
+    query = "SELECT id FROM cow WHERE id = :id OR amount < :most"
+    assert agreed(query, args={"id": "7", "most": 9}) == [True]
+    assert agreed("SELECT id FROM cow WHERE id = ?", args=["7"]) == [True]
+
+
+def test_only_what_is_asked_for_is_read(index_session, tables):
+    index_session.sql("SELECT upper(msg) AS m FROM merged_view WHERE twice > 3 AND k < '2'")
+    (use,) = index_session.relations
+    assert use.columns == ("id", "msg", "amount")
+    assert use.where == "`id` < '2'"
+    assert use.table == f"file:{tables.folder / 'merged'}"
+
+
+def test_time_travel_and_read_optimized(agreed, tables):
+    then = f"merged TIMESTAMP AS OF '{tables.first_instant}'"
+    query = "SELECT * FROM {then} WHERE id = '2'"
+    assert agreed(query.format(then=then)) == [True]
+    query = "SELECT a.amount, b.amount FROM merged a JOIN {then} b ON a.id = b.id WHERE a.id = '2'"
+    assert agreed(query.format(then=then)) == [True, True]
+    assert agreed("SELECT * FROM hudi_query('merged', 'read_optimized') WHERE id = '2'") == [True]
+
+
+def test_what_is_no_snapshot_is_left_to_spark(agreed, tables, index_session):
+    query = "SELECT id FROM hudi_table_changes('merged', 'latest_state', '{since}') WHERE id = '2'"
+    assert agreed(query.format(since=tables.first_instant)) == [False]
+    assert index_session.relations[0].reason == "it is no query on a snapshot"
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            "SELECT input_file_name() FROM cow WHERE id = '3'",
+            "the query asks for the names of files",
+        ),
+        (
+            "SELECT id FROM cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
+            "Sample stands above it in the plan",
+        ),
+    ],
+)
+def test_what_only_sparks_own_reader_knows(agreed, index_session, query, reason):
+    assert agreed(query) == [False]
+    assert index_session.relations[0].reason == reason
+
+
+def test_the_snapshot_is_the_one_that_spark_sees(spark, agreed, index_session, tables, tmp_path):
+    path = tmp_path / "growing"
+    shutil.copytree(tables.folder / "cow", path)
+    spark.sql(f"CREATE TABLE growing USING hudi LOCATION '{path}'")
+    query = "SELECT * FROM growing WHERE id IN ('3', '200')"
+    assert agreed(query) == [True]
+    before = index_session.relations[0].instant
+    # Spark keeps what it knows of a table by name until it is refreshed.
+    options = hudi_options("cow", **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 200, 201), path, options, "insert")
+    assert agreed(query) == [True]
+    assert index_session.relations[0].instant == before
+    spark.sql("REFRESH TABLE growing")
+    # The base file is a new one, which has no entry.
+    assert agreed(query) == [False]
+    assert index_session.relations[0].instant > before
+    assert len(index_session.sql(query).collect()) == 2
+    spark.sql("DROP TABLE growing")
+
+
+def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session, tables, monkeypatch):
+    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 0)
+    monkeypatch.setattr(rows, "MOST_OF_ALL", 1)
+    query = "SELECT a.id, b.msg FROM merged a JOIN cow b ON a.id = b.id WHERE a.amount < 300"
+    # Half of the table: 100 rows of more than 20 bytes.
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
+    try:
+        frame = index_session.sql(query)
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        found = _rows(frame)
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert [(use.by_index, use.in_tasks) for use in index_session.relations] == [
+        (True, True),
+        (False, False),
+    ]
+    assert "SortMergeJoin" in plan
+    assert "BroadcastHashJoin" not in plan
+    assert found == _rows(spark.sql(query))
+    assert len(found) > 90
+
+
+def test_most_of_a_table_is_left_to_spark(agreed, index_session, tables, monkeypatch):
+    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 50)
+    assert agreed("SELECT id FROM cow WHERE amount < 300") == [False]
+    (use,) = index_session.relations
+    assert use.reason == "the index finds 100 of 200 rows, and Spark scans them faster"
+    assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
+
+
+def test_an_unknown_option_is_left_to_spark(spark, index_session, tables):
+    frame = spark.read.format("hudi").option(
+        "hoodie.datasource.read.extract.partition.values.from.path", "true"
+    )
+    frame.load(str(tables.folder / "cow")).createOrReplaceTempView("optioned")
+    query = "SELECT id FROM optioned WHERE id = '3'"
+    assert _rows(index_session.sql(query)) == _rows(spark.sql(query))
+    (use,) = index_session.relations
+    assert (use.by_index, "does not know the option" in use.reason) == (False, True)
+    spark.catalog.dropTempView("optioned")
+
+
+def test_what_holds_its_rows_already_passes(spark, index_session, tables):
+    spark.catalog.cacheTable("partitioned")
+    try:
+        assert len(index_session.sql("SELECT * FROM partitioned WHERE id = '3'").collect()) == 1
+        assert index_session.relations == ()
+    finally:
+        spark.catalog.uncacheTable("partitioned")
+    stream = spark.readStream.format("rate").load().where(F.col("value") > 3)
+    stream.createOrReplaceTempView("ticking")
+    assert index_session.sql("SELECT value FROM ticking").isStreaming
+    spark.catalog.dropTempView("ticking")
+    index_session.sql("CREATE TEMP VIEW third AS SELECT * FROM cow WHERE id = '3'")
+    assert index_session.relations == ()
+    assert len(index_session.sql("SELECT * FROM third").collect()) == 1
+    assert index_session.relations[0].by_index
+    spark.catalog.dropTempView("third")
+
+
+def test_a_query_that_cannot_profit_comes_back_as_spark_made_it(index_session, spark, tables):
+    """Not even optimized before it is asked for."""
+    spark.range(3).createOrReplaceTempView("numbers")
+    frame = index_session.sql("SELECT id FROM numbers WHERE id = 1")
+    assert index_session.relations == ()
+    tracker = frame._jdf.queryExecution().tracker().phases()
+    assert tracker.contains("analysis")
+    assert not tracker.contains("optimization")
+    spark.catalog.dropTempView("numbers")

@@ -1,0 +1,136 @@
+"""Conditions as Spark's optimizer leaves them, as where texts."""
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.sql.select.condition import Conditions
+from hudi_index_service.sql.select.scala import class_name
+
+_COLUMNS = (
+    "flag boolean, tiny tinyint, small smallint, n int, big bigint, f float, d double, "
+    "price decimal(10,2), msg string, name string, bytes binary, day date, at timestamp, "
+    "s struct<a:int,b:struct<`c d`:string>>, tags array<string>, `od``d` int"
+)
+
+
+@pytest.fixture(scope="module")
+def columns(spark) -> pa.Schema:
+    frame = spark.createDataFrame(spark.sparkContext.emptyRDD(), _COLUMNS)
+    frame.createOrReplaceTempView("conditioned")
+    return to_arrow_schema(frame.schema)
+
+
+@pytest.fixture
+def where(spark, columns):
+    """Translates a condition after Spark's optimizer has seen it."""
+
+    def answered(text: str) -> bool:
+        try:
+            parse_predicate(text, columns)
+        except IndexServiceError:
+            return False
+        return True
+
+    def translated(condition: str) -> str | None:
+        frame = spark.table("conditioned").where(condition)
+        node = frame._jdf.queryExecution().optimizedPlan()
+        while not class_name(node).endswith(".Filter"):
+            node = node.children().head()
+        return Conditions(answered).where(node.condition())
+
+    return translated
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("flag", "`flag`"),
+        ("NOT flag", "NOT (`flag`)"),
+        ("tiny = 3", "`tiny` = 3Y"),
+        ("3 < small", "`small` > 3S"),
+        ("n <> -5", "NOT (`n` = -5)"),
+        ("big >= -9223372036854775808", "`big` >= -9223372036854775808L"),
+        ("N <=> 5", "`N` <=> 5"),
+        ("f = 1.1f", "`f` = 1.1F"),
+        ("d < double('Infinity')", "`d` < CAST('Infinity' AS DOUBLE)"),
+        ("d = double('NaN')", "`d` = CAST('NaN' AS DOUBLE)"),
+        ("d > 1e-300D", "`d` > 1e-300D"),
+        ("price > 1.5", "`price` > 1.50BD"),
+        ("price = -0.05", "`price` = -0.05BD"),
+        ("msg = 'it''s'", "`msg` = 'its'"),
+        (r"msg = 'a\'b\\c\nd'", r"`msg` = 'a\'b\\c\nd'"),
+        ("msg = 'ж 😀'", "`msg` = 'ж 😀'"),
+        ("msg LIKE 'a!_%'", "`msg` LIKE 'a!_%' ESCAPE '\\\\'"),
+        ("msg LIKE '100!%%' ESCAPE '!'", "`msg` LIKE '100!%%' ESCAPE '!'"),
+        ("msg LIKE 'ab%'", "`msg` LIKE 'ab%' ESCAPE '!'"),
+        ("msg LIKE '%a!b'", "`msg` LIKE '%a!!b' ESCAPE '!'"),
+        ("msg LIKE '%ab%'", "`msg` LIKE '%ab%' ESCAPE '!'"),
+        (
+            "msg LIKE 'a%b'",
+            "(`msg` LIKE 'a%' ESCAPE '!') AND (`msg` LIKE '%b' ESCAPE '!')",
+        ),
+        ("msg RLIKE 'a+'", "`msg` RLIKE 'a+'"),
+        ("msg IN ('a', 'b', NULL)", "`msg` IN ('a', 'b', NULL)"),
+        ("n IS NULL", "`n` IS NULL"),
+        ("n IS NOT NULL OR msg = 'x'", "(`n` IS NOT NULL) OR (`msg` = 'x')"),
+        ("bytes = X'00ff'", "`bytes` = X'00FF'"),
+        ("day = '1500-02-03'", "`day` = DATE'1500-02-03'"),
+        ("day > DATE'-0005-01-01'", "`day` > DATE'-0005-01-01'"),
+        (
+            "at >= TIMESTAMP'2024-01-01 00:00:00.123456+02:00'",
+            "`at` >= TIMESTAMP'2023-12-31 22:00:00.123456Z'",
+        ),
+        ("s.a = 3", "`s`.`a` = 3"),
+        ("s.b.`c d` = 'x'", "`s`.`b`.`c d` = 'x'"),
+        ("array_contains(tags, 'x')", "array_contains(`tags`, 'x')"),
+        ("`od``d` = 1", "`od``d` = 1"),
+        ("n BETWEEN 1 AND 3", "(`n` >= 1) AND (`n` <= 3)"),
+        ("n = 1 OR msg = 'x'", "(`n` = 1) OR (`msg` = 'x')"),
+    ],
+)
+def test_the_same_condition(where, condition, expected):
+    text = where(condition)
+    assert text == expected
+    if text is not None:
+        assert where(text) == text, "what is Spark SQL for it means something else"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("n = 1 AND upper(msg) = 'X'", "`n` = 1"),
+        ("n = 1 AND rand() < 0.5", "`n` = 1"),
+        ("n = 1 AND msg IS NOT NULL", "`n` = 1"),
+        ("n = 1 AND msg = name", "`n` = 1"),
+        ("n = 1 AND int(msg) = 7", "`n` = 1"),
+        ("n = 1 AND n = (SELECT max(n) FROM conditioned)", "`n` = 1"),
+        ("n = 1 OR upper(msg) = 'X'", None),
+        ("(n = 1 AND upper(msg) = 'X') OR big = 2", "(`n` = 1) OR (`big` = 2L)"),
+        ("NOT (n = 1 AND upper(msg) = 'X')", None),
+        ("NOT (n = 1 OR upper(msg) = 'X')", "NOT (`n` = 1)"),
+        (r"n = 1 AND msg RLIKE '(?<=a)b'", "`n` = 1"),
+        ("coalesce(n = 1, false)", None),
+        # Spark adds it everywhere.
+        ("n IS NOT NULL", None),
+    ],
+)
+def test_what_cannot_be_told_is_left_to_spark(where, condition, expected):
+    assert where(condition) == expected
+
+
+def test_long_lists(where):
+    """From eleven values on, Spark's optimizer makes a set of them."""
+    numbers = ", ".join(map(str, range(20)))
+    assert where(f"n IN ({numbers})").count(",") == 19
+    texts = [f"'{letter}'" for letter in "abcdefghijkl"]
+    told = where(f"msg IN ({', '.join([*texts, chr(39) + 'null' + chr(39)])})")
+    assert sorted(told[len("`msg` IN (") : -1].split(", ")) == [*texts, "'null'"]
+    # Which of the set's members is NULL, and which the text "null", cannot be told.
+    assert where(f"msg IN ({', '.join([*texts, 'NULL'])})") is None
+    days = ", ".join(f"DATE'2024-01-{day:02}'" for day in range(1, 13))
+    assert "DATE'2024-01-12'" in where(f"day IN ({days})")
+    prices = ", ".join(f"{number}.25BD" for number in range(12))
+    assert "11.25BD" in where(f"price IN ({prices})")

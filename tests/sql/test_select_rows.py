@@ -1,0 +1,53 @@
+"""Rows that the driver has read, as a leaf of Spark's plans."""
+
+import pytest
+from pyspark.sql import DataFrame
+
+from hudi_index_service.sql.select.rows import read_here, types_agree
+from hudi_index_service.sql.select.scala import elements, module
+from hudi_index_service.table.spark import collected
+
+_VALUES = """
+    SELECT * FROM VALUES
+    (1Y, 2S, 3, 4L, 1.5f, double('NaN'), 1.25BD, 'ж 😀', X'00ff', DATE'1500-02-03',
+     TIMESTAMP'1500-02-03 04:05:06.000007Z', true,
+     named_struct('a', 1, 'b', array('x', NULL)), map('k', 1)),
+    (-1Y, NULL, -3, NULL, -0.0f, double('-Infinity'), -0.01BD, '', X'', DATE'9999-12-31',
+     TIMESTAMP'9999-12-31 23:59:59.999999Z', false, named_struct('a', NULL, 'b', NULL), NULL)
+    AS t(tiny, small, n, big, f, d, price, msg, bytes, day, at, flag, s, m)
+"""
+
+
+def test_every_type_keeps_its_values(spark):
+    frame = spark.sql(_VALUES)
+    # A plan of its own, whose attributes the rows take.
+    output = list(elements(frame._jdf.queryExecution().analyzed().output()))
+    rows = collected(frame)
+    assert types_agree(rows.schema, output)
+
+    leaf = read_here(spark, rows, output)
+    dataset = module(spark._jvm.org.apache.spark.sql, "Dataset")
+    again = DataFrame(dataset.ofRows(spark._jsparkSession, leaf), spark)
+
+    assert list(map(repr, again.collect())) == list(map(repr, frame.collect()))
+    assert again.where("msg = ''").count() == 1
+    assert [each.exprId().id() for each in elements(leaf.output())] == [
+        each.exprId().id() for each in output
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [("1", "1L"), ("TIMESTAMP'2024-01-01 00:00:00'", "TIMESTAMP_NTZ'2024-01-01'")],
+)
+def test_other_types_are_not_taken(spark, found, expected):
+    rows = collected(spark.range(1).selectExpr(f"{found} AS x"))
+    attributes = spark.range(1).selectExpr(f"{expected} AS x")._jdf.queryExecution().analyzed()
+    assert not types_agree(rows.schema, list(elements(attributes.output())))
+
+
+def test_no_rows(spark):
+    frame = spark.sql("SELECT 1 AS n, 'x' AS msg").where("n = 2")
+    output = list(elements(frame._jdf.queryExecution().analyzed().output()))
+    leaf = read_here(spark, collected(frame), output)
+    assert leaf.data().isEmpty()
