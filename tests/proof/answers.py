@@ -1,11 +1,15 @@
 """The three answers to a predicate: by index, by scan, by Spark."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,10 +17,32 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import PredicateUnsupported, TableFeatureUnsupported
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.scan import Scan
+from hudi_index_service.table.spark import collected
 
 Rows = tuple[int, ...]
 
-COUNTED = 4  # every so many-th predicate is counted by the index alone as well
+OTHERWISE = 4  # every so many-th predicate is asked by another method as well
+
+
+@dataclass(frozen=True)
+class View:
+    """Which rows of a table are asked.
+
+    Attributes:
+        as_of: The instant travelled to; None for the latest.
+        query_type: ``snapshot``, or ``read_optimized`` for base files alone.
+    """
+
+    path: Path
+    time_zone: str
+    as_of: str | None = None
+    query_type: str = "snapshot"
+
+    def scan(self, where: str | None, **wanted: Any) -> Scan:
+        """The service's scan of it."""
+        table = opened(self.path, self.time_zone)
+        return table.scan(where, as_of=self.as_of, query_type=self.query_type, **wanted)
 
 
 @dataclass(frozen=True)
@@ -27,7 +53,8 @@ class OurAnswer:
         refused: Why the predicate is not answered; nothing else is set then.
         by_index: With the index.
         by_scan: Without.
-        counted: `count()` with the index; None where it was not asked.
+        method: Which other method was asked with the index; empty for none…
+        wrong: … and what it said, if that is not the same.
         slices: Of the table.
         indexed: Slices that were read by row ids, or not at all on their entry's word.
         merged: Slices merged with log files.
@@ -36,7 +63,8 @@ class OurAnswer:
     refused: str = ""
     by_index: Rows = ()
     by_scan: Rows = ()
-    counted: int | None = None
+    method: str = ""
+    wrong: str = ""
     slices: int = 0
     indexed: int = 0
     merged: int = 0
@@ -55,36 +83,88 @@ def opened(path: Path, time_zone: str) -> IndexedTable:
     return _tables[path, time_zone]
 
 
-def our_answers(path: Path, time_zone: str, wheres: Sequence[str]) -> list[OurAnswer]:
+def our_answers(view: View, wheres: Sequence[str]) -> list[OurAnswer]:
     """What the service says to each predicate."""
-    table = opened(path, time_zone)
     answers = []
     for number, where in enumerate(wheres):
+        method = ""
+        if number % OTHERWISE == 0:
+            method = list(METHODS)[number // OTHERWISE % len(METHODS)]
         try:
-            answers.append(_our_answer(table, where, count=number % COUNTED == 0))
+            answers.append(_our_answer(view, where, method))
         except Exception as error:
-            error.add_note(f"{where} on {path}")
+            error.add_note(f"{where} on {view}")
             raise
     return answers
 
 
-def _our_answer(table: IndexedTable, where: str, *, count: bool) -> OurAnswer:
+def _our_answer(view: View, where: str, method: str) -> OurAnswer:
     try:
-        scan = table.scan(where, columns=["row"])
+        scan = view.scan(where, columns=["row"])
         by_index = _sorted(scan.to_arrow())
     except (PredicateUnsupported, TableFeatureUnsupported) as error:
         return OurAnswer(refused=str(error))
     statistics = scan.statistics
     assert statistics is not None
-    never = table.scan(where, columns=["row"], use_index="never")
+    merged = statistics.count(Access.MERGE)
+    if merged and method == "row_ids":  # rows in log files have none
+        method = "exists"
     return OurAnswer(
         by_index=by_index,
-        by_scan=_sorted(never.to_arrow()),
-        counted=scan.count() if count else None,
+        by_scan=_sorted(view.scan(where, columns=["row"], use_index="never").to_arrow()),
+        method=method,
+        wrong=METHODS[method](view, where, by_index) if method else "",
         slices=len(statistics.slices),
         indexed=statistics.count(Access.INDEX) + statistics.count(Access.SKIP),
-        merged=statistics.count(Access.MERGE),
+        merged=merged,
     )
+
+
+def _count(view: View, where: str, rows: Rows) -> str:
+    count = view.scan(where).count()
+    return "" if count == len(rows) else f"count {count}"
+
+
+def _exists(view: View, where: str, rows: Rows) -> str:
+    exists = view.scan(where).exists()
+    return "" if exists == bool(rows) else f"exists {exists}"
+
+
+def _row_ids(view: View, where: str, rows: Rows) -> str:
+    by_file = view.scan(where).row_ids()
+    found = [
+        _row_column(view.path / file).take(list(ids)).to_pylist() for file, ids in by_file.items()
+    ]
+    same = sorted(row for each in found for row in each) == list(rows)
+    return "" if same else f"row ids {by_file}"
+
+
+@lru_cache(maxsize=64)
+def _row_column(file: Path) -> pa.ChunkedArray:
+    return pq.read_table(file, columns=["row"], partitioning=None).column("row")
+
+
+def _limited(view: View, where: str, rows: Rows) -> str:
+    limit = len(rows) // 2 + 1
+    some = _sorted(view.scan(where, columns=["row"], limit=limit).to_arrow())
+    fits = len(some) == min(limit, len(rows)) and set(some) <= set(rows)
+    return "" if fits else f"of {limit} rows {some}"
+
+
+def _batches(view: View, where: str, rows: Rows) -> str:
+    batches = view.scan(where, columns=["row"]).to_batches()
+    found = tuple(sorted(row for each in batches for row in each.column("row").to_pylist()))
+    return "" if found == rows else f"batches {found}"
+
+
+METHODS: dict[str, Callable[[View, str, Rows], str]] = {
+    "count": _count,
+    "exists": _exists,
+    "row_ids": _row_ids,
+    "limit": _limited,
+    "to_batches": _batches,
+}
+"""What else is asked, by name: gives what it said, where that contradicts the rows."""
 
 
 def _sorted(found: pa.Table) -> Rows:
@@ -135,17 +215,17 @@ class SparksAnswers:
     def _asked(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
         try:
             truths = [f"({where}) AS p{number}" for number, where in enumerate(wheres)]
-            rows = self._frame.selectExpr("`table`", "`row`", *truths).collect()
+            asked = collected(self._frame.selectExpr("`table`", "`row`", *truths))
         except PySparkException:
             if len(wheres) == 1:
                 return [None]
             half = len(wheres) // 2
             return self._asked(wheres[:half]) + self._asked(wheres[half:])
-        answers = []
+        asked = asked.sort_by([("table", "ascending"), ("row", "ascending")])
+        tables, rows = (asked.column(name).to_numpy() for name in ("table", "row"))
+        parts = {int(table): tables == table for table in np.unique(tables)}
+        answers: list[dict[int, Rows] | None] = []
         for number in range(len(wheres)):
-            found: dict[int, list[int]] = {}
-            for row in rows:
-                if row[number + 2]:
-                    found.setdefault(row[0], []).append(row[1])
-            answers.append({table: tuple(sorted(each)) for table, each in found.items()})
+            true = asked.column(number + 2).fill_null(False).to_numpy()
+            answers.append({t: tuple(rows[true & part].tolist()) for t, part in parts.items()})
         return answers

@@ -6,32 +6,57 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hudi_index_service.columns import root_column
-from tests.hudi_tables import read_rows
-from tests.proof.answers import OurAnswer, Rows, SparksAnswers, opened, our_answers
+from tests.hudi_tables import read_rows, timeline_folder
+from tests.proof.answers import OurAnswer, Rows, SparksAnswers, View, our_answers
 from tests.proof.drawn import drawn
 from tests.proof.families import KEY_PLACES, Family, Place, families
+from tests.proof.full_text import searches
 from tests.proof.layouts import SHAPES, Layout, layouts, make_table
 from tests.proof.predicates import Condition, cells, counted, predicates
+
+T = TypeVar("T")
 
 ZONES = ("UTC", "Europe/Berlin", "+08:00")
 AT_ONCE = 400  # predicates in one question to Spark
 OURS_AT_ONCE = 100  # … in one task of a worker
+SEARCHES = 80  # in each table whose messages can be searched
 MOST_SHRUNK = 8  # disagreements of a family; the same reason often shows in many
 # Every so many-th predicate is put to a table of the shape: merging log files takes longest.
 STRIDES = {shape: 2 if shape == "with logs" else 1 for shape in SHAPES}
 
 
+# Earlier instants and base files alone are asked more seldom.
+OTHER_VIEWS = {"with logs": 8, "some columns": 8}
+
+
 @dataclass(frozen=True)
 class Member:
-    """A table of a family, with its recipe."""
+    """A table of a family, or another view of it, with its recipe.
 
-    path: Path
+    Attributes:
+        stride: Every so many-th predicate is put to it.
+    """
+
+    view: View
     layout: Layout
+    stride: int
+
+    @property
+    def name(self) -> str:
+        """What it is counted as."""
+        if self.view.as_of is not None:
+            return "as of an earlier instant"
+        return "latest" if self.view.query_type == "snapshot" else self.view.query_type
+
+    def asked(self, asked: Sequence[T]) -> list[T]:
+        """What of all that is asked is asked of it."""
+        return list(asked[:: self.stride])
 
 
 @dataclass
@@ -45,7 +70,11 @@ class Counts:
         indexed: … that were read by row ids.
         merged: … that were merged with log files.
         refused: Of predicates that the service does not answer, why.
+        methods: How often each other method gave the same.
+        views: How often the latest rows, those of an earlier instant, or base files alone.
         cells: How often each operator was compared on each type.
+        searches: How often index, scan and a few lines of Python agreed on a full-text function.
+        searches_with_rows: … and there were rows.
         tables: How many tables there were.
     """
 
@@ -55,11 +84,17 @@ class Counts:
     indexed: int = 0
     merged: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    methods: Counter[str] = field(default_factory=Counter)
+    views: Counter[str] = field(default_factory=Counter)
+    searches: Counter[str] = field(default_factory=Counter)
+    searches_with_rows: int = 0
     tables: int = 0
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, condition: Condition, answer: OurAnswer) -> None:
+    def add(self, condition: Condition, answer: OurAnswer, view: str) -> None:
         """One comparison in which all agreed."""
+        self.views[view] += 1
+        self.methods[answer.method] += 1
         self.compared += 1
         self.with_rows += bool(answer.by_index)
         self.slices += answer.slices
@@ -73,9 +108,12 @@ class Counts:
             f"{self.compared:,} comparisons on {self.tables} tables: index, scan and Spark agree\n"
             f"{self.with_rows:,} have rows in the answer\n"
             f"{self.refused.total():,} more are refused\n"
+            f"{_listed(self.views)}\n"
+            f"by other methods too: {_listed(self.methods)}\n"
             f"{self.slices:,} slices: {self.indexed:,} read by row ids, {self.merged:,} merged\n"
             f"{len(self.cells)} operators × types, each at least {least} times "
-            f"({operator} on {type_name})"
+            f"({operator} on {type_name})\n"
+            f"full text: {_listed(self.searches)}; {self.searches_with_rows:,} have rows"
         )
 
 
@@ -108,17 +146,39 @@ class FamilyProof:
             table_folder = folder / f"{number}-{at}"
             table_folder.mkdir()
             path = make_table(spark, self.family, layout, table_folder)
-            self.members.append(Member(path, layout))
-            wheres = self.wheres[:: STRIDES[shape]]
-            asked = [(path, zone, chunk) for chunk in _chunks(wheres, OURS_AT_ONCE)]
-            self._ours.append([workers.submit(our_answers, *each) for each in asked])
+            views = [View(path, zone)]
+            if shape in OTHER_VIEWS:
+                views.append(View(path, zone, as_of=instants(path)[1]))
+            if layout.has_logs:
+                views.append(View(path, zone, query_type="read_optimized"))
+            for view in views:
+                stride = STRIDES[shape] if view is views[0] else OTHER_VIEWS[shape]
+                self._ask(Member(view, layout, stride), workers)
         frame = reduce(DataFrame.unionByName, map(self._rows, range(len(self.members))))
-        self._sparks = SparksAnswers(frame.localCheckpoint(), zone)
+        frame = frame.localCheckpoint()
+        self._sparks = SparksAnswers(frame, zone)
+        self._texts = frame.select("table", "row", "msg").collect()
+        self.searches = searches(number, SEARCHES)
+        wheres = [each.where for each in self.searches]
+        self._found = {
+            at: workers.submit(our_answers, member.view, wheres)
+            for at, member in enumerate(self.members)
+            if member.layout.searchable and member.name == "latest"
+        }
 
-    def _rows(self, member: int) -> DataFrame:
-        rows = read_rows(self.spark, self.members[member].path)
+    def _ask(self, member: Member, workers: ProcessPoolExecutor) -> None:
+        self.members.append(member)
+        chunks = _chunks(member.asked(self.wheres), OURS_AT_ONCE)
+        self._ours.append([workers.submit(our_answers, member.view, each) for each in chunks])
+
+    def _rows(self, number: int) -> DataFrame:
+        view = self.members[number].view
+        options = {"hoodie.datasource.query.type": view.query_type}
+        if view.as_of is not None:
+            options["as.of.instant"] = view.as_of
+        rows = read_rows(self.spark, view.path, **options)
         columns = ["row", *(place.name for place in KEY_PLACES), *self.family.schema.names]
-        return rows.select(F.lit(member).alias("table"), *columns)
+        return rows.select(F.lit(number).alias("table"), *columns)
 
     def compare(self, counts: Counts) -> list[str]:
         """Compares all answers; returns what is to be said of those that disagree."""
@@ -129,17 +189,26 @@ class FamilyProof:
         shrunk = 0
         for number, futures in enumerate(self._ours):
             ours = [answer for future in futures for answer in future.result()]
-            stride = STRIDES[self.members[number].layout.name]
-            asked = zip(self.conditions[::stride], ours, theirs[::stride], strict=True)
-            for condition, our, their in asked:
+            member = self.members[number]
+            asked = member.asked(list(zip(self.conditions, theirs, strict=True)))
+            for (condition, their), our in zip(asked, ours, strict=True):
                 if our.refused:
                     counts.refused[our.refused] += 1
                 elif _agree(our, their, number):
-                    counts.add(condition, our)
+                    counts.add(condition, our, member.name)
                 elif (shrunk := shrunk + 1) <= MOST_SHRUNK:
                     small = self._shrunk(number, condition)
                     wrong[str(small)] = self._explained(number, small)
-            counts.tables += 1
+            counts.tables += member.name == "latest"
+        for number, found in self._found.items():
+            texts = {row["row"]: row["msg"] for row in self._texts if row["table"] == number}
+            for search, our in zip(self.searches, found.result(), strict=True):
+                expected = tuple(sorted(row for row, text in texts.items() if search.truth(text)))
+                if our.by_index == our.by_scan == expected and not (our.refused or our.wrong):
+                    counts.searches[search.function] += 1
+                    counts.searches_with_rows += bool(expected)
+                else:
+                    wrong[search.where] = f"{search.where}: {our}, expected {_shown(expected)}"
         for cell in cells(self.family):
             counts.cells.setdefault(cell, 0)
         if shrunk:
@@ -149,22 +218,22 @@ class FamilyProof:
     def _explained(self, number: int, small: Condition) -> str:
         """The recipe, the predicate, and some of the rows that it goes wrong on."""
         member = self.members[number]
-        (our,) = our_answers(member.path, self.family.time_zone, [str(small)])
+        (our,) = our_answers(member.view, [str(small)])
         (their,) = self._sparks.ask([str(small)])
         by_spark = None if their is None else their.get(number, ())
         differing = {*our.by_index} ^ {*our.by_scan} | {*our.by_index} ^ {*(by_spark or ())}
         roots = {root_column(leaf.place) for leaf in small.leaves()}
         some = ", ".join(map(str, sorted(differing)[:3])) or "NULL"
-        shown = opened(member.path, self.family.time_zone).scan(
+        shown = member.view.scan(
             f"row IN ({some})", columns=["row", *sorted(roots)], use_index="never"
         )
         return "\n  ".join(
             [
                 f"{small}",
-                f"table: {member.layout}",
+                f"table: {member.layout}, {member.name}",
                 f"time zone: {self.family.time_zone}",
                 *(f"pool: {p.name} {p.pool}" for p in self._places(roots)),
-                f"by index {_shown(our.by_index)}, count {our.counted}",
+                f"by index {_shown(our.by_index)}, {our.wrong}",
                 f"by scan {_shown(our.by_scan)}",
                 f"by Spark {'refused' if by_spark is None else _shown(by_spark)}",
                 *(f"row: {row}" for row in shown.to_arrow().to_pylist()),
@@ -178,7 +247,7 @@ class FamilyProof:
         while True:
             smaller = list(condition.smaller())
             wheres = [str(each) for each in smaller]
-            ours = our_answers(self.members[number].path, self.family.time_zone, wheres)
+            ours = our_answers(self.members[number].view, wheres)
             theirs = self._sparks.ask(wheres) if wheres else []
             wrong = [
                 each
@@ -190,11 +259,21 @@ class FamilyProof:
             condition = min(wrong, key=lambda each: len(str(each)))
 
 
+def instants(path: Path) -> list[str]:
+    """The requested times of the table's completed writes."""
+    done = (".commit", ".deltacommit", ".replacecommit")
+    files = (each.name for each in timeline_folder(path).iterdir() if each.suffix in done)
+    return sorted(name.split(".")[0].split("_")[0] for name in files)
+
+
 def _agree(our: OurAnswer, their: dict[int, Rows] | None, table: int) -> bool:
     if their is None:
         return False
-    counted = our.counted in (None, len(our.by_index))
-    return our.by_index == our.by_scan == their.get(table, ()) and counted
+    return our.by_index == our.by_scan == their.get(table, ()) and not our.wrong
+
+
+def _listed(counter: Counter[str]) -> str:
+    return ", ".join(f"{name or 'none'} {times:,}" for name, times in sorted(counter.items()))
 
 
 def _shown(rows: Rows) -> str:

@@ -74,6 +74,18 @@ class Layout:
     unindexed: int
     seed: int
 
+    @property
+    def has_logs(self) -> bool:
+        """Whether file groups have log files."""
+        return self.table_type == MOR and any(
+            each.operation != "bulk_insert" for each in self.writes
+        )
+
+    @property
+    def searchable(self) -> bool:
+        """Whether an index holds the words of the messages."""
+        return self.analyzer and not self.unindexed
+
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 FIRST_HALF, SECOND_HALF = Write("bulk_insert", (0, 150)), Write("bulk_insert", (150, 320))

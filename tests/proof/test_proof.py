@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service.table.spark import SparkHudiReader
 from tests.hudi_tables import assert_same_rows
-from tests.proof.answers import opened, time_zone_of
+from tests.proof.answers import METHODS, opened, time_zone_of
 from tests.proof.comparison import STRIDES, Counts, FamilyProof
 from tests.proof.conftest import SUMMARY
 from tests.proof.drawn import drawn
@@ -25,9 +25,11 @@ from tests.proof.predicates import predicates
 COMPARISONS = int(os.environ.get("PROOF_COMPARISONS", "20000"))
 SEED = int(os.environ.get("PROOF_SEED", "20259"))
 FAMILIES = max(2, COMPARISONS // 10_000)
+# Put to the latest rows of each table; and to earlier ones, and to base files alone.
+SHARES = sum(1 / each for each in STRIDES.values()) + 3 / 8
 # Some more than needed: a few predicates are refused.
-PREDICATES = int(1.08 * COMPARISONS / FAMILIES / sum(1 / stride for stride in STRIDES.values())) + 1
-WHOLE_ROWS = 2  # predicates a table whose answers are compared cell by cell
+PREDICATES = int(1.05 * COMPARISONS / FAMILIES / SHARES) + 1
+WHOLE_ROWS = 2  # predicates a table whose answers are compared cell by cell; 1 of other views
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,11 @@ def test_index_scan_and_spark_give_the_same_rows(
     assert counts.merged > 0
     assert counts.refused.total() <= counts.compared / 10, counts.refused.most_common(20)
     if COMPARISONS >= 20_000:  # fewer are for trying things out
+        assert {name for name in METHODS if counts.methods[name] < 500} == set()
+        assert len(counts.searches) == 6
+        assert counts.searches_with_rows >= counts.searches.total() / 4 >= 75
+        assert counts.views["as of an earlier instant"] >= 1_000
+        assert counts.views["read_optimized"] >= 500
         assert {cell: times for cell, times in counts.cells.items() if times < 50} == {}
 
 
@@ -80,11 +87,15 @@ def assert_whole_rows_agree(proof: FamilyProof) -> None:
     """Cell by cell, with the predicate as Spark's own filter, pushed down as it likes."""
     zone = proof.family.time_zone
     for number, member in enumerate(proof.members):
-        table = opened(member.path, zone)
-        names = table.schema().names
-        for where in proof.wheres[number::101][:WHOLE_ROWS]:
+        view = member.view
+        reader = SparkHudiReader(
+            proof.spark, view.path, as_of=view.as_of, query_type=view.query_type
+        )
+        names = opened(view.path, zone).schema().names
+        some = WHOLE_ROWS if member.name == "latest" else 1
+        for where in proof.wheres[number::101][:some]:
             with time_zone_of(proof.spark, zone):
-                expected = SparkHudiReader(proof.spark, member.path).read(names, where)
+                expected = reader.read(names, where)
             for use_index in ("auto", "never"):
-                found = table.scan(where, use_index=use_index).to_arrow()
+                found = view.scan(where, use_index=use_index).to_arrow()
                 assert_same_rows(found, expected)

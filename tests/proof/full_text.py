@@ -1,0 +1,129 @@
+"""Full-text searches, which Spark has not: index and scan are held against a few lines of Python
+that know how the words of the messages are found."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.proof.kinds import WORDS, quoted
+
+# What is no word of its own to the analyser `standard`, and what it makes of that.
+_PARTED = {"red-blue": ["red", "blue"], "100%": ["100"], "中文": ["中", "文"]}
+_PARTED["w" * 300] = ["w" * 255, "w" * 45]
+_SEARCHED = [word for word in WORDS if len(word) < 100]
+
+Truth = Callable[[str | None], bool | None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """A condition with a full-text function, and what it says of a message.
+
+    Attributes:
+        function: The function's name; two are joined by AND or OR.
+    """
+
+    where: str
+    function: str
+    truth: Truth
+
+
+def words(text: str) -> list[str]:
+    """The words of a message, in order: those of `WORDS` are parted by spaces."""
+    return [word for part in text.lower().split() for word in _PARTED.get(part, [part])]
+
+
+def searches(seed: int, count: int) -> list[Search]:
+    """So many searches in the column `msg`, the same for the same seed."""
+    dice = random.Random(seed)
+    return [_search(dice) for _ in range(count)]
+
+
+def _search(dice: random.Random) -> Search:
+    first, second = _single(dice), _single(dice)
+    match dice.randrange(5):
+        case 0:
+            return Search(f"NOT ({first.where})", first.function, _not(first.truth))
+        case 1:
+            where = f"{first.where} AND NOT {second.where}"
+            return Search(where, "joined", lambda text: _and(first, second, text))
+        case 2:
+            where = f"{first.where} OR {second.where}"
+            return Search(where, "joined", lambda text: _or(first, second, text))
+    return first
+
+
+def _not(truth: Truth) -> Truth:
+    return lambda text: None if text is None else not truth(text)
+
+
+def _and(first: Search, second: Search, text: str | None) -> bool | None:
+    return None if text is None else bool(first.truth(text)) and not second.truth(text)
+
+
+def _or(first: Search, second: Search, text: str | None) -> bool | None:
+    return None if text is None else bool(first.truth(text)) or bool(second.truth(text))
+
+
+def _single(dice: random.Random) -> Search:
+    asked = dice.choices(_SEARCHED, k=dice.choice((1, 1, 2, 3)))
+    text = " ".join(dice.choice((word, word.upper())) for word in asked)
+    wanted = words(text)
+    match dice.randrange(5):
+        case 0:
+            return _made("match", text, lambda found: set(wanted) <= set(found))
+        case 1:
+            return _made("match_any", text, lambda found: bool(set(wanted) & set(found)))
+        case 2:
+            return _made("match_phrase", text, lambda found: _follow(wanted, found))
+        case 3:
+            start = asked[0][: dice.randint(1, len(asked[0]))]
+            return _made("match_prefix", start, lambda found: _begins(start.lower(), found))
+    edits = dice.randint(0, 2)
+    text = " ".join(_misspelt(word, dice) for word in text.split())
+    near = words(text)
+    made = _made("match_fuzzy", text, lambda found: _near(near, found, edits))
+    return Search(f"{made.where[:-1]}, {edits})", made.function, made.truth)
+
+
+def _made(function: str, text: str, says: Callable[[list[str]], bool]) -> Search:
+    where = f"{function}(msg, {quoted(text)})"
+    return Search(where, function, lambda msg: None if msg is None else says(words(msg)))
+
+
+def _follow(wanted: list[str], found: list[str]) -> bool:
+    starts = range(len(found) - len(wanted) + 1)
+    return any(found[start : start + len(wanted)] == wanted for start in starts)
+
+
+def _begins(start: str, found: list[str]) -> bool:
+    return any(word.startswith(start) for word in found)
+
+
+def _near(wanted: list[str], found: list[str], edits: int) -> bool:
+    return all(any(distance(word, each) <= edits for each in found) for word in wanted)
+
+
+def _misspelt(word: str, dice: random.Random) -> str:
+    """A plain word with a letter replaced, left out, put in, or two swapped; any other as it is."""
+    if not (word.isascii() and word.isalpha()):
+        return word
+    at = dice.randrange(len(word))
+    swapped = word[:at] + word[at : at + 2][::-1] + word[at + 2 :]
+    return dice.choice(
+        (word, word[:at] + "q" + word[at + 1 :], word[:at] + "q" + word[at:], swapped)
+    )
+
+
+def distance(one: str, other: str) -> int:
+    """How many characters are put in, left out or replaced, or neighbours swapped, at least."""
+    above: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, character in enumerate(one, 1):
+        two_above, above, row = above, row, [i]
+        for j, against in enumerate(other, 1):
+            least = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (character != against))
+            if i > 1 and j > 1 and one[i - 2] == against and other[j - 2] == character:
+                least = min(least, two_above[j - 2] + 1)
+            row.append(least)
+    return row[-1]
