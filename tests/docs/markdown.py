@@ -17,6 +17,7 @@ PAGES = [
         "docs/design.md",
         "docs/format.md",
         "docs/operating.md",
+        "docs/reading.md",
         "docs/triggers.md",
     )
 ]

@@ -1,0 +1,60 @@
+"""What docs/reading.md shows works, on a real table."""
+
+import doctest
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hudi_index_service import open_table
+from tests.docs.markdown import code_blocks
+from tests.docs.test_readme import SHOWN_PATH, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = "docs/reading.md"
+
+
+def test_the_examples_give_what_they_say(messages: Path) -> None:
+    blocks = [block for block in code_blocks(PAGE, "python") if block.startswith(">>>")]
+    text = "\n".join(blocks).replace(SHOWN_PATH, str(messages))
+    example = doctest.DocTestParser().get_doctest(text, {}, PAGE, PAGE, 0)
+    report: list[str] = []
+
+    flags = doctest.ELLIPSIS
+    failed, tried = doctest.DocTestRunner(optionflags=flags).run(example, out=report.append)
+
+    assert (failed, tried > 8) == (0, True), "".join(report)
+
+
+def test_dataframes(spark: "SparkSession", messages: Path) -> None:
+    blocks = [block for block in code_blocks(PAGE, "python") if not block.startswith(">>>")]
+    names = {
+        "spark": spark,
+        "table": open_table(messages),
+        "other": spark.createDataFrame([("1",), ("2",)], "id string"),
+    }
+
+    exec(compile("\n".join(blocks), PAGE, "exec"), names)
+
+    assert sorted(row.id for row in names["frame"].collect()) == ["1", "2"]
+    found = {row.record_key: row.row_id for row in names["located"].collect()}
+    assert found == {"2": 1, "nobody": None}
+
+
+def test_what_spark_answers(spark: "SparkSession", messages: Path) -> None:
+    table = open_table(messages, spark=spark)
+    for where in ("upper(msg) LIKE '%CAR'", "msg RLIKE '(?=new)new car'", "id + 1 = 3"):
+        scan = table.scan(where, columns=["id"])
+        assert scan.to_arrow().to_pylist() == [{"id": "2"}]
+        assert "reader   Spark" in str(scan.explain())
+
+
+def test_the_commands_run(messages: Path) -> None:
+    (block,) = code_blocks(PAGE, "sh")
+
+    printed = {line.split()[1]: run(line, messages) for line in block.splitlines()}
+
+    first, second = map(json.loads, printed["search"].splitlines())
+    assert (first["id"], second["id"]) == ("2", "3")
+    assert first["_score"] > second["_score"] > 0
