@@ -39,6 +39,9 @@ class CountingReader:
         for _ in range(self.rows[number]):
             yield pa.record_batch([pa.array([number])], schema=SCHEMA)
 
+    def may_settle(self, plan: SlicePlan) -> bool:
+        return False
+
     def settled_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         return None
 
