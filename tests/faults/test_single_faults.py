@@ -106,12 +106,15 @@ def test_every_call_fails(
 
 
 def summarising(calls: Sequence[Call]) -> range:
-    """The calls by which a build writes its last summary, once all manifests are published: nothing
-    depends on summaries."""
+    """The calls by which a build writes summaries, once all manifests are published, until it
+    records that it has finished: nothing depends on summaries."""
     created = [call for call in calls if call.operation == "create"]
-    last = max((call.number for call in created if SUMMARIES in call.path), default=0)
-    before = [c.number for c in created if "/manifest-" in c.path and c.number < last]
-    return range(max(before, default=last) + 1, last + 1)
+    published = max((call.number for call in created if "/manifest-" in call.path), default=0)
+    looked = [c.number for c in calls if SUMMARIES in c.path and c.number > published]
+    finished = [c.number for c in created if c.path.endswith("/finished.json")]
+    if not (published and looked and finished):
+        return range(0)
+    return range(looked[0], finished[-1])
 
 
 def check_error(raised: BaseException | None, fault: Fault, call: Call, harmless: range) -> None:
