@@ -1,7 +1,7 @@
 """A contestant of the reading benchmark, in a process of its own that answers line by line.
 
 `python -m benchmarks.bench_reader <name> <table>`: reads one JSON object a line, such as
-``{"query": 0, "repeat": 5}``, and prints one: the milliseconds of each repetition, the rows of the
+``{"query": "sender", "repeat": 5}``, and prints one: the milliseconds of each repetition, the rows of the
 answer, and what else the contestant says. `Contestant` is the asking side.
 """
 
@@ -42,7 +42,8 @@ class Contestant:
         )
 
     def ask(self, query: str, repeat: int = 1, **options: Any) -> dict[str, Any]:
-        """The contestant's answer to a query, by the query's name."""
+        """The contestant's answer to a query, by the query's name: asked so often, and for at least
+        ``least_seconds``."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         request = json.dumps({"query": query, "repeat": repeat, **options})
@@ -208,8 +209,9 @@ def main(name: str, table: str, key: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         query, repeat = asked[request.pop("query")], request.pop("repeat")
-        milliseconds = []
-        for _ in range(repeat):
+        until = perf_counter() + request.pop("least_seconds", 0.0)
+        milliseconds: list[float] = []
+        while len(milliseconds) < repeat or perf_counter() < until:
             started = perf_counter()
             rows = answering.rows(query, **request)
             milliseconds.append(round((perf_counter() - started) * 1000, 3))

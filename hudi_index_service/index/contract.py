@@ -4,7 +4,8 @@ An index type builds one index per base file over several columns, and answers *
 predicate in negation normal form with the row ids for which the leaf is TRUE: `Compare`, `In`,
 `IsNull`, `Like`, `RLike`, `Match`, `ArrayContains`, or `Not` directly above one of these. Combining
 leaves, and re-checking what is only a superset, is not its business; but of several conjuncts on
-one column, such as both ends of a range, it may say that one look-up answers their `And`.
+one column, such as both ends of a range, it may say that one look-up answers their `And`, and of
+conjuncts on any columns that one answers them `Together`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,14 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
+from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
+
+
+class Together(And):
+    """Conjuncts on several columns, all of which are to be looked up: together where that takes no
+    longer than the one that takes least, and then each row of it."""
+
+    __slots__ = ()
 
 
 class Answer(Enum):
@@ -188,6 +196,15 @@ class IndexReader(Protocol):
         """The same or some more, whichever is had sooner, for somebody who checks every row; None
         if that takes more than `most` steps, a step being a row id or a value that is looked at.
         A reader without a cheaper way may leave this method out.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
+        """Those of a few rows for which a leaf may be TRUE, as far as that is had by looking at
+        each of them, and what that is worth: NONE, and the rows as they are, where it is not. A
+        reader may leave this method out.
 
         Raises:
             EntryInvalid: index bytes are damaged.

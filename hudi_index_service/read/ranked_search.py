@@ -79,13 +79,21 @@ class RankedSearch:
         """
         with ExitStack() as stack:
             slices = [self._scored(each, stack) for each in self.plan.slices]
-            total = sum((each.rows.statistics() for each in slices), np.zeros(1, np.int64))
+            total = _total(slices)
             hits: list[Hit] = []
             for number, each in enumerate(slices):
                 found = each.rows.best(k, total, each.among())
                 hits += [(score, number, row) for row, score in found]
             hits.sort(key=lambda hit: (-hit[0], *hit[1:]))
             return self._rows(hits[:k], slices)
+
+    def statistics(self) -> np.ndarray:
+        """What scores rest on: of all rows. Raises what `best` raises."""
+        total = np.zeros(1, np.int64)
+        for each in self.plan.slices:
+            with ExitStack() as stack:
+                total = total + _total([self._scored(each, stack)])
+        return total
 
     def _scored(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
         if plan.access is Access.INDEX:
@@ -200,6 +208,10 @@ class _Analysed:
         places = [self.found.rank(row) - 1 for row in rows]
         table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.kept])
         return table.take(pa.array(places, pa.int64()))
+
+
+def _total(slices: Sequence[_ScoredSlice]) -> np.ndarray:
+    return sum((each.rows.statistics() for each in slices), np.zeros(1, np.int64))
 
 
 def _everything(query: Query, columns: pa.Schema) -> Query:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pyroaring import BitMap
 
+from hudi_index_service.index.contract import Together
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -27,6 +28,8 @@ ROW_STEPS = 20_000
 pages hold up to so many values, and to decode one takes about as long as to go through a term or a
 row id in an index."""
 
+
+_FEW = 1_024  # rows, each of which is looked at on its own
 
 _SMALL = 100_000  # rows: in so few all that is asked for is had as soon as an estimate
 
@@ -77,6 +80,10 @@ class Lookups(Protocol):
         """The candidates; everything where nobody answers, or it would take more than `most`
         steps."""
 
+    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+        """Those of a few candidates that a look at each of them leaves; the same rows, none of them
+        sure, where there is no way to look."""
+
 
 LeafRows = Callable[[Predicate], RowSet]
 
@@ -101,6 +108,10 @@ class EachLeaf:
         """What is said of the leaf."""
         return self.leaf_rows(asked)
 
+    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+        """No row less."""
+        return RowSet(rows, False)
+
 
 def matching_rows(predicate: Predicate, leaf_rows: LeafRows, total: int) -> RowSet:
     """The candidates for a predicate in negation normal form.
@@ -124,7 +135,7 @@ def candidate_rows(predicate: Predicate, lookups: Lookups, most: int | None = No
     match predicate:
         case Constant(value):
             return RowSet(BitMap(range(lookups.total)) if value else BitMap(), True)
-        case _OneColumn():
+        case _OneColumn() | Together():
             return lookups.rows(predicate, most)
         case And(operands):
             return _all_of(operands, lookups, most)
@@ -153,7 +164,14 @@ class _OneColumn(And):
 def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None) -> RowSet:
     rows: BitMap | None = None
     exact = True
-    for operand in _cheapest_first(joined(operands, lookups), lookups):
+    for operand in _cheapest_first(_grouped(operands, lookups), lookups):
+        if rows is not None and lookups.thrifty and len(rows) <= _FEW:
+            narrowed = lookups.narrowed(operand, rows)
+            rows, most = narrowed.rows, ROW_STEPS * len(narrowed.rows or ())
+            if not rows:
+                return RowSet(BitMap(), True)
+            if narrowed.exact:
+                continue
         found = candidate_rows(operand, lookups, most)
         exact = exact and found.exact
         if found.rows is not None:
@@ -176,6 +194,15 @@ def _any_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
         rows |= found.rows
         exact = exact and found.exact
     return RowSet(rows, exact)
+
+
+def _grouped(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
+    """The conjuncts, those together that are looked up together. All are where the rows have to be
+    known in the end; who reads and checks them anyway asks one by one, and stops when it pays."""
+    groups = joined(operands, lookups)
+    if not lookups.thrifty and len(groups) > 1 and lookups.answers(Together(tuple(groups))):
+        return [Together(tuple(groups))]
+    return groups
 
 
 def joined(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
@@ -214,7 +241,7 @@ def _steps(predicate: Predicate, lookups: Lookups) -> int:
     match predicate:
         case Constant():
             return 0
-        case _OneColumn():
+        case _OneColumn() | Together():
             return lookups.estimate(predicate)
         case And(operands):
             return min(_steps(operand, lookups) for operand in operands)

@@ -14,6 +14,7 @@ from hudi_index_service.predicate.spark_sql import string_sql
 from hudi_index_service.read.planner import QueryPlanner, Wanted
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.ranked_search import SCORE, RankedSearch
+from hudi_index_service.read.scoring import Scoring
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
@@ -46,15 +47,24 @@ class SearchRequest:
 
     def rows(self) -> pa.Table:
         """The best rows of the snapshot; see `IndexedTable.search`."""
-        if self.words not in _MODES:
-            raise ConfigInvalid(f"There is no words={self.words!r}.", remedy="Use any or all.")
         if not 0 < self.k <= _MOST_ROWS:
             raise ConfigInvalid(
                 f"k={self.k} rows cannot be searched for.", remedy=f"Use 1 to {_MOST_ROWS}."
             )
         return on_a_whole_snapshot(lambda: self._search().best(self.k))
 
+    def scoring(self) -> Scoring:
+        """What scores of single texts rest on; see `IndexedTable.scoring`."""
+
+        def made() -> Scoring:
+            search = self._search()
+            return Scoring(search.match, search.ranker, search.statistics())
+
+        return on_a_whole_snapshot(made)
+
     def _search(self) -> RankedSearch:
+        if self.words not in _MODES:
+            raise ConfigInvalid(f"There is no words={self.words!r}.", remedy="Use any or all.")
         # The column's name is found in the schema by the parser, in any case.
         column = Column(self.column, pa.string())
         function = f"{_MODES[self.words].value}({column}, {string_sql(self.text)})"

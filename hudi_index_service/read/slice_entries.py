@@ -19,7 +19,7 @@ from hudi_index_service.errors import (
 from hudi_index_service.index.contract import Answer, RankedRows
 from hudi_index_service.index.fetched import Fetched, counted
 from hudi_index_service.optimizer.plan import ServingEntry, SlicePlan
-from hudi_index_service.predicate.expression import And, Match, Predicate
+from hudi_index_service.predicate.expression import And, Constant, Match, Or, Predicate
 from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.row_ids import RowSet, candidate_rows
 from hudi_index_service.read.statistics import SliceStatistics
@@ -92,12 +92,26 @@ class SliceEntries:
         return RowSet.everything()
 
     def answers(self, conjuncts: And) -> bool:
-        """Whether the entry that answers the first of the conjuncts answers them all at once."""
-        first = next(self._answering(conjuncts.operands[0]), None)
+        """Whether the entry that answers each of the conjuncts answers them all at once."""
         whole = next(self._answering(conjuncts), None)
-        if first is None or whole is None or first[1] is not whole[1]:
+        if whole is None or whole[1].entry.folder in self._failed:
             return False
-        return whole[1].entry.folder not in self._failed
+        each = (next(self._answering(leaf), None) for leaf in conjuncts.operands)
+        return all(one is not None and one[1] is whole[1] for one in each)
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> RowSet:
+        """Those of a few rows for which the leaf may be TRUE, as far as a look at each row tells.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+        """
+        _, serving = next(self._answering(leaf), (None, None))
+        if serving is not None:
+            reader = self._open(serving).reader
+            if hasattr(reader, "narrowed"):
+                found, worth = reader.narrowed(leaf, rows)
+                return RowSet(found, worth is Answer.EXACT)
+        return RowSet(rows, False)
 
     def estimate(self, leaf: Predicate) -> int:
         """About how many steps `rows` takes; all rows' where that is not known."""
@@ -203,6 +217,15 @@ class EntryLookups:
     def answered(self, leaf: Predicate) -> bool:
         """See `SliceEntries.answered`."""
         return self.entries.answered(leaf)
+
+    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+        """See `SliceEntries.narrowed`; nothing where that fails, since `rows` says so then."""
+        if isinstance(asked, And | Or | Constant):
+            return RowSet(rows, False)
+        try:
+            return self.entries.narrowed(asked, rows)
+        except INDEX_FAILURES:
+            return RowSet(rows, False)
 
     def sample(self, asked: Predicate, most: int) -> BitMap:
         """See `SliceEntries.sample`."""

@@ -4,7 +4,7 @@ Paths, plans and the query cross the border, nothing that is open: a task opens 
 entries anew, in the snapshot that was planned.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -76,8 +76,15 @@ class SliceTask:
             limit=limit,
         )
 
-    def batches(self, plans: Iterable[SlicePlan]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self,
+        plans: Iterable[SlicePlan],
+        observe: Callable[[SliceStatistics], None] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """The slices' rows, at most `limit`. Raises what `SliceReader.batches` raises.
+
+        Args:
+            observe: Called with what was read of each slice, once it has been read.
 
         Raises:
             SnapshotChanged: a file of the snapshot is gone.
@@ -88,8 +95,9 @@ class SliceTask:
             for plan in plans:
                 if left == 0:
                     return
+                statistics = _statistics(plan)
                 try:
-                    for batch in reader.batches(plan, _statistics(plan)):
+                    for batch in reader.batches(plan, statistics):
                         some = batch if left is None else batch.slice(0, left)
                         if some.num_rows:
                             yield some
@@ -99,6 +107,8 @@ class SliceTask:
                                 break
                 except TableFeatureUnsupported as error:
                     raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
+                if observe is not None:
+                    observe(statistics)
 
     def weights(self, plans: Iterable[SlicePlan]) -> "Iterator[Weight]":
         """About what the rows of each slice weigh. Raises what `batches` raises."""

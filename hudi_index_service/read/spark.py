@@ -19,6 +19,7 @@ from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.slice_task import SliceTask, Weight
+from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ def rows_by_tasks(
     limit: int | None,
     *,
     output: Any = None,
+    observe: Callable[[SliceStatistics], None] | None = None,
 ) -> DataFrame:
     """The rows of a plan, read in Spark tasks when they are asked for. One small job beforehand
     weighs the slices, so that Spark's planner knows how large the result may be.
@@ -42,6 +44,7 @@ def rows_by_tasks(
     Args:
         limit: At most so many rows.
         output: Catalyst's attributes for the columns, which are one at least; new ones if None.
+        observe: Called in the tasks with what was read of each slice.
 
     Raises:
         IndexServiceError: what reading a slice raises, as far as its first rows tell.
@@ -55,7 +58,7 @@ def rows_by_tasks(
         return _without_stand_in(spark.createDataFrame([], struct))
     partitions = min(len(slices), _MOST_PARTITIONS)
     frame = spark.range(0, len(slices), 1, partitions).mapInArrow(
-        _reading(task, slices, to_arrow_schema(struct)), struct
+        _reading(task, slices, to_arrow_schema(struct), observe), struct
     )
     size = _size(spark, task, slices, frame)
     log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
@@ -68,13 +71,16 @@ def _without_stand_in(frame: DataFrame) -> DataFrame:
 
 
 def _reading(
-    task: SliceTask, slices: list[bytes], schema: pa.Schema
+    task: SliceTask,
+    slices: list[bytes],
+    schema: pa.Schema,
+    observe: Callable[[SliceStatistics], None] | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     """Turns batches of numbers into the rows of the slices that have these numbers."""
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        for batch in task.batches(_unpacked(slices[number]) for number in mine):
+        for batch in task.batches((_unpacked(slices[number]) for number in mine), observe):
             if batch.num_columns:
                 yield batch.cast(schema)
             else:

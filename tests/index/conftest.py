@@ -20,7 +20,7 @@ from hudi_index_service.index.contract import (
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import evaluate
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import And, Predicate
 
 
 @dataclass
@@ -63,6 +63,15 @@ class IndexedData:
             some = self.reader.sample(leaf, most)
             assert some <= found, f"{leaf}: {list(some - found)} do not belong to it"
             assert len(some) <= most, leaf
+        if isinstance(leaf, And):
+            return
+        for rows in (BitMap(range(len(self.data))), expected, BitMap(range(0, len(self.data), 3))):
+            left, worth = self.reader.narrowed(leaf, rows)
+            assert expected & rows <= left <= rows, leaf
+            if worth is Answer.EXACT:
+                assert left == expected & rows, leaf
+            if worth is Answer.NONE:
+                assert left == rows, leaf
 
 
 def rows_where(leaf: Predicate, data: pa.Table) -> BitMap:

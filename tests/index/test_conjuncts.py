@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.contract import Answer, Together
 from hudi_index_service.index.lucene.intersection import above_prefix, intersection
 from hudi_index_service.index.lucene.lookup import lookup
 from hudi_index_service.index.lucene.search import (
@@ -113,6 +113,30 @@ def test_of_what_contradicts_itself_nothing_is_asked(rows: IndexedData, where: s
 )
 def test_others_are_asked_one_by_one(rows: IndexedData, where: str) -> None:
     assert rows.answer(conjuncts(where)) is Answer.NONE
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a > 1 AND d > 1",
+        "a BETWEEN 1 AND 9 AND s = 'b'",
+        "s IN ('b', 'c', 'ba') AND d < 6 AND a > 0",
+        "array_contains(many, 1) AND array_contains(many, 9)",
+        "a = 1 AND a = 2 AND d > 0",
+        "a IS NOT NULL AND d IS NULL",
+    ],
+)
+def test_those_on_several_columns_are_looked_up_together(rows: IndexedData, where: str) -> None:
+    asked = Together(conjuncts(where).operands)
+    if "IS NOT NULL" in where:  # the complement of what is found
+        assert rows.answer(asked) is Answer.NONE
+    else:
+        assert rows.check(asked) is Answer.EXACT
+
+
+def test_what_goes_through_many_terms_is_looked_up_alone(rows: IndexedData) -> None:
+    for where in ("a > 1 AND s LIKE 'b%'", "a > 1 AND s > 'b'", "a > 1 AND s LIKE '%b'"):
+        assert rows.answer(Together(conjuncts(where).operands)) is Answer.NONE
 
 
 def test_elements_of_an_array_may_fit_one_each(build_index: BuildIndex) -> None:

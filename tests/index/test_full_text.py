@@ -158,6 +158,8 @@ def test_the_index_and_the_matcher_say_what_the_words_say(
         expected = [None if text is None else says(leaf, tokens[text], wanted) for text in values]
         found += any(expected)
         assert evaluate(leaf, indexed.data).to_pylist() == expected, leaf
+        few = indexed.data.slice(40, 30)  # each of which is an index of its own
+        assert evaluate(leaf, few).to_pylist() == expected[40:70], leaf
         assert indexed.answer(leaf) is Answer.EXACT
         rows = BitMap(row for row, truth in enumerate(expected) if truth)
         assert indexed.reader.row_ids(leaf) == rows, leaf

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.lucene.search import OpenPhrase
+from hudi_index_service.index.lucene.words import phrase_by_words
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import Column, Like, Not, RLike
 from hudi_index_service.predicate.like import parse_like
@@ -185,3 +187,47 @@ def test_no_text_that_fits_is_missed(build_index: BuildIndex, texts: list[str]) 
 def test_where_texts_reach_them(words: IndexedData) -> None:
     leaf = parse_predicate("c LIKE '%tag4242%'", words.data.schema)
     assert words.reader.row_ids(leaf) >= rows_where(leaf, words.data)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words", "beginning"),
+    [
+        ("buying new%", ("buying",), "new"),
+        ("Buying  NEW\tcar %", ("buying", "new", "car"), None),
+        ("%x y z%", ("y",), "z"),
+        ("% y z %", ("y", "z"), None),
+        ("a b-c d e%", ("a",), "b"),
+        ("a \u00e9 b c%", ("b",), "c"),
+        ("a _ b%", ("a",), None),
+        ("new%", (), "new"),
+        ("%new", (), None),
+        ("x" * 255 + " b c%", ("b",), "c"),
+    ],
+)
+def test_rows_are_held_against_words_that_follow_each_other(
+    both: IndexedData, pattern: str, words: tuple[str, ...], beginning: str | None
+) -> None:
+    found = phrase_by_words(both.columns[0], parse_like(pattern))
+    expected = OpenPhrase("t.standard.c", words, beginning) if words or beginning else None
+    assert found == expected
+
+
+def test_a_look_at_some_rows_leaves_those_with_the_words(build_index: BuildIndex) -> None:
+    texts = ["buying new car", "new buying", "buying a new car", "buying newer cars", None, "boat"]
+    numbered = [f"buying n{i:03} x" for i in range(100)]  # more than are gone through
+    indexed = build_index(pa.table({"c": texts + numbered}), batch_rows=3, options=BOTH)
+    every = BitMap(range(len(texts) + len(numbered)))
+
+    def left(pattern: str, rows: BitMap = every) -> BitMap:
+        found, worth = indexed.reader.narrowed(like(pattern), rows)
+        assert worth is Answer.SUPERSET
+        assert indexed.check(like(pattern)) is Answer.EXACT
+        return found
+
+    assert left("buying new%") == BitMap([0, 3])
+    assert left("buying new%", BitMap([1, 3, 5])) == BitMap([3])
+    assert left("buying new %") == BitMap([0])
+    assert left("buying n%") == BitMap([0, 1, 2, 3, *range(6, 106)])  # too many words do
+    assert left("new%") == BitMap([0, 1, 2, 3])
+    assert left("nothing%") == BitMap()
+    assert left("n%") == every

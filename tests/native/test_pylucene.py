@@ -1,6 +1,7 @@
 """hudi-index-pylucene: Arrow batches in, row ids out."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +281,33 @@ def test_row_ids_never_write_beyond_the_buffer(tmp_path: Path) -> None:
         assert buffer[:capacity].tolist() == list(range(10, 10 + capacity))
         assert (buffer[capacity:] == 7).all()
     assert row_ids(index, query) == list(range(10, 19_990))
+
+
+def among(index: Any, query: Any, rows: Sequence[int]) -> list[int]:
+    from hudiindex import RowIds
+
+    asked = np.array(rows, np.uint32)
+    found = RowIds.among(index, query, asked.ctypes.data, len(asked), asked.ctypes.data)
+    return list(asked[:found].tolist())
+
+
+def test_some_rows_are_held_against_a_query(tmp_path: Path) -> None:
+    from org.apache.lucene.search import PhraseQuery
+
+    senders = pa.array([f"user{i % 10}" for i in range(10_000)])
+    batches = [one_column("sender", senders.slice(at, 2_500)) for at in range(0, 10_000, 2_500)]
+    index_batches(tmp_path / "s", [SENDER], batches, segment_per_batch=True)
+    index = open_folder(tmp_path / "s")
+    rows = [0, 3, 13, 2_499, 2_500, 2_503, 7_777, 9_993, 9_999]
+    assert among(index, term("sender", "user3"), rows) == [3, 13, 2_503, 9_993]
+    assert among(index, term("sender", "nobody"), rows) == []
+    assert among(index, everything(), rows) == rows
+    assert among(index, everything(), []) == []
+
+    texts = pa.array(["new car", "car new", None, "a new car", "new", "car"])
+    index_batches(tmp_path / "t", [MESSAGE], [one_column("message", texts)])
+    phrase = PhraseQuery("message", lucene.JArray("string")(["new", "car"]))
+    assert among(open_folder(tmp_path / "t"), phrase, [0, 1, 2, 3, 5]) == [0, 3]
 
 
 def test_cost_is_an_estimate_from_above_for_terms(tmp_path: Path) -> None:

@@ -25,12 +25,14 @@ class Known:
     Attributes:
         answers_to: By predicate, without backticks and suffixes, its rows, and the steps that
             finding them takes.
+        narrowed_to: The rows of predicates that a look at each row tells, and whether exactly.
     """
 
     answers_to: dict[str, tuple[BitMap, int]]
     thrifty: bool = True
     total: int = TOTAL
     asked: list[tuple[str, int | None]] = field(default_factory=list)
+    narrowed_to: dict[str, tuple[BitMap, bool]] = field(default_factory=dict)
 
     def answers(self, conjuncts: And) -> bool:
         return spelled(conjuncts) in self.answers_to
@@ -44,6 +46,13 @@ class Known:
         if rows is None or (most is not None and steps > most):
             return RowSet.everything()
         return RowSet(rows, exact=True)
+
+    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+        left = self.narrowed_to.get(spelled(asked))
+        if left is None:
+            return RowSet(rows, exact=False)
+        self.asked.append((f"{len(rows)} of {spelled(asked)}", None))
+        return RowSet(rows & left[0], exact=left[1])
 
 
 def normal_form(where: str) -> Predicate:
@@ -113,3 +122,33 @@ def test_everything_and_nothing() -> None:
     assert candidate_rows(normal_form("a = 1 AND FALSE"), known) == RowSet(BitMap(), True)
     everything = candidate_rows(normal_form("TRUE"), known)
     assert everything.rows == BitMap(range(TOTAL))
+
+
+def test_a_few_rows_are_looked_at_one_by_one() -> None:
+    answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
+    exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
+    assert candidate_rows(normal_form("b = 2 AND a = 1"), exact) == RowSet(BitMap([5, 8]), True)
+    assert exact.asked == [("a = 1", None), ("3 of b = 2", None)]
+
+    some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
+    assert candidate_rows(normal_form("b = 2 AND a = 1"), some) == RowSet(BitMap([5]), True)
+    assert some.asked[1:] == [("3 of b = 2", None), ("b = 2", 2 * ROW_STEPS)]
+
+    none = Known(answers, narrowed_to={"b = 2": (BitMap(), False)})
+    assert candidate_rows(normal_form("b = 2 AND a = 1"), none) == RowSet(BitMap(), True)
+    assert none.asked[1:] == [("3 of b = 2", None)]
+
+    many = Known({**answers, "a = 1": (BitMap(range(5_000)), 3)}, narrowed_to=none.narrowed_to)
+    assert candidate_rows(normal_form("b = 2 AND a = 1"), many).rows == BitMap(range(5, 5_000))
+    assert [asked for asked, _ in many.asked] == ["a = 1", "b = 2"]
+
+
+def test_to_know_the_rows_all_conjuncts_are_looked_up_together() -> None:
+    together = {"(a = 1) AND (b = 2)": (BitMap([5]), 2)}
+    known = Known(together, thrifty=False)
+    assert candidate_rows(normal_form("a = 1 AND b = 2"), known) == RowSet(BitMap([5]), True)
+    assert known.asked == [("(a = 1) AND (b = 2)", None)]
+
+    thrifty = Known({**together, "a = 1": (BitMap([5]), 1), "b = 2": (BitMap([5]), 9)})
+    candidate_rows(normal_form("a = 1 AND b = 2"), thrifty)
+    assert [asked for asked, _ in thrifty.asked] == ["a = 1", "b = 2"]

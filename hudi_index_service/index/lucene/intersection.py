@@ -1,6 +1,7 @@
 """Several searches in the same field of a column that has one value a row, made one."""
 
 from hudi_index_service.index.lucene.search import (
+    AllOf,
     PointRange,
     Points,
     Prefix,
@@ -19,7 +20,7 @@ def above_prefix(start: bytes) -> bytes | None:
 def intersection(one: Search, other: Search) -> Search | None:
     """What finds the rows that both find, where no row has two values in the field; None if that is
     not one search."""
-    if one.field != other.field:
+    if isinstance(one, AllOf) or isinstance(other, AllOf) or one.field != other.field:
         return None
     match one, other:
         case ((Points() | PointRange()), (Points() | PointRange())):

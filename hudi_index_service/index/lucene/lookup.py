@@ -8,7 +8,7 @@ from functools import singledispatch
 
 import pyarrow as pa
 
-from hudi_index_service.index.contract import Answer, StoredColumn
+from hudi_index_service.index.contract import Answer, StoredColumn, Together
 from hudi_index_service.index.lucene.encoding import encode_range
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
@@ -26,6 +26,7 @@ from hudi_index_service.index.lucene.fields import (
 )
 from hudi_index_service.index.lucene.intersection import above_prefix, intersection
 from hudi_index_service.index.lucene.search import (
+    AllOf,
     Pattern,
     PointRange,
     Points,
@@ -35,7 +36,7 @@ from hudi_index_service.index.lucene.search import (
     Terms,
     Words,
 )
-from hudi_index_service.index.lucene.words import search_by_words
+from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,
@@ -46,6 +47,7 @@ from hudi_index_service.predicate.expression import (
     Like,
     LikePart,
     Match,
+    MatchMode,
     Not,
     Operator,
     Predicate,
@@ -241,6 +243,24 @@ def lookup_by_words(leaf: Predicate, columns: Columns) -> Lookup | None:
     return None
 
 
+def lookup_of_a_row(leaf: Predicate, columns: Columns) -> Lookup | None:
+    """A look-up that a single row is quickly held against, for candidates alone where it says so;
+    None if there is none."""
+    match leaf:
+        case Like(column, parts=parts) if any(part.kind != "text" for part in parts):
+            phrase = phrase_by_words(columns[column.name], parts)
+            return None if phrase is None else Lookup(column.name, phrase, Answer.SUPERSET)
+    found = lookup(leaf, columns)
+    if found is None or found.complement:
+        return None
+    match found.search:
+        case Terms(terms=terms) if len(terms) == 1:
+            return found
+        case Words(mode=MatchMode.ALL | MatchMode.PHRASE):
+            return found
+    return None
+
+
 def _containing(text: str) -> tuple[LikePart, ...]:
     return (ANY, LikePart("text", text), ANY)
 
@@ -302,6 +322,24 @@ def _and(conjuncts: And, columns: Columns) -> Lookup | None:
         answer = Answer.EXACT if exact else Answer.SUPERSET
         whole = Lookup(whole.column, search, answer)
     return whole
+
+
+@lookup.register
+def _together(conjuncts: Together, columns: Columns) -> Lookup | None:
+    """Conjuncts of each of which Lucene knows a row without going through many terms."""
+    found = [lookup(leaf, columns) for leaf in conjuncts.operands]
+    known = [each for each in found if each is not None and _is_known_by_row(each)]
+    if len(known) < max(2, len(found)):
+        return None
+    exact = all(each.answer is Answer.EXACT for each in known)
+    search = AllOf(tuple(each.search for each in known))
+    return Lookup(known[0].column, search, Answer.EXACT if exact else Answer.SUPERSET)
+
+
+def _is_known_by_row(found: Lookup) -> bool:
+    if found.complement:
+        return False
+    return isinstance(found.search, Terms | Points | PointRange | Words)
 
 
 @lookup.register

@@ -7,6 +7,8 @@ from hudi_index_service.index.lucene.analyzers import ANALYZERS
 from hudi_index_service.index.lucene.encoding import WIDE_BYTES, wide_bytes
 from hudi_index_service.index.lucene.intersection import above_prefix
 from hudi_index_service.index.lucene.search import (
+    AllOf,
+    OpenPhrase,
     Pattern,
     PointRange,
     Points,
@@ -132,6 +134,28 @@ def _words(search: Words) -> Any:
         case MatchMode.PREFIX:
             return TextQueries.prefix(analyzer, search.field, search.text.strip())
     return TextQueries.fuzzy(analyzer, search.field, search.text, search.edits)
+
+
+@to_query.register
+def _open_phrase(search: OpenPhrase) -> Any:
+    import lucene
+    from hudiindex import OpenPhrase as Query
+
+    return Query(search.field, lucene.JArray("string")(list(search.words)), search.beginning)
+
+
+@to_query.register
+def _all_of(search: AllOf) -> Any:
+    from hudiindex import PointBits
+    from org.apache.lucene.search import BooleanClause, BooleanQuery, PointRangeQuery
+
+    all_of = BooleanQuery.Builder()
+    for each in search.searches:
+        query = to_query(each)
+        if isinstance(each, PointRange):
+            query = PointBits(PointRangeQuery.cast_(query))
+        all_of.add(query, BooleanClause.Occur.FILTER)
+    return all_of.build()
 
 
 @cache

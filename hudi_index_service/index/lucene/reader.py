@@ -10,7 +10,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import PackedIndex, RankedRows, StoredColumn
+from hudi_index_service.index.contract import Answer, PackedIndex, RankedRows, StoredColumn
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.fields import is_array
@@ -18,6 +18,7 @@ from hudi_index_service.index.lucene.lookup import (
     Lookup,
     lookup,
     lookup_by_words,
+    lookup_of_a_row,
     null_elements_of,
     nulls_of,
 )
@@ -73,6 +74,19 @@ class LuceneReader:
             if by_words is not None and self._steps(by_words.search) < self._steps(found.search):
                 found = by_words
             return self._find(found, _ANY_NUMBER if most is None else most)
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
+        """By the words of a text, or a single term."""
+        found = lookup_of_a_row(leaf, self._columns)
+        if found is None:
+            return rows, Answer.NONE
+        from hudiindex import RowIds
+
+        ids = np.fromiter(rows, dtype=np.uint32, count=len(rows))
+        with _damage_named(self._path):
+            query, at = to_query(found.search), ids.ctypes.data
+            count = int(RowIds.among(self._searcher, query, at, len(ids), at))
+        return BitMap(array("I", ids[:count].tobytes())), found.answer
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
         """Every so many-th of a few terms' rows, or of a range's numbers; none of what takes
@@ -156,8 +170,9 @@ class LuceneReader:
         return min(int(RowIds.cost(self._searcher, to_query(search))), self._rows)
 
     def _collect_within(self, search: Search, most: int) -> BitMap | None:
-        if search in (Terms(search.field, ()), Points(search.field, ())):
-            return BitMap()
+        match search:
+            case Terms(terms=()) | Points(points=()):
+                return BitMap()
         from hudiindex import RowIds
 
         query, size = to_query(search), min(_FIRST_BUFFER, max(1, self._rows))

@@ -78,4 +78,21 @@ class Words:
     edits: int
 
 
-Search = Terms | Prefix | TermRange | Pattern | Points | PointRange | Words
+@dataclass(frozen=True, slots=True)
+class OpenPhrase:
+    """Documents whose text has these words one after the other, and then one that begins so, if a
+    beginning is given; some others, where very many words begin so."""
+
+    field: str
+    words: tuple[str, ...]
+    beginning: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Documents that each of the searches finds."""
+
+    searches: tuple["Search", ...]
+
+
+Search = Terms | Prefix | TermRange | Pattern | Points | PointRange | Words | OpenPhrase | AllOf

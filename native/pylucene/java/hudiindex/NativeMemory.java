@@ -43,6 +43,11 @@ final class NativeMemory {
     UNSAFE.copyMemory(null, address, target, BYTES, length);
   }
 
+  /** Copies {@code count} ints at {@code address} to the start of {@code target}. */
+  static void read(long address, int[] target, int count) {
+    UNSAFE.copyMemory(null, address, target, INTS, 4L * count);
+  }
+
   /** Copies the first {@code count} ints of {@code source} to {@code address}. */
   static void write(int[] source, int count, long address) {
     UNSAFE.copyMemory(source, INTS, null, address, 4L * count);

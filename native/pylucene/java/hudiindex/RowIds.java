@@ -20,6 +20,7 @@ import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.ScorerSupplier;
 import org.apache.lucene.search.TermQuery;
+import org.apache.lucene.search.TwoPhaseIterator;
 import org.apache.lucene.search.Weight;
 
 /** The row ids (segment base + doc id) that match a query: all of them, unscored, ascending. */
@@ -112,6 +113,47 @@ public final class RowIds {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /**
+   * Writes those of some rows that match: each of them is looked up, which for few rows takes far
+   * less than to go through all that match. Not for a {@link TermScan}, which goes through all.
+   *
+   * @param rows where their ids lie, ascending 32-bit integers in the machine's byte order
+   * @param address where a buffer of {@code count} ints begins; may be {@code rows}
+   * @return how many match
+   */
+  public static int among(
+      IndexSearcher searcher, Query query, long rows, int count, long address)
+      throws IOException {
+    int[] asked = new int[count];
+    NativeMemory.read(rows, asked, count);
+    Weight weight = weight(searcher, query);
+    Output output = new Output(address, count);
+    int at = 0;
+    for (LeafReaderContext leaf : searcher.getIndexReader().leaves()) {
+      int end = leaf.docBase + leaf.reader().maxDoc();
+      Scorer scorer = at < count && asked[at] < end ? weight.scorer(leaf) : null;
+      if (scorer != null) {
+        TwoPhaseIterator check = scorer.twoPhaseIterator();
+        DocIdSetIterator found = check == null ? scorer.iterator() : check.approximation();
+        output.base = leaf.docBase;
+        for (; at < count && asked[at] < end; at++) {
+          int doc = asked[at] - leaf.docBase;
+          if (found.docID() < doc) {
+            found.advance(doc);
+          }
+          if (found.docID() == doc && (check == null || check.matches())) {
+            output.collect(doc);
+          }
+        }
+      }
+      while (at < count && asked[at] < end) {
+        at++;
+      }
+    }
+    output.flush();
+    return output.found;
   }
 
   /**

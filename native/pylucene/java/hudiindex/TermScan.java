@@ -119,8 +119,8 @@ public final class TermScan extends Query {
   }
 
   /**
-   * About how many terms and rows there are to go through: between as many as if terms were spread
-   * evenly, which texts are not, and all.
+   * About how many terms and rows there are to go through. Few are counted; of many it is between as
+   * many as if terms were spread evenly, which texts are not, and all.
    */
   long cost(LeafReader segment) throws IOException {
     Terms terms = segment.terms(field);
@@ -128,13 +128,29 @@ public final class TermScan extends Query {
     if (ends == null) {
       return 0;
     }
+    long few = few(terms.iterator());
+    if (few < TERMS_AT_ONCE) {
+      return few;
+    }
     long all = pattern == null ? Math.max(terms.size(), terms.getSumDocFreq()) : terms.size();
     BytesRef least = terms.getMin();
     BytesRef greatest = terms.getMax();
     int shared = shared(least, greatest);
     double width = place(greatest, shared) - place(least, shared);
     double part = width <= 0 ? 1 : (place(ends[1], shared) - place(ends[0], shared)) / width;
-    return Math.max(1, Math.round(all * Math.sqrt(Math.min(1, Math.max(0, part)))));
+    return Math.max(few, Math.round(all * Math.sqrt(Math.min(1, Math.max(0, part)))));
+  }
+
+  /** How many terms and rows there are to go through, as far as these are few. */
+  private long few(TermsEnum each) throws IOException {
+    long steps = 0;
+    for (BytesRef term = first(each); term != null && !isAbove(term); term = each.next()) {
+      steps += fits(term) ? each.docFreq() : 1;
+      if (steps >= TERMS_AT_ONCE) {
+        break;
+      }
+    }
+    return steps;
   }
 
   /** The least and the greatest that a term may be; null if there is none. */

@@ -1,18 +1,23 @@
 package hudiindex;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.memory.MemoryIndex;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.store.ByteBuffersDirectory;
 
 /**
  * Holds rows without an index against a full-text query: they are indexed in memory, as they would be
- * on disk, and asked the same.
+ * on disk, and asked the same. A few of them are each an index of their own, which is sooner made.
  */
 public final class TextRows {
   private static final double MEMORY_MB = 64;
+  private static final int FEW_ROWS = 64;
+  private static final int FEW_BYTES = 1 << 16;
 
   private TextRows() {}
 
@@ -37,6 +42,11 @@ public final class TextRows {
       int rows,
       long address)
       throws IOException {
+    ArrowColumn texts =
+        new ArrowColumn(validityAddr, offsetsAddr, dataAddr, largeOffsets, offset);
+    if (areFew(texts, rows)) {
+      return oneByOne(analyzer, field, query, texts, rows, address);
+    }
     int[] kinds = {ArrowIndexer.TEXT};
     try (ByteBuffersDirectory directory = new ByteBuffersDirectory()) {
       ArrowIndexer indexer =
@@ -51,5 +61,39 @@ public final class TextRows {
         return RowIds.into(searcher, query, address, rows);
       }
     }
+  }
+
+  private static boolean areFew(ArrowColumn texts, int rows) {
+    long bytes = 0;
+    for (int row = 0; row < rows && rows <= FEW_ROWS; row++) {
+      if (!texts.isNull(row)) {
+        int length = texts.byteLength(row);
+        // A longer one may have a word that is longer than a term can be.
+        bytes += length > IndexWriter.MAX_TERM_LENGTH ? FEW_BYTES : length;
+      }
+    }
+    return rows <= FEW_ROWS && bytes < FEW_BYTES;
+  }
+
+  private static int oneByOne(
+      Analyzer analyzer, String field, Query query, ArrowColumn texts, int rows, long address)
+      throws IOException {
+    int[] found = new int[rows];
+    int count = 0;
+    MemoryIndex index = new MemoryIndex();
+    for (int row = 0; row < rows; row++) {
+      if (texts.isNull(row)) {
+        continue;
+      }
+      byte[] utf8 = new byte[texts.byteLength(row)];
+      texts.copy(row, utf8, utf8.length);
+      index.reset();
+      index.addField(field, new String(utf8, StandardCharsets.UTF_8), analyzer);
+      if (index.createSearcher().count(query) > 0) {
+        found[count++] = row;
+      }
+    }
+    NativeMemory.write(found, count, address);
+    return count;
   }
 }
