@@ -1,8 +1,8 @@
 """A contestant of the reading benchmark, in a process of its own that answers line by line.
 
 `python -m benchmarks.bench_reader <name> <table>`: reads one JSON object a line, such as
-``{"query": "sender", "repeat": 5}``, and prints one: the milliseconds of each repetition, the rows of the
-answer, and what else the contestant says. `Contestant` is the asking side.
+``{"query": "sender", "repeat": 5}``, and prints one: the milliseconds of each repetition, the rows
+of the answer, and what else the contestant says. `Contestant` is the asking side.
 """
 
 import json
