@@ -222,6 +222,15 @@ class IndexReader(Protocol):
         """About how many steps `row_ids` takes, at most as many as there are rows; cheaper than
         taking them."""
 
+    def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
+        """How many rows have each value of a text column that is not NULL, of `among` alone if
+        given; None if there are more than `most` values, or the index does not hold them whole.
+        A reader without a cheap way may leave this method out.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+
     def ranked(self, match: Match) -> RankedRows | None:
         """The rows, to be scored; None if the index cannot score them."""
 

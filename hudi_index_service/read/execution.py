@@ -1,6 +1,6 @@
 """Runs a plan over its slices, in slice order, and adds up what was read."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -8,10 +8,12 @@ from itertools import islice
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.read.counted_values import counted_values
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
@@ -68,6 +70,14 @@ class Execution:
         """The number of matching rows; by the index alone where its answer is exact."""
         return sum(self._on_all(lambda job: self._count(*job), self._jobs()))
 
+    def value_counts(self, column: str) -> "Counter[str | None]":
+        """How many matching rows have each value of a text column, which is the only one that the
+        query asks for; by the index alone where its answer is exact and it holds the values."""
+        found: Counter[str | None] = Counter()
+        for each in self._on_all(lambda job: self._value_counts(column, *job), self._jobs()):
+            found.update(each)
+        return found
+
     def exists(self) -> bool:
         """Whether any row matches; no slice is begun after one that has one."""
         return any(self._ahead(lambda job: self._any(*job), self._jobs()))
@@ -93,6 +103,21 @@ class Execution:
             statistics.rows_returned = len(settled)
             return len(settled)
         return sum(batch.num_rows for batch in self.reader.batches(slice_plan, statistics))
+
+    def _value_counts(
+        self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
+    ) -> "Counter[str | None]":
+        settled = self._settled(slice_plan, statistics)
+        if settled is not None:
+            counts = counted_values(self.reader.pool, slice_plan, column, settled, statistics)
+            if counts is not None:
+                statistics.rows_returned = len(settled)
+                return counts
+        found: Counter[str | None] = Counter()
+        for batch in self.reader.batches(slice_plan, statistics):
+            for each in pc.value_counts(batch.column(column)):
+                found[each["values"].as_py()] += each["counts"].as_py()
+        return found
 
     def _settled(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         if not self.reader.may_settle(slice_plan):

@@ -81,8 +81,8 @@ class Lookups(Protocol):
         steps."""
 
     def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        """Those of a few candidates that a look at each of them leaves; the same rows, none of them
-        sure, where there is no way to look."""
+        """Those of a few candidates that a look at each of them leaves; everything where there is
+        no way to look."""
 
 
 LeafRows = Callable[[Predicate], RowSet]
@@ -109,8 +109,8 @@ class EachLeaf:
         return self.leaf_rows(asked)
 
     def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        """No row less."""
-        return RowSet(rows, False)
+        """There is no way to look."""
+        return RowSet.everything()
 
 
 def matching_rows(predicate: Predicate, leaf_rows: LeafRows, total: int) -> RowSet:
@@ -166,11 +166,12 @@ def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
     exact = True
     for operand in _cheapest_first(_grouped(operands, lookups), lookups):
         if rows is not None and lookups.thrifty and len(rows) <= _FEW:
-            narrowed = lookups.narrowed(operand, rows)
-            rows, most = narrowed.rows, ROW_STEPS * len(narrowed.rows or ())
+            left = lookups.narrowed(operand, rows)
+            if left.rows is not None:
+                rows, most = left.rows, ROW_STEPS * len(left.rows)
             if not rows:
                 return RowSet(BitMap(), True)
-            if narrowed.exact:
+            if left.exact:
                 continue
         found = candidate_rows(operand, lookups, most)
         exact = exact and found.exact

@@ -52,16 +52,23 @@ def sampled_rows(predicate: Predicate, samples: Samples) -> BitMap:
 
 
 def _of_all(operands: list[Predicate], samples: Samples) -> BitMap:
-    """Only where one conjunct is looked up: of what two have in common a sample of each tells
-    nothing."""
+    """A sample of one conjunct, of which the others take their part: those that are looked up must
+    be able to look at each row, since of what two have in common a sample of each tells nothing."""
     asked = [each for each in operands if _is_answered(each, samples)]
-    if len(asked) != 1:
-        return BitMap()
-    rows = sampled_rows(asked[0], samples)
-    for other in operands:
-        if rows and other is not asked[0]:
-            left = samples.rows(other, None).rows
-            rows = rows if left is None else rows & left
+    for first in asked:
+        rows = sampled_rows(first, samples)
+        for other in asked:
+            if rows and other is not first:
+                rows = samples.narrowed(other, rows).rows or BitMap()
+        if rows:
+            return _within_pages(rows, [each for each in operands if each not in asked], samples)
+    return BitMap()
+
+
+def _within_pages(rows: BitMap, others: list[Predicate], samples: Samples) -> BitMap:
+    for other in others:
+        left = samples.rows(other, None).rows
+        rows = rows if left is None else rows & left
     return rows
 
 

@@ -2,6 +2,7 @@
 one that is damaged leaves its leaves to those of other index types."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -100,7 +101,8 @@ class SliceEntries:
         return all(one is not None and one[1] is whole[1] for one in each)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> RowSet:
-        """Those of a few rows for which the leaf may be TRUE, as far as a look at each row tells.
+        """Those of a few rows for which the leaf may be TRUE; everything where the entry that
+        answers it cannot look at single rows.
 
         Raises:
             EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
@@ -110,8 +112,9 @@ class SliceEntries:
             reader = self._open(serving).reader
             if hasattr(reader, "narrowed"):
                 found, worth = reader.narrowed(leaf, rows)
-                return RowSet(found, worth is Answer.EXACT)
-        return RowSet(rows, False)
+                if worth is not Answer.NONE:
+                    return RowSet(found, worth is Answer.EXACT)
+        return RowSet.everything()
 
     def estimate(self, leaf: Predicate) -> int:
         """About how many steps `rows` takes; all rows' where that is not known."""
@@ -163,6 +166,34 @@ class SliceEntries:
                 ranked: RankedRows | None = self._open(serving).reader.ranked(match)
                 if ranked is not None:
                     return ranked
+        return None
+
+    def value_counts(self, column: str, among: BitMap, most: int) -> "Counter[str | None] | None":
+        """How many of the rows have each value of a text column; None if no entry tells, or there
+        are more than `most` values.
+
+        Raises:
+            EntryInvalid: the entry contradicts itself.
+            NativeModuleMissing, PermissionDenied, StorageFailed: it failed.
+        """
+        for serving in self._entries:
+            stored = next((each for each in serving.columns if each.name == column), None)
+            if stored is None:
+                continue
+            reader = self._open(serving).reader
+            if not hasattr(reader, "value_counts"):
+                continue
+            every = len(among) == self.total
+            found = reader.value_counts(column, None if every else among, most)
+            if found is None:
+                continue
+            nulls, of_all = len(among) - sum(found.values()), stored.statistics.null_count
+            if nulls != of_all if every else not 0 <= nulls <= of_all:
+                raise EntryInvalid(f"{serving.entry.data_path} has other values than rows.")
+            counts: Counter[str | None] = Counter(found)
+            if nulls:
+                counts[None] = nulls
+            return counts
         return None
 
     def footer(self) -> Footer:
@@ -219,13 +250,13 @@ class EntryLookups:
         return self.entries.answered(leaf)
 
     def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        """See `SliceEntries.narrowed`; nothing where that fails, since `rows` says so then."""
+        """See `SliceEntries.narrowed`; everything where that fails: `rows` tells of it then."""
         if isinstance(asked, And | Or | Constant):
-            return RowSet(rows, False)
+            return RowSet.everything()
         try:
             return self.entries.narrowed(asked, rows)
         except INDEX_FAILURES:
-            return RowSet(rows, False)
+            return RowSet.everything()
 
     def sample(self, asked: Predicate, most: int) -> BitMap:
         """See `SliceEntries.sample`."""

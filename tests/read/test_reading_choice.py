@@ -130,6 +130,8 @@ def test_each_is_chosen_and_gives_the_same_rows(
         f"number < {ROWS // 2 + 1}",
         f"number >= 5 AND number < {ROWS - 5}",
         f"number < {ROWS - 5} AND id <> 'x'",
+        f"number < {ROWS - 5} AND kind <> 'kind7'",
+        f"kind <> 'kind7' AND name <> 'name1' AND number > {ROWS // 100}",
         f"number < {ROWS // 2} OR name = 'name1'  OR number > {ROWS // 2}",
     ],
 )

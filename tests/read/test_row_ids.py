@@ -50,7 +50,7 @@ class Known:
     def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
         left = self.narrowed_to.get(spelled(asked))
         if left is None:
-            return RowSet(rows, exact=False)
+            return RowSet.everything()
         self.asked.append((f"{len(rows)} of {spelled(asked)}", None))
         return RowSet(rows & left[0], exact=left[1])
 

@@ -251,7 +251,7 @@ def lookup_of_a_row(leaf: Predicate, columns: Columns) -> Lookup | None:
             phrase = phrase_by_words(columns[column.name], parts)
             return None if phrase is None else Lookup(column.name, phrase, Answer.SUPERSET)
     found = lookup(leaf, columns)
-    if found is None or found.complement:
+    if found is None:
         return None
     match found.search:
         case Terms(terms=terms) if len(terms) == 1:

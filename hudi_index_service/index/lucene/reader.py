@@ -25,6 +25,7 @@ from hudi_index_service.index.lucene.lookup import (
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.ranking import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.search import Points, Search, Terms
+from hudi_index_service.index.lucene.term_counts import holds_whole_values, term_counts
 from hudi_index_service.predicate.expression import Match, Predicate
 
 _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
@@ -80,13 +81,14 @@ class LuceneReader:
         found = lookup_of_a_row(leaf, self._columns)
         if found is None:
             return rows, Answer.NONE
-        from hudiindex import RowIds
-
-        ids = np.fromiter(rows, dtype=np.uint32, count=len(rows))
         with _damage_named(self._path):
-            query, at = to_query(found.search), ids.ctypes.data
-            count = int(RowIds.among(self._searcher, query, at, len(ids), at))
-        return BitMap(array("I", ids[:count].tobytes())), found.answer
+            hit = self._among(rows, found.search)
+            if not found.complement:
+                return hit, found.answer
+            left = rows - hit
+            if found.without_null:
+                left -= self._null_rows(found.column)
+            return left, found.answer
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
         """Every so many-th of a few terms' rows, or of a range's numbers; none of what takes
@@ -117,6 +119,13 @@ class LuceneReader:
         if stored is None or not holds_ranking(stored.fields, match):
             return None
         return LuceneRankedRows(self._searcher, match)
+
+    def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
+        """How many rows have each value of a text column; of `among` alone, if given."""
+        if not holds_whole_values(self._columns[column]):
+            return None
+        with _damage_named(self._path):
+            return term_counts(self._reader, column, self._collect, among, most)
 
     def _lookup(self, leaf: Predicate) -> Lookup:
         found = lookup(leaf, self._columns)
@@ -163,6 +172,15 @@ class LuceneReader:
             return None
         rest = rows - without
         return rest - self._null_rows(found.column) if found.without_null else rest
+
+    def _among(self, rows: BitMap, search: Search) -> BitMap:
+        """Those of the rows that a search finds, each of which is looked up."""
+        from hudiindex import RowIds
+
+        ids = np.frombuffer(rows.to_array(), dtype=np.uint32).copy()
+        at = ids.ctypes.data
+        count = int(RowIds.among(self._searcher, to_query(search), at, len(ids), at))
+        return BitMap(array("I", ids[:count].tobytes()))
 
     def _steps(self, search: Search) -> int:
         from hudiindex import RowIds
