@@ -43,6 +43,7 @@ def altered_columns(
     add: Iterable[str | Column],
     drop: Iterable[str],
     options: Mapping[str, Mapping[str, str]],
+    options_for_all: Mapping[str, str],
 ) -> tuple[Column, ...]:
     """The columns that the definition has after the change; the present ones keep their places.
 
@@ -50,6 +51,8 @@ def altered_columns(
         add: New columns, or present ones with other options.
         drop: Names of present columns.
         options: Column → its options from now on.
+        options_for_all: What every column is to have beside its own; those of `add` and `options`
+            win.
 
     Raises:
         ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
@@ -73,13 +76,17 @@ def altered_columns(
                 f"Index {definition.name} has column {column.name} already, with these options.",
                 remedy="Leave it out.",
             )
-        changed[column.name] = column
+        changed[column.name] = _with_defaults(column, options_for_all)
+    if options_for_all:
+        for name in [each for each in columns if each not in changed]:
+            changed[name] = Column(name=name, options={**columns[name].options, **options_for_all})
     columns |= changed
     for asked, values in options.items():
         held = _among(columns, asked)
         if held is None:
             raise _not_held(definition, asked)
-        columns[held] = changed[held] = Column(name=held, options=dict(values))
+        column = _with_defaults(Column(name=held, options=dict(values)), options_for_all)
+        columns[held] = changed[held] = column
     if not columns:
         raise IndexDefinitionInvalid(
             f"Index {definition.name} would be left without a column.",
@@ -112,6 +119,10 @@ def _spelled(column: str | Column, schema: pa.Schema) -> Column:
     asked = Column(name=column) if isinstance(column, str) else column
     name, _ = find_column(schema, column_path(asked.name))
     return asked.model_copy(update={"name": name})
+
+
+def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
+    return column.model_copy(update={"options": {**options, **column.options}})
 
 
 def _refuse_unfit(column: Column, kinds: Iterable[IndexType], schema: pa.Schema) -> None:

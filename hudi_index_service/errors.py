@@ -208,6 +208,16 @@ class IndexRequired(IndexServiceError):
     default_remedy = "Build the index for every base file (strategy all), or allow a scan."
 
 
+class ScoreUnavailable(IndexServiceError):
+    """A query calls score() where no score can be given."""
+
+    code = "SCORE_UNAVAILABLE"
+    default_remedy = (
+        "Call it in the SELECT, or its ORDER BY, whose WHERE has the one match; or use "
+        "IndexedTable.search."
+    )
+
+
 class RowIdsUnavailable(IndexServiceError):
     """Row ids were asked for, and some slice has rows outside its base file."""
 
@@ -223,6 +233,13 @@ class BuildInProgress(IndexServiceError):
 
     code = "BUILD_IN_PROGRESS"
     default_remedy = "Wait for it to end: `hudi-index status <table>` shows it."
+
+
+class BuildNotFound(IndexServiceError):
+    """The table has no record of a build of that number."""
+
+    code = "BUILD_NOT_FOUND"
+    default_remedy = "SHOW INDEXING of the table, or `hudi-index status`, lists the last builds."
 
 
 class BuildFailed(IndexServiceError):
@@ -271,6 +288,13 @@ class CallbackRefused(IndexServiceError):
 
     code = "CALLBACK_REFUSED"
     default_remedy = "Use the options of IndexHook.write_options(table) for the table's writes."
+
+
+class StatementFailed(IndexServiceError):
+    """Spark, or Hudi within it, refused or broke off a statement of `hudi-index sql`."""
+
+    code = "STATEMENT_FAILED"
+    default_remedy = "That is Spark's message; --conf spark.log.level=WARN makes it say more."
 
 
 class StatementInvalid(IndexServiceError):

@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi_index_service import config
 from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.executor import Executor, LocalExecutor
+from hudi_index_service.build.partition_condition import partitions_where
 from hudi_index_service.build.record import BuildRecord, BuildRecords
 from hudi_index_service.build.run import Build, Progress, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
@@ -49,6 +50,7 @@ from hudi_index_service.read.planner import QueryPlanner, QueryType, UseIndex, W
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.scan import Planner, Scan
+from hudi_index_service.read.scoring import Scoring
 from hudi_index_service.read.search_request import SearchRequest
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.tag_location import AskedKeys, Keys, KeySearch
@@ -210,6 +212,7 @@ class IndexedTable:
         add: Sequence[str | Column] = (),
         drop: Sequence[str] = (),
         options: Mapping[str, Mapping[str, str]] | None = None,
+        options_for_all: Mapping[str, str] | None = None,
         rename_to: str | None = None,
     ) -> IndexDefinition:
         """Changes an index. Entries built before serve on with the columns that still match;
@@ -223,6 +226,8 @@ class IndexedTable:
             add: New columns; one that is there already may come with other options.
             drop: Columns to leave out.
             options: Column → its options from now on, for columns that are there.
+            options_for_all: What every column of the index is to have beside its own options;
+                those of `add` and `options` win.
             rename_to: Another name.
 
         Returns:
@@ -236,7 +241,14 @@ class IndexedTable:
             IndexChanged: somebody else changed it at the same moment; nothing was changed here.
         """
         current = self._definitions.get(name)
-        columns = altered_columns(current, self.schema(), add=add, drop=drop, options=options or {})
+        columns = altered_columns(
+            current,
+            self.schema(),
+            add=add,
+            drop=drop,
+            options=options or {},
+            options_for_all=options_for_all or {},
+        )
         if rename_to is not None and rename_to != name:
             return self._definitions.rename(current, rename_to, columns)
         if columns == current.columns:
@@ -300,6 +312,21 @@ class IndexedTable:
             overwritten = overwritten_since(self._table, KnownTable.of(last_seen, lost))
             if overwritten is not None:
                 log.warning("%s", overwritten)
+
+    def partitions(self, where: str | None = None) -> tuple[str, ...]:
+        """The partitions with base files, sorted; with `where`, those in which it holds. What
+        `build` takes.
+
+        Args:
+            where: A Spark SQL predicate over the table's partition columns.
+
+        Raises:
+            PredicateInvalid: it does not parse, or asks for other columns.
+            PredicateUnsupported: it is not answered here, or the partitions' paths do not tell the
+                values of its columns.
+            ColumnNotFound, TableFeatureUnsupported.
+        """
+        return partitions_where(self._table, where, time_zone=self._time_zone())
 
     # --- building and keeping ----------------------------------------------------------------
 
@@ -566,19 +593,49 @@ class IndexedTable:
             TableFeatureUnsupported: a slice cannot be read without Spark.
             SnapshotChanged: files were cleaned during the search, twice.
         """
-        request = SearchRequest(
+        wanted = _wanted(as_of, query_type)
+        return self._search_request(column, text, words, k, where, wanted, columns).rows()
+
+    def scoring(
+        self,
+        column: str,
+        text: str,
+        *,
+        words: Literal["any", "all"] = "any",
+        as_of: str | None = None,
+        query_type: QueryType = "snapshot",
+    ) -> Scoring:
+        """What gives single texts the scores that `search` gives rows: for who has the rows already
+        and reads nothing more. It is made as `search` is, whose arguments these are.
+
+        Raises:
+            What `search` raises.
+        """
+        wanted = _wanted(as_of, query_type)
+        return self._search_request(column, text, words, 1, None, wanted, ()).scoring()
+
+    def _search_request(
+        self,
+        column: str,
+        text: str,
+        words: str,
+        k: int,
+        where: str | None,
+        wanted: Wanted,
+        columns: Sequence[str] | None,
+    ) -> SearchRequest:
+        return SearchRequest(
             column,
             text,
             words,
             k,
             where,
-            _wanted(as_of, query_type),
-            binding=lambda wanted: Binding(wanted, columns, self._time_zone(), self._texts),
+            wanted,
+            binding=lambda asked: Binding(asked, columns, self._time_zone(), self._texts),
             rankers=lambda schema: text_rankers(requirements(self._definitions.live(), schema)),
             planner=self._planner,
             reader=self._slice_reader,
         )
-        return request.rows()
 
     @overload
     def tag_location(self, keys: Keys, *, spark: "SparkSession | None" = None) -> pa.Table: ...

@@ -18,6 +18,7 @@ from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.keep import clean, verify
 from hudi_index_service.cli.read import explain, locate, query, search
 from hudi_index_service.cli.serve import demo, pack, serve, watch
+from hudi_index_service.cli.sql import sql
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(create, alter, refresh, drop, show, status, build, cancel),
-    *(query, search, locate, explain),
+    *(query, search, locate, explain, sql),
     *(clean, verify, serve, watch, pack, demo),
 )
 for _command in _COMMANDS:

@@ -2,45 +2,40 @@
 
 Only a query whose first two words are one of ours is parsed; sqlglot never sees any other. The
 grammar follows Spark's own and Hudi's for CREATE, DROP and SHOW, and RFC-51 ("SQL layer") for
-ALTER INDEX, OPTIMIZE TABLE and SHOW INDEXING.
+ALTER INDEX, OPTIMIZE TABLE, SHOW INDEXING and CANCEL INDEXING.
 """
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, TokenError
-from sqlglot.parsers.spark import SparkParser
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.columns import column_name
 from hudi_index_service.definitions import Column
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.predicate.lex import position
-from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.first_words import after_words, first_words, skip_gaps
 from hudi_index_service.sql.statements import (
     AlterIndex,
+    CancelIndexing,
     CreateIndex,
     DropColumns,
     DropIndex,
+    ExplainIndex,
     OptimizeTable,
     RefreshIndex,
     ShowIndexes,
     ShowIndexing,
     Statement,
     TableName,
-    TablePath,
-    TableReference,
 )
+from hudi_index_service.sql.steps import Steps, blanks, either
 
 HUDI_INDEX_TYPES = frozenset({"bloom_filters", "column_stats", "record_index", "secondary_index"})
 """The types of Hudi's own indexes, up to Hudi 1.2 (CreateIndexCommand): left to Hudi."""
-
-_Item = TypeVar("_Item")
-_WORD = re.compile(r"\w+")
-_NOT_WORDS = {TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER, TokenType.IDENTIFIER}
 
 
 def parse_statement(query: str) -> Statement | None:
@@ -50,7 +45,10 @@ def parse_statement(query: str) -> Statement | None:
         StatementInvalid: it begins like an index statement but goes on wrongly; the message names
             line, column and the words expected there.
     """
-    if first_words(query) not in _STATEMENTS:
+    words = first_words(query, 3)
+    if words[:2] == _EXPLAIN or words == _EXPLAIN_ANALYZE:
+        return _explained(query, analyze=words == _EXPLAIN_ANALYZE)
+    if words[:2] not in _STATEMENTS:
         return None
     dialect = IndexDialect()
     try:
@@ -60,6 +58,7 @@ def parse_statement(query: str) -> Statement | None:
             f"End of a string, back-quoted name or comment expected at "
             f"{position(query, len(query))} of the statement, found its end."
         ) from error
+    _refuse_other_gaps(query, tokens)
     while tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     for token in tokens:
@@ -74,38 +73,81 @@ def parse_statement(query: str) -> Statement | None:
     return statement
 
 
+def _refuse_other_gaps(query: str, tokens: list[Token]) -> None:
+    """Raises StatementInvalid for what stands between tokens and is neither white space nor a
+    comment to Spark: sqlglot passes over more, such as other alphabets' blanks and Jinja's
+    comments; and for comments that end later in Spark."""
+    end = 0
+    for start, stop in [*((each.start, each.end + 1) for each in tokens), (len(query),) * 2]:
+        gap = skip_gaps(query, end)
+        if gap > start:
+            raise StatementInvalid(
+                f"End of the comment expected before {position(query, start)} of the "
+                "statement: after a backslash it goes on in the next line.",
+                remedy="Take the backslash away.",
+            )
+        if gap < start:
+            raise StatementInvalid(
+                f"Blank or comment expected at {position(query, gap)} of the statement, found "
+                f"{query[gap : gap + 1]!r}."
+            )
+        end = stop
+
+
+_AFTER_WHERE = {"STRATEGY": {each.value.upper() for each in Strategy}, "DRY": {"RUN"}}
+
+
+_EXPLAIN, _EXPLAIN_ANALYZE = ("EXPLAIN", "INDEX"), ("EXPLAIN", "ANALYZE", "INDEX")
+_QUERIES = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"}
+"""How Spark's queries begin (SqlBaseParser.g4 of Spark 3.5), if not with a parenthesis."""
+
+
+def _explained(query: str, *, analyze: bool) -> ExplainIndex:
+    """The rest is Spark's to understand, as it is written."""
+    start = after_words(query, 3 if analyze else 2)
+    rest = query[start:]
+    if not rest.startswith("(") and not _QUERIES.intersection(first_words(rest, 1)):
+        found = re.match(r"\w+|.", rest, re.DOTALL)
+        raise StatementInvalid(
+            f"Query expected at {position(query, start)} of the statement, found "
+            f"{repr(found.group()) if found else 'its end'}.",
+            remedy="EXPLAIN INDEX goes before a SELECT.",
+        )
+    return ExplainIndex(blanks(query[:start]) + rest, analyze)
+
+
 class IndexStatement(exp.Expression):
     """Carries a parsed `Statement` through sqlglot; None for a statement on Hudi's own indexes."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
-class _Parser(SparkParser):
+class _Parser(Steps):
     """Steps through sqlglot's tokens; a method reads the part of the grammar it is named after."""
 
     def _parse_statement(self) -> exp.Expr | None:
-        # sqlglot ends a comment at every line, Spark not after a backslash: then it is Spark's.
-        read = _STATEMENTS.get((self._curr.text.upper(), self._next.text.upper()))
+        read = _STATEMENTS[self._curr.text.upper(), self._next.text.upper()]
         self._advance(2)
-        statement = read(self) if read is not None else None
+        statement = read(self)
         if statement is None:
             self._advance(len(self._tokens) - self._index)
         return IndexStatement(this=statement)
 
     def create_index(self) -> CreateIndex | None:
-        if_not_exists = self.accept("IF", "NOT", "EXISTS")
+        if_not_exists = self.condition("NOT", "EXISTS")
         name = self.index_name("index name" if if_not_exists else "IF NOT EXISTS or index name")
         self.expect("ON")
         table = self.table()
-        if isinstance(table, TableName) and not self.is_next("USING"):
+        if isinstance(table, TableName) and self.is_next("("):
             return None
-        self.expect("USING")
+        if not self.accept("USING"):
+            self.fail("USING or (" if isinstance(table, TableName) else "USING")
         using = [self.name("index type")]
         if using[0].lower() in HUDI_INDEX_TYPES:
             return None
         while self.accept(","):
             using.append(self.name("index type"))
-        columns = self.in_parentheses(self.column, "OPTIONS")
+        columns = self.in_parentheses(self.column, "OPTIONS", first=", or (")
         options = self.options()
         self.end_of_statement("OPTIONS" if not options else "")
         return CreateIndex(
@@ -125,24 +167,31 @@ class _Parser(SparkParser):
         table = self.table()
         left = ["ADD", "DROP", "SET", "RENAME TO"]
         begin = self._index
-        add, drop, changed, rename_to = [], [], [], None
+        add, drop, rename_to = [], [], None
+        changed: list[Column] = []
+        options: dict[str, str] = {}
         if self.accept("ADD"):
             add, left = self.in_parentheses(self.column, "OPTIONS"), left[1:]
         if self.accept("DROP"):
             drop, left = self.in_parentheses(self.column_name), left[-2:]
         if self.accept("SET"):
-            changed, left = self.in_parentheses(self.column, "OPTIONS"), left[-1:]
-        if self.accept("RENAME", "TO"):
+            if self.is_next("OPTIONS"):
+                options = self.options()
+            else:
+                changed = self.in_parentheses(self.column, "OPTIONS", first="OPTIONS or (")
+            left = left[-1:]
+        if self.accept("RENAME"):
+            self.expect("TO")
             rename_to, left = self.name("new name"), []
         if self._index == begin:
-            self.fail(_either(left))
+            self.fail(either(left))
         self.end_of_statement(*left)
-        return AlterIndex(name, table, tuple(add), tuple(drop), tuple(changed), rename_to)
+        return AlterIndex(name, table, tuple(add), tuple(drop), tuple(changed), options, rename_to)
 
     def drop_index(self) -> DropIndex | DropColumns:
         if self.accept("ON"):
             return self.drop_columns()
-        if_exists = self.accept("IF", "EXISTS")
+        if_exists = self.condition("EXISTS")
         name = self.index_name("index name" if if_exists else "IF EXISTS, ON or index name")
         self.expect("ON")
         table = self.table()
@@ -173,6 +222,7 @@ class _Parser(SparkParser):
 
     def optimize_table(self) -> OptimizeTable:
         table = self.table_reference("table name or 'path'")
+        where = self.where(_AFTER_WHERE) if self.accept("WHERE") else None
         strategy = None
         if self.accept("STRATEGY"):
             words = [each for each in Strategy if self.accept(each.value.upper())]
@@ -180,132 +230,24 @@ class _Parser(SparkParser):
         dry_run = self.accept("DRY")
         if dry_run:
             self.expect("RUN")
-        self.end_of_statement(
-            *([] if dry_run else ["DRY RUN"] if strategy else ["STRATEGY", "DRY RUN"])
-        )
-        return OptimizeTable(table, strategy or Strategy.INCREMENTAL, dry_run)
+        if dry_run:
+            self.end_of_statement()
+        self.end_of_statement(*([] if strategy else ["WHERE", "STRATEGY"]), "DRY RUN")
+        return OptimizeTable(table, strategy or Strategy.INCREMENTAL, dry_run, where)
 
     def show_indexing(self) -> ShowIndexing:
-        if not self.accept("FROM"):
-            self.accept("IN")
+        of = self.accept("FROM") or self.accept("IN")
+        table = self.table() if of else self.table("FROM", "IN")
+        build = None
+        if self.accept("BUILD"):
+            build = self.build_id()
+        self.end_of_statement("" if build else "BUILD")
+        return ShowIndexing(table, build)
+
+    def cancel_indexing(self) -> CancelIndexing:
         table = self.table()
         self.end_of_statement()
-        return ShowIndexing(table)
-
-    # --- parts -------------------------------------------------------------------------------
-
-    def index_name(self, expected: str) -> str:
-        if self.is_next("ON"):
-            self.fail(expected)
-        return self.name(expected)
-
-    def table(self) -> TableReference:
-        # A table may be called table.
-        named = self.is_next("TABLE") and self._next and self._next.token_type is not TokenType.DOT
-        if named:
-            self._advance()
-        return self.table_reference(
-            "table name or 'path'" if named else "TABLE, table name or 'path'"
-        )
-
-    def table_reference(self, expected: str) -> TableReference:
-        if self._curr.token_type is TokenType.STRING and self._curr.text:
-            return TablePath(self.take().text)
-        parts = self.dotted_name(expected)
-        # No name in Spark's catalog holds a slash.
-        if len(parts) == 2 and parts[0].lower() == "hudi" and "/" in parts[1]:
-            return TablePath(parts[1])
-        return TableName(parts)
-
-    def column(self) -> Column:
-        return Column(name=self.column_name(), options=self.options())
-
-    def column_name(self) -> str:
-        return column_name(self.dotted_name("column name"))
-
-    def options(self) -> dict[str, str]:
-        if not self.accept("OPTIONS"):
-            return {}
-        return dict(self.in_parentheses(self.option))
-
-    def option(self) -> tuple[str, str]:
-        if self._curr.token_type is TokenType.STRING:
-            key = self.take().text
-        else:
-            key = ".".join(self.dotted_name("option name"))
-        self._match(TokenType.EQ)
-        if self._curr.token_type in (TokenType.STRING, TokenType.NUMBER):
-            return key, self.take().text
-        if self.is_next("TRUE") or self.is_next("FALSE"):
-            return key, self.take().text.lower()
-        self.fail("quoted value, number, true or false")
-
-    def in_parentheses(self, read: Callable[[], _Item], optional: str = "") -> list[_Item]:
-        """One or more, separated by commas. `optional`: what could have come after an item."""
-        self.expect("(")
-        items = [read()]
-        while self.accept(","):
-            items.append(read())
-        if not self.accept(")"):
-            self.fail(_either([optional, ",", ")"]))
-        return items
-
-    def dotted_name(self, expected: str) -> tuple[str, ...]:
-        parts = [self.name(expected)]
-        while self.accept("."):
-            parts.append(self.name("name"))
-        return tuple(parts)
-
-    def name(self, expected: str) -> str:
-        """A back-quoted name or a bare word."""
-        if self._curr.token_type is TokenType.IDENTIFIER and self._curr.text:
-            return self.take().text
-        if self._curr and self._curr.token_type not in _NOT_WORDS and _WORD.fullmatch(self.source):
-            return self.take().text
-        self.fail(expected)
-
-    # --- steps -------------------------------------------------------------------------------
-
-    @property
-    def source(self) -> str:
-        """The next token as it stands in the statement."""
-        return self.sql[self._curr.start : self._curr.end + 1] if self._curr else ""
-
-    def take(self) -> Token:
-        token = self._curr
-        self._advance()
-        return token
-
-    def is_next(self, word: str) -> bool:
-        """Whether the bare word, in any case, or the symbol comes next."""
-        return bool(self._curr) and self.source.upper() == word
-
-    def accept(self, *words: str) -> bool:
-        """Steps over the words if they come next, all of them in this order."""
-        start = self._index
-        for word in words:
-            if not self.is_next(word):
-                self._retreat(start)
-                return False
-            self._advance()
-        return True
-
-    def expect(self, word: str) -> None:
-        if not self.accept(word):
-            self.fail(word)
-
-    def end_of_statement(self, *optional: str) -> None:
-        """`optional`: what could have come instead."""
-        if self._curr:
-            self.fail(_either([*optional, "the end"]))
-
-    def fail(self, expected: str) -> NoReturn:
-        offset = self._curr.start if self._curr else self._prev.end + 1
-        found = repr(self.source) if self._curr else "its end"
-        raise StatementInvalid(
-            f"{expected[0].upper()}{expected[1:]} expected at {position(self.sql, offset)} "
-            f"of the statement, found {found}."
-        )
+        return CancelIndexing(table)
 
 
 class IndexDialect(Spark):
@@ -329,9 +271,5 @@ _STATEMENTS: dict[tuple[str, ...], Callable[[_Parser], Statement | None]] = {
     ("REFRESH", "INDEX"): _Parser.refresh_index,
     ("OPTIMIZE", "TABLE"): _Parser.optimize_table,
     ("SHOW", "INDEXING"): _Parser.show_indexing,
+    ("CANCEL", "INDEXING"): _Parser.cancel_indexing,
 }
-
-
-def _either(words: list[str]) -> str:
-    named = [word for word in words if word]
-    return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)

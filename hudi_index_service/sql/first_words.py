@@ -11,18 +11,29 @@ _WORD = re.compile(r"[A-Za-z0-9_]+")
 def first_words(query: str, count: int = 2) -> tuple[str, ...]:
     """The first `count` words in upper case, comments skipped; fewer if something else than a word
     comes before. Reads no further than that."""
-    words: list[str] = []
+    return tuple(match.group().upper() for match in _matches(query, count))
+
+
+def after_words(query: str, count: int) -> int:
+    """Where what follows the first `count` words begins, comments skipped."""
+    words = _matches(query, count)
+    return skip_gaps(query, words[-1].end() if words else 0)
+
+
+def _matches(query: str, count: int) -> list[re.Match[str]]:
+    words: list[re.Match[str]] = []
     offset = 0
     while len(words) < count:
-        match = _WORD.match(query, _skip_gaps(query, offset))
+        match = _WORD.match(query, skip_gaps(query, offset))
         if match is None:
             break
-        words.append(match.group().upper())
+        words.append(match)
         offset = match.end()
-    return tuple(words)
+    return words
 
 
-def _skip_gaps(query: str, offset: int) -> int:
+def skip_gaps(query: str, offset: int) -> int:
+    """Where the white space and the comments that begin at an offset end, as Spark reads them."""
     while True:
         gap = _GAP.match(query, offset)
         if gap is not None:

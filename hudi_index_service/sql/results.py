@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.run import Build
 from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.drop import Dropped
 from hudi_index_service.status import TableStatus
+from hudi_index_service.table.own_indexes import OwnIndex
 
 INDEXES = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, col_name STRING NOT NULL,
@@ -17,8 +19,8 @@ INDEXES = """
 """
 """CREATE and ALTER INDEX (one row) and SHOW INDEXES. The first three columns are those of Hudi's
 own SHOW INDEXES; `index_type` and `col_name` join several by commas. `options`: column → its
-options, columns with options only. `managed_by` is ``index service`` or, with neither options nor
-creation time, ``hudi``."""
+options, columns with options only. `managed_by` is ``index service`` or, without creation time,
+``hudi``."""
 
 DROPPED = """
     index_name STRING NOT NULL, dropped BOOLEAN NOT NULL,
@@ -60,11 +62,30 @@ strategy incremental would build now; `lag_…` say for how long the oldest of t
 ``cancelled``, ``stopped`` (its budget was spent) or ``dead``. `outliving_…` are the table's entries
 that outlive their base file, until the next clean."""
 
+BUILD = """
+    build_id STRING NOT NULL, state STRING NOT NULL, strategy STRING, started TIMESTAMP,
+    finished TIMESTAMP, host STRING, pid BIGINT, due BIGINT, built BIGINT, failed BIGINT,
+    seconds DOUBLE, stopped_by STRING, cancel_requested BOOLEAN NOT NULL,
+    files BIGINT, files_done BIGINT, row_count BIGINT, rows_done BIGINT,
+    rows_per_second DOUBLE, eta_seconds DOUBLE, error STRING,
+    entries ARRAY<STRUCT<
+        base_file: STRING, index_type: STRING, status: STRING, row_count: BIGINT,
+        index_bytes: BIGINT, seconds: DOUBLE, error: STRING
+    >> NOT NULL
+"""
+"""SHOW INDEXING … BUILD: one row. `files` to `eta_seconds`: how far it is, as of its last
+heartbeat, or was when it ended. `entries`, once it has ended, in the words of `ENTRIES`; ``left``
+of those that nothing was done about. `stopped_by`: the limit of its budget that ended it."""
+
+CANCELLED = "build_id STRING, requested BOOLEAN NOT NULL"
+"""CANCEL INDEXING: one row. `build_id` is the build that was asked to give up, NULL if none runs;
+it does so with its next heartbeat, and SHOW INDEXING has it as ``cancelled`` then."""
+
 
 def indexes_frame(
-    spark: SparkSession, definitions: Iterable[IndexDefinition], hudis_own: Iterable[Row] = ()
+    spark: SparkSession, definitions: Iterable[IndexDefinition], hudis_own: Iterable[OwnIndex] = ()
 ) -> DataFrame:
-    """`INDEXES`: the definitions, then the rows of Hudi's own SHOW INDEXES."""
+    """`INDEXES`: the definitions, then Hudi's own."""
     ours = [
         (
             definition.name,
@@ -77,8 +98,15 @@ def indexes_frame(
         for definition in definitions
     ]
     theirs = [
-        (row["index_name"], row["index_type"], row["col_name"], None, None, "hudi")
-        for row in hudis_own
+        (
+            each.name,
+            each.type,
+            ",".join(each.columns),
+            {column: dict(each.options) for column in each.columns if each.options},
+            None,
+            "hudi",
+        )
+        for each in hudis_own
     ]
     return spark.createDataFrame([*ours, *theirs], INDEXES)
 
@@ -146,8 +174,34 @@ def indexing_frame(spark: SparkSession, status: TableStatus) -> DataFrame:
     return spark.createDataFrame(rows, INDEXING)
 
 
+def build_frame(spark: SparkSession, record: BuildRecord) -> DataFrame:
+    """`BUILD`"""
+    known, progress = record.to_dict(), record.progress
+    row = (
+        *(known["build"], known["state"], known["strategy"]),
+        *(_moment(known["started"]), _moment(known["finished"])),
+        *(known[key] for key in ("host", "pid", "due", "built", "failed")),
+        *(known[key] for key in ("seconds", "stopped_by", "cancel_requested")),
+        *_progress(progress),
+        known["error"],
+        [
+            (
+                *(each.get(key) for key in ("path", "index_type", "status", "rows")),
+                *(each.get(key) for key in ("index_bytes", "seconds", "error")),
+            )
+            for each in record.outcomes
+        ],
+    )
+    return spark.createDataFrame([row], BUILD)
+
+
+def cancelled_frame(spark: SparkSession, build_id: str | None) -> DataFrame:
+    """`CANCELLED`"""
+    return spark.createDataFrame([(build_id, build_id is not None)], CANCELLED)
+
+
 def _record(record: BuildRecord) -> tuple[object, ...]:
-    finished, now = record.finished or {}, record.progress
+    finished = record.finished or {}
     return (
         record.id,
         str(record.state),
@@ -158,17 +212,17 @@ def _record(record: BuildRecord) -> tuple[object, ...]:
         finished.get("built"),
         finished.get("failed"),
         finished.get("seconds"),
-        *(
-            (None,) * 6
-            if now is None
-            else (
-                *(now.files, now.files_done, now.rows, now.rows_done),
-                *(now.rows_per_second, now.eta_seconds),
-            )
-        ),
+        *_progress(record.progress),
         finished.get("error"),
         [(each["path"], each["index_type"], each["error"]) for each in record.failures],
     )
+
+
+def _progress(now: BuildProgress | None) -> tuple[object, ...]:
+    if now is None:
+        return (None,) * 6
+    done = (now.files, now.files_done, now.rows, now.rows_done)
+    return (*done, now.rows_per_second, now.eta_seconds)
 
 
 def _moment(text: str | None) -> datetime | None:

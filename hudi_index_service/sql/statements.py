@@ -1,6 +1,7 @@
 """The index statements, parsed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.definitions import Column
@@ -47,9 +48,11 @@ class CreateIndex:
 @dataclass(frozen=True, slots=True)
 class AlterIndex:
     """``ALTER INDEX name ON [TABLE] t [ADD (column [OPTIONS(…)], …)] [DROP (column, …)]
-    [SET (column [OPTIONS(…)], …)] [RENAME TO name]``
+    [SET {(column [OPTIONS(…)], …) | OPTIONS(…)}] [RENAME TO name]``
 
-    SET gives columns that are there other options. One of the four is needed.
+    SET with columns gives each of them these options instead of its own; SET OPTIONS gives every
+    column these beside its own, and is to a new column of ADD what the options of CREATE INDEX are:
+    the column's own ones win. One of the four is needed.
     """
 
     name: str
@@ -57,6 +60,7 @@ class AlterIndex:
     add: tuple[Column, ...] = ()
     drop: tuple[str, ...] = ()
     set: tuple[Column, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
     rename_to: str | None = None
 
 
@@ -98,21 +102,48 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeTable:
-    """``OPTIMIZE TABLE t [STRATEGY INCREMENTAL|ALL|REFRESH] [DRY RUN]``"""
+    """``OPTIMIZE TABLE t [WHERE predicate] [STRATEGY INCREMENTAL|ALL|REFRESH] [DRY RUN]``
+
+    The predicate is over partition columns: only base files in partitions where it holds. `where`
+    begins with blanks, so that it has the lines and columns that it has in the statement.
+    """
 
     table: TableReference
     strategy: Strategy = Strategy.INCREMENTAL
     dry_run: bool = False
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShowIndexing:
-    """``SHOW INDEXING [FROM|IN] [TABLE] t``"""
+    """``SHOW INDEXING [FROM|IN] [TABLE] t [BUILD 'id']``
+
+    How the table's indexes stand; with BUILD, how that build stands or ended.
+    """
+
+    table: TableReference
+    build: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelIndexing:
+    """``CANCEL INDEXING [TABLE] t``: asks the build that runs on the table to give up."""
 
     table: TableReference
 
 
-Statement = (
+@dataclass(frozen=True, slots=True)
+class ExplainIndex:
+    """``EXPLAIN [ANALYZE] INDEX query``
+
+    `query` begins with blanks, so that it has the lines and columns that it has in the statement.
+    """
+
+    query: str
+    analyze: bool = False
+
+
+TableStatement = (
     CreateIndex
     | AlterIndex
     | DropIndex
@@ -121,4 +152,8 @@ Statement = (
     | RefreshIndex
     | OptimizeTable
     | ShowIndexing
+    | CancelIndexing
 )
+"""The statements about one table."""
+
+Statement = TableStatement | ExplainIndex

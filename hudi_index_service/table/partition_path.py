@@ -50,20 +50,31 @@ class PartitionPaths:
 
     def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
         """Column → the value that it has in every row of the partition, where that is sure."""
-        parts = path.split("/")
-        if len(parts) != len(self.columns):  # a value with a slash in it
-            return {}
         found = {}
-        for column, part in zip(self.columns, parts, strict=True):
-            if self.hive_style:
-                prefix, part = part[: len(column) + 1], part[len(column) + 1 :]
-                if prefix != f"{column}=":
-                    return {}
+        for column, part in self._parts(path).items():
             if part in ("", _NO_VALUE) or column not in schema.names:
                 continue
             value = _value(_decoded(part), schema.field(column).type)
             if value is not None:
                 found[column] = value
+        return found
+
+    def without_value(self, path: str) -> frozenset[str]:
+        """The columns that are NULL or an empty text in the rows of the partition: these share a
+        folder."""
+        parts = self._parts(path)
+        return frozenset(each for each, part in parts.items() if part in ("", _NO_VALUE))
+
+    def _parts(self, path: str) -> dict[str, str]:
+        """Column → its part of the path; nothing where that cannot be told."""
+        parts = path.split("/")
+        if len(parts) != len(self.columns):  # a value with a slash in it
+            return {}
+        found = {}
+        for column, part in zip(self.columns, parts, strict=True):
+            if self.hive_style and not part.startswith(f"{column}="):
+                return {}
+            found[column] = part[len(column) + 1 :] if self.hive_style else part
         return found
 
 

@@ -18,6 +18,7 @@ PAGES = [
         "docs/format.md",
         "docs/operating.md",
         "docs/reading.md",
+        "docs/sql.md",
         "docs/triggers.md",
     )
 ]

@@ -8,6 +8,7 @@ from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.statements import (
     AlterIndex,
+    CancelIndexing,
     CreateIndex,
     DropColumns,
     DropIndex,
@@ -69,12 +70,22 @@ T = TableName(("t",))
                 rename_to="j",
             ),
         ),
+        (
+            "ALTER INDEX i ON t SET OPTIONS(analyzer = 'simple', 'a b' 1)",
+            AlterIndex("i", T, options={"analyzer": "simple", "a b": "1"}),
+        ),
+        (
+            "ALTER INDEX i ON t ADD (a) SET OPTIONS(k='v') RENAME TO j",
+            AlterIndex("i", T, (Column(name="a"),), options={"k": "v"}, rename_to="j"),
+        ),
         ("alter index i on t rename to add", AlterIndex("i", T, rename_to="add")),
         ("ALTER INDEX i ON t DROP (a)", AlterIndex("i", T, drop=("a",))),
         ("DROP INDEX ON t (a, b.c)", DropColumns(T, ("a", "b.c"))),
         ("DROP INDEX ON TABLE t (a) PURGE", DropColumns(T, ("a",), purge=True)),
         ("OPTIMIZE TABLE t STRATEGY REFRESH", OptimizeTable(T, Strategy.REFRESH)),
         ("DROP INDEX i ON t", DropIndex("i", T)),
+        ("DROP INDEX if ON t", DropIndex("if", T)),
+        ("DROP INDEX IF EXISTS if ON t", DropIndex("if", T, True)),
         ("DROP INDEX IF EXISTS i ON TABLE t PURGE", DropIndex("i", T, True, True)),
         ("SHOW INDEXES FROM t", ShowIndexes(T)),
         ("SHOW INDEXES IN TABLE t", ShowIndexes(T)),
@@ -85,6 +96,11 @@ T = TableName(("t",))
         ("OPTIMIZE TABLE t DRY RUN", OptimizeTable(T, dry_run=True)),
         ("SHOW INDEXING t", ShowIndexing(T)),
         ("SHOW INDEXING FROM TABLE t", ShowIndexing(T)),
+        ("show indexing t build '000012'", ShowIndexing(T, "000012")),
+        ("SHOW INDEXING IN t BUILD 12", ShowIndexing(T, "000012")),
+        ("SHOW INDEXING build", ShowIndexing(TableName(("build",)))),
+        ("CANCEL INDEXING t", CancelIndexing(T)),
+        ("cancel indexing table db.t", CancelIndexing(TableName(("db", "t")))),
     ],
 )
 def test_each_statement(query, statement):
@@ -137,12 +153,12 @@ def test_space_comments_and_semicolons_around(query):
         "-- DROP INDEX i ON t",
         "/* DROP INDEX i ON t",
         "-- a comment goes on after a backslash \\\nDROP INDEX i ON t",
-        "DROP -- so does this one \\\nTABLE t\nINDEX i ON t",
         "DROP TABLE index",
         "DROP",
         "SHOW TABLES",
         "OPTIMIZE t",
         "CREATE INDEXES i ON t",
+        "CANCEL t",
         "this is no SQL ' at all",
     ],
 )
@@ -156,6 +172,9 @@ def test_other_queries_are_sparks(query):
         "CREATE INDEX i ON t (id)",
         "CREATE INDEX IF NOT EXISTS record_index ON TABLE db.t (id)",
         "CREATE INDEX i ON t USING column_stats(ts) OPTIONS(expr='from_unixtime', format='yyyy')",
+        "CREATE INDEX ts_hour ON hudi_table \n  USING column_stats(ts) \n  options(expr='hour');",
+        "CREATE INDEX indexName ON tableIdentifier (primaryKey1, primaryKey2)",
+        "CREATE INDEX i ON t (a OPTIONS(k='v'), b) OPTIONS (k = 'v')",
         "CREATE INDEX i ON t USING Bloom_Filters(name) OPTIONS(expr='lower')",
         "CREATE INDEX i ON t USING record_index (id)",
         "CREATE INDEX i ON t USING secondary_index (city)",
@@ -179,7 +198,7 @@ def test_indexes_of_hudis_own_types_are_hudis(query):
         ("DROP INDEX i ON ''", "TABLE, table name or 'path' expected at line 1, column 17"),
         ("DROP INDEX i\n  ON db.", "Name expected at line 2, column 9 of the statement, found its"),
         ("ALTER INDEX i ON t", "ADD, DROP, SET or RENAME TO expected at line 1, column 19"),
-        ("ALTER INDEX i ON t RENAME j", "ADD, DROP, SET or RENAME TO expected at line 1"),
+        ("ALTER INDEX i ON t RENAME j", "TO expected at line 1, column 27 of the statement, f"),
         ("ALTER INDEX i ON t DROP (a) ADD (b)", "SET, RENAME TO or the end expected at line 1"),
         ("ALTER INDEX i ON t ADD a", "( expected at line 1, column 24"),
         ("ALTER INDEX ON t ADD (a)", "Index name expected at line 1, column 13"),
@@ -192,8 +211,10 @@ def test_indexes_of_hudis_own_types_are_hudis(query):
         ("OPTIMIZE TABLE", "Table name or 'path' expected at line 1, column 15"),
         ("OPTIMIZE TABLE t STRATEGY fast", "INCREMENTAL, ALL or REFRESH expected at"),
         ("OPTIMIZE TABLE t DRY", "RUN expected at line 1, column 21"),
-        ("OPTIMIZE TABLE t WHERE 1", "STRATEGY, DRY RUN or the end expected at line 1, column 18"),
-        ("CREATE INDEX i ON t USING lucene", "( expected at line 1, column 33"),
+        ("OPTIMIZE TABLE t FOR", "WHERE, STRATEGY, DRY RUN or the end expected at line 1, col"),
+        ("OPTIMIZE TABLE t STRATEGY ALL WHERE true", "DRY RUN or the end expected at line 1, col"),
+        ("OPTIMIZE TABLE t DRY RUN STRATEGY ALL", "The end expected at line 1, column 26"),
+        ("CREATE INDEX i ON t USING lucene", ", or ( expected at line 1, column 33"),
         ("CREATE INDEX i ON t USING lucene ()", "Column name expected at line 1, column 35"),
         ("CREATE INDEX i ON t\nUSING lucene (a,\n)", "Column name expected at line 3, column 1"),
         ("CREATE INDEX i ON t USING lucene (a b)", "OPTIONS, , or ) expected at line 1, column 37"),
@@ -207,8 +228,32 @@ def test_indexes_of_hudis_own_types_are_hudis(query):
             "CREATE INDEX i ON t USING lucene (a OPTIONS(k='v'",
             ", or ) expected at line 1, column 50",
         ),
+        ("CREATE INDEX i ON t WITH (a)", "USING or ( expected at line 1, column 21"),
         ("CREATE INDEX i ON '/data/t' (a)", "USING expected at line 1, column 29"),
-        ("SHOW INDEXING", "TABLE, table name or 'path' expected at line 1, column 14"),
+        ("ALTER INDEX i ON t SET a", "OPTIONS or ( expected at line 1, column 24"),
+        ("ALTER INDEX i ON t SET OPTIONS", "( expected at line 1, column 31"),
+        ("ALTER INDEX i ON t SET OPTIONS(k='v') ADD (a)", "RENAME TO or the end expected at"),
+        ("SHOW INDEXING t BUILDS", "BUILD or the end expected at line 1, column 17"),
+        ("SHOW INDEXING t BUILD", "Build id, such as '000001', expected at line 1, column 22"),
+        ("SHOW INDEXING t BUILD 'a'", "Build id, such as '000001', expected at line 1, column 23"),
+        ("SHOW INDEXING t BUILD 1.5", "Build id, such as '000001', expected at line 1, column 23"),
+        ("SHOW INDEXING t BUILD 1 2", "The end expected at line 1, column 25"),
+        ("CANCEL INDEXING", "TABLE, table name or 'path' expected at line 1, column 16"),
+        ("CANCEL INDEXING t now", "The end expected at line 1, column 19"),
+        ("SHOW INDEXING", "FROM, IN, TABLE, table name or 'path' expected at line 1, column 14"),
+        ("DROP -- goes on \\\nx\nINDEX i ON t", "End of the comment expected before line 2"),
+        ("DROP INDEX i ON t -- \\\n PURGE", "End of the comment expected before line 2,"),
+        ("DROP INDEX i {# hidden #} ON t", "Blank or comment expected at line 1, column 14 of th"),
+        (
+            "DROP INDEX i\u00a0ON t",
+            "Blank or comment expected at line 1, column 13 of the statement",
+        ),
+        ("DROP INDEX i ON t\v", "Blank or comment expected at line 1, column 18 of the statement"),
+        (
+            "DROP INDEX IF EX\u0131STS i ON t",
+            "EXISTS expected at line 1, column 15 of the statement,",
+        ),
+        ("DROP INDEX i ON t\u00e9", "TABLE, table name or 'path' expected at line 1, column 17"),
         ("DROP INDEX i ON 'unclosed", "End of a string, back-quoted name or comment expected"),
         ("DROP INDEX i ON `unclosed", "End of a string, back-quoted name or comment expected"),
         ("DROP INDEX i ON t /* unclosed", "End of a string, back-quoted name or comment expected"),
@@ -233,3 +278,73 @@ def test_whatever_stands_in_back_quotes_is_a_name(name):
     assert parse_statement(f"DROP INDEX {quoted} ON {quoted}.{quoted}") == DropIndex(
         name, TableName((name, name))
     )
+
+
+STATEMENTS = [
+    "CREATE INDEX IF NOT EXISTS i ON TABLE db . t USING lucene , btree "
+    "( a . b OPTIONS ( k . l = 'v' , m = 1 ) , c ) OPTIONS ( 'k' = true )",
+    "CREATE INDEX i ON '/t' USING lucene ( a )",
+    "ALTER INDEX i ON TABLE t ADD ( a OPTIONS ( k = 'v' ) , b ) DROP ( c , d . e ) "
+    "SET ( f OPTIONS ( k = 'v' ) ) RENAME TO j",
+    "ALTER INDEX i ON t SET OPTIONS ( k = 'v' , l = 2 ) RENAME TO j",
+    "DROP INDEX IF EXISTS i ON TABLE t PURGE",
+    "DROP INDEX ON TABLE t ( a , b . c ) PURGE",
+    "SHOW INDEXES FROM TABLE hudi . `/t`",
+    "SHOW INDEXES IN t",
+    "REFRESH INDEX i ON TABLE t",
+    "OPTIMIZE TABLE db . t WHERE true",
+    "OPTIMIZE TABLE db . t STRATEGY INCREMENTAL DRY RUN",
+    "OPTIMIZE TABLE t STRATEGY ALL",
+    "SHOW INDEXING FROM TABLE t BUILD '000001'",
+    "SHOW INDEXING IN t",
+    "CANCEL INDEXING TABLE db . t",
+    "EXPLAIN ANALYZE INDEX SELECT",
+]
+# What the words say that are expected where one of these stands.
+KINDS = {
+    "name": ("i", "j", "t", "db", "a", "b", "c", "d", "e", "f", "k", "l", "m", "hudi", "`/t`"),
+    "path": ("'/t'",),
+    "index type": ("lucene", "btree"),
+    "value": ("'v'", "1", "2", "true", "="),
+    "option name": ("'k'",),
+    "INCREMENTAL": ("INCREMENTAL", "ALL"),
+    "Build id": ("'000001'",),
+    "Predicate": ("true",),
+    "Query": ("SELECT",),
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_at_every_place_what_may_stand_there_is_said(statement):
+    words = statement.split(" ")
+    first = 3 if words[0] == "EXPLAIN" else 2
+    for number in range(first, len(words)):
+        before, following = " ".join(words[:number]), words[number]
+        last = words[number - 1]
+        # Names may go on anywhere, and a table may be called table.
+        if following == "." or last == "TABLE":
+            continue
+        for wrong, found, column in (("", "its end", 1), (" @", "'@'", 2), (" ''", "\"''\"", 2)):
+            if wrong == "" and is_whole(before):
+                continue
+            if wrong == " ''" and last in ("=", "k", "l", "m", "'k'", "INDEX"):
+                continue  # an empty text is a value
+            if wrong and last == "WHERE":
+                continue
+            with pytest.raises(StatementInvalid) as caught:
+                parse_statement(before + wrong)
+            message = caught.value.message
+            expected, _, place = message.partition(" expected at ")
+            told = f"line 1, column {len(before) + column} of the statement, found {found}"
+            assert place.startswith(told), message
+            kinds = [kind for kind in KINDS if following in KINDS[kind]]
+            assert any(kind.lower() in expected.lower() for kind in [following, *kinds]), message
+
+
+def is_whole(query):
+    """Whether a statement may end here."""
+    try:
+        parse_statement(query)
+    except StatementInvalid:
+        return False
+    return True

@@ -6,7 +6,6 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 
-from hudi_index_service.errors import IndexExists
 from tests.hudi_tables import IN_PROCESS_LOCK
 
 
@@ -58,6 +57,7 @@ def second_hudi_writer(session) -> Iterator[None]:
         # Ten files for twenty rows otherwise; the second is the older name.
         "hoodie.metadata.global.record.level.index.min.filegroup.count": "1",
         "hoodie.metadata.record.index.min.filegroup.count": "1",
+        "hoodie.metadata.index.column.stats.enable": "false",
     }
     for key, value in settings.items():
         session.spark.conf.set(key, value)
@@ -66,26 +66,76 @@ def second_hudi_writer(session) -> Iterator[None]:
         session.spark.conf.unset(key)
 
 
+@pytest.fixture
+def hudis_table(session, tmp_path) -> Iterator[str]:
+    """The table of Hudi's page "SQL DDL", as it is made and filled there."""
+    session.sql(
+        f"""
+        CREATE TABLE hudi_indexed_table (
+            ts BIGINT, uuid STRING, rider STRING, driver STRING, fare DOUBLE, city STRING
+        ) USING HUDI
+        options(primaryKey ='uuid', hoodie.write.record.merge.mode = "COMMIT_TIME_ORDERING")
+        PARTITIONED BY (city)
+        LOCATION '{tmp_path / "hudi_indexed_table"}'
+        """
+    )
+    session.sql(
+        """
+        INSERT INTO hudi_indexed_table VALUES
+        (1695159649, '334e26e9', 'rider-A', 'driver-S', 19.10, 'san_francisco'),
+        (1695091554, 'e96c4396', 'rider-E', 'driver-T', 27.70, 'san_francisco')
+        """
+    )
+    yield "hudi_indexed_table"
+    session.sql("DROP TABLE hudi_indexed_table")
+
+
+# Hudi's page "SQL DDL", sections "Create Index" and "Create Expression Index".
+CREATED = {
+    "CREATE INDEX idx_bloom_driver ON hudi_indexed_table USING bloom_filters(driver) "
+    "OPTIONS(expr='identity');": ("expr_index_idx_bloom_driver", "bloom_filters", "driver"),
+    "CREATE INDEX IF NOT EXISTS ts_datestr ON hudi_indexed_table\n  USING column_stats(ts)\n  "
+    "OPTIONS(expr='from_unixtime', format = 'yyyy-MM-dd');": (
+        *("expr_index_ts_datestr", "column_stats", "ts"),
+    ),
+    "CREATE INDEX record_index ON hudi_indexed_table (uuid)": ("record_index", "record_index", ""),
+    "CREATE INDEX idx_rider ON hudi_indexed_table (rider)": (
+        *("secondary_index_idx_rider", "secondary_index", "rider"),
+    ),
+}
+
+
 @pytest.mark.usefixtures("second_hudi_writer")
-def test_hudis_own_indexes_beside_ours(session, messages):
-    table = messages.name
-    session.sql(f"CREATE INDEX record_index ON {table} (id)")
-    session.sql(f"CREATE INDEX by_msg ON {table} USING lucene (msg)")
+def test_hudis_documented_index_sql(session, hudis_table):
+    bare = session.spark
+    session.sql(f"CREATE INDEX by_rider ON {hudis_table} USING lucene (rider)")
 
-    both = session.sql(f"SHOW INDEXES FROM {table}").collect()
-    assert ("by_msg", "lucene", "msg", "index service") in [
-        (row.index_name, row.index_type, row.col_name, row.managed_by) for row in both
-    ]
-    theirs = [tuple(row) for row in session.spark.sql(f"SHOW INDEXES FROM {table}").collect()]
-    assert "record_index" in [name for name, _, _ in theirs]
-    assert [tuple(row)[:3] for row in both if row.managed_by == "hudi"] == theirs
+    def shown(by):
+        rows = by.sql(f"SHOW INDEXES FROM {hudis_table}").collect()
+        return {tuple(row)[:3] for row in rows} - {("by_rider", "lucene", "rider")}
 
-    session.sql(f"DROP INDEX record_index ON {table}")
-    assert "record_index" not in [
-        row.index_name for row in session.spark.sql(f"SHOW INDEXES FROM {table}").collect()
-    ]
-    with pytest.raises(IndexExists):
-        session.sql(f"CREATE INDEX by_msg ON {table} USING lucene (msg)")
+    present = shown(bare)
+    for statement, row in CREATED.items():
+        done = session.sql(statement)
+        assert (done.columns, done.collect()) == ([], [])
+        present |= {row}
+        assert shown(session) == shown(bare) == present
+    by_path = session.sql(f"SHOW INDEXES IN TABLE spark_catalog.default.{hudis_table}").collect()
+    assert {tuple(row)[:3] for row in by_path if row.managed_by == "hudi"} == present
+    assert {row.index_name: row.options for row in by_path if row.options} == {
+        "expr_index_idx_bloom_driver": {"driver": {"expr": "identity"}},
+        "expr_index_ts_datestr": {"ts": {"expr": "from_unixtime", "format": "yyyy-MM-dd"}},
+    }
+    found = session.sql("SELECT uuid FROM hudi_indexed_table WHERE rider = 'rider-E'").collect()
+    assert [row.uuid for row in found] == ["e96c4396"]
+
+    session.sql(f"DROP INDEX idx_rider ON {hudis_table}")
+    session.sql(f"DROP INDEX IF EXISTS expr_index_idx_bloom_driver ON TABLE {hudis_table}")
+
+    gone = ("secondary_index_idx_rider", "expr_index_idx_bloom_driver")
+    assert shown(session) == shown(bare) == {row for row in present if row[0] not in gone}
+    ours = [row.index_name for row in session.sql(f"SHOW INDEXES FROM {hudis_table}").collect()]
+    assert ours[0] == "by_rider"
 
 
 def test_indexes_that_are_none_of_ours_are_hudis_to_judge(session, messages):

@@ -1,12 +1,15 @@
 """Every index statement end to end, on real Hudi tables, by name and by path."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import (
+    BuildNotFound,
     ColumnNotFound,
     IndexDefinitionInvalid,
     IndexExists,
@@ -27,6 +30,11 @@ DROPPED = ["index_name", "dropped", "not_purged"]
 INDEXING = [
     *("index_name", "index_type", "base_files", "indexed", "covered", "index_bytes", "builds"),
     *("due", "lag_instants", "lag_seconds", "partitions", "outliving_entries", "outliving_bytes"),
+]
+BUILD = [
+    *("build_id", "state", "strategy", "started", "finished", "host", "pid", "due", "built"),
+    *("failed", "seconds", "stopped_by", "cancel_requested", "files", "files_done", "row_count"),
+    *("rows_done", "rows_per_second", "eta_seconds", "error", "entries"),
 ]
 
 
@@ -140,6 +148,65 @@ def test_an_altered_index_is_brought_up_to_date_by_refresh(session, messages):
         session.sql(f"ALTER INDEX by_id ON {messages.name} DROP (id)")
 
 
+def test_options_for_the_whole_index(session, messages):
+    session.sql(
+        f"CREATE INDEX by_msg ON {messages.name} USING lucene (msg OPTIONS(analyzer='simple'))"
+    )
+
+    (row,) = session.sql(
+        f"ALTER INDEX by_msg ON {messages.name} ADD (dt OPTIONS(analyzer='simple')) "
+        "SET OPTIONS(analyzer='standard', ranked=true)"
+    ).collect()
+
+    # As in CREATE INDEX, the statement's options hold for every column; a column's own ones, where
+    # the statement names any, win. What was there before is nobody's own any more.
+    assert row.options == {
+        "msg": {"analyzer": "standard", "ranked": "true"},
+        "dt": {"analyzer": "simple", "ranked": "true"},
+    }
+    alter = f"ALTER INDEX by_msg ON {messages.name}"
+    with pytest.raises(IndexDefinitionInvalid, match="Nothing about index by_msg would change"):
+        session.sql(f"{alter} SET OPTIONS(ranked='true')")
+    with pytest.raises(IndexDefinitionInvalid, match="'colour'"):
+        session.sql(f"{alter} SET OPTIONS(colour='red')")
+    (row,) = session.sql(f"{alter} SET (dt)").collect()
+    assert row.options == {"msg": {"analyzer": "standard", "ranked": "true"}}
+
+
+def test_one_build_and_a_cancelled_one(session, messages):
+    name, path = f"spark_catalog.default.`{messages.name}`", f"hudi.`{messages.path}`"
+    session.sql(f"CREATE INDEX by_id ON {name} USING lucene (id)")
+    nothing = session.sql(f"CANCEL INDEXING '{messages.path}'")
+    assert nothing.columns == ["build_id", "requested"]
+    assert [tuple(row) for row in nothing.collect()] == [(None, False)]
+    with pytest.raises(BuildNotFound, match="000001"):
+        session.sql(f"SHOW INDEXING {name} BUILD '000001'")
+
+    session.sql(f"OPTIMIZE TABLE {path} STRATEGY ALL")
+
+    shown = session.sql(f"SHOW INDEXING {path} BUILD 1")
+    assert shown.columns == BUILD
+    (build,) = shown.collect()
+    assert (build.build_id, build.state, build.strategy) == ("000001", "finished", "all")
+    assert (build.due, build.built, build.failed, build.files_done) == (2, 2, 0, 2)
+    assert (build.pid, build.cancel_requested, build.error) == (os.getpid(), False, None)
+    assert sorted((e.base_file[:10], e.status, e.row_count) for e in build.entries) == [
+        ("2026-01-01", "built", 10),
+        ("2026-01-02", "built", 10),
+    ]
+
+    # Another build, as somebody else's process would have it going.
+    with open_table(messages.path) as table:
+        BuildRecords(table.hudi_table.storage, stale_seconds=600).start({"due": 2})
+    asked = session.sql(f"CANCEL INDEXING TABLE {name}").collect()
+    assert [tuple(row) for row in asked] == [("000002", True)]
+    (build,) = session.sql(f"SHOW INDEXING {name} BUILD '000002'").collect()
+    assert (build.state, build.cancel_requested, build.files, build.entries) == (
+        *("running", True, None),
+        [],
+    )
+
+
 def test_drop_by_columns(session, messages):
     session.sql(f"CREATE INDEX one ON {messages.name} USING lucene (id)")
     session.sql(f"CREATE INDEX two ON {messages.name} USING lucene (id, msg)")
@@ -193,6 +260,9 @@ STATEMENTS = [
     "CREATE INDEX i ON {} USING lucene (id)",
     "OPTIMIZE TABLE {}",
     "SHOW INDEXING {}",
+    "SHOW INDEXING {} BUILD '000001'",
+    "CANCEL INDEXING {}",
+    "ALTER INDEX i ON {} SET OPTIONS(analyzer='simple')",
     "DROP INDEX i ON {} PURGE",
 ]
 

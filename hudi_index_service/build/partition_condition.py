@@ -1,0 +1,90 @@
+"""Which partitions a condition on the partition columns picks."""
+
+from collections.abc import Collection, Sequence
+from itertools import product
+
+import pyarrow as pa
+
+from hudi_index_service.columns import root_column
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+from hudi_index_service.predicate import evaluate, parse_predicate
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.lex import name_value, position, tokenize
+from hudi_index_service.table.partition_path import PartitionPaths
+from hudi_index_service.table.protocol import HudiTable
+
+_REMEDY = "Name partitions by path or pattern: build(partitions=…), `hudi-index build --partition`."
+
+
+def partitions_where(table: HudiTable, where: str | None, *, time_zone: str) -> tuple[str, ...]:
+    """The partitions with base files in which a condition holds, sorted; all of them without one.
+
+    A folder of rows without partition value is picked if the condition holds for NULL or for an
+    empty text: both lie there.
+
+    Args:
+        where: A Spark SQL predicate over the table's partition columns.
+        time_zone: Of literals that name none.
+
+    Raises:
+        PredicateInvalid: it does not parse, or asks for other columns.
+        PredicateUnsupported: it is not answered here, or the partitions' paths do not tell the
+            values of the columns that it asks for.
+        ColumnNotFound: the table has no such column.
+        TableFeatureUnsupported: the table cannot be read whole here.
+    """
+    snapshot = table.snapshot()
+    known = sorted({file.partition for file in snapshot.base_files()})
+    if where is None:
+        return tuple(known)
+    predicate = parse_predicate(where, snapshot.schema, time_zone=time_zone)
+    _refuse_others(where, predicate, table.partition_columns())
+    paths = table.partition_paths()
+    asked = sorted(predicate.columns())
+    schema = pa.schema([snapshot.schema.field(name) for name in asked])
+    return tuple(each for each in known if _holds(predicate, schema, each, paths))
+
+
+def _refuse_others(where: str, predicate: Predicate, columns: Sequence[str]) -> None:
+    others = predicate.columns() - set(columns)
+    if not others:
+        return
+    roots = {root_column(each).lower() for each in others}
+    token = next(
+        each
+        for each in tokenize(where)
+        if each.kind in ("word", "quoted") and name_value(each).lower() in roots
+    )
+    listed = ", ".join(columns)
+    raise PredicateInvalid(
+        f"Partition column expected at {position(where, token.start)} of the predicate, found "
+        f"{token.text!r}.",
+        remedy=f"Partition columns: {listed}." if listed else "The table is not partitioned.",
+    )
+
+
+def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionPaths) -> bool:
+    """Whether the predicate is TRUE for some value that the columns may have in a partition."""
+    told = paths.values(path, schema)
+    without = paths.without_value(path)
+    choices = [_values(field, path, told.get(field.name), without) for field in schema]
+    rows = list(product(*choices))
+    arrays = [
+        pa.array([row[number].as_py() for row in rows], field.type)
+        for number, field in enumerate(schema)
+    ]
+    table = pa.table([pa.nulls(len(rows)), *arrays], ["", *schema.names])
+    return any(evaluate(predicate, table).to_pylist())
+
+
+def _values(
+    field: pa.Field, path: str, told: pa.Scalar | None, without: Collection[str]
+) -> list[pa.Scalar]:
+    if told is not None:
+        return [told]
+    if field.name not in without:
+        raise PredicateUnsupported(
+            f"The path {path!r} does not tell the value of column {field.name}.", remedy=_REMEDY
+        )
+    none = pa.scalar(None, field.type)
+    return [none, pa.scalar("", field.type)] if pa.types.is_string(field.type) else [none]

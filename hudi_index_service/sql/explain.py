@@ -1,0 +1,96 @@
+"""EXPLAIN INDEX: who reads each Hudi relation of a query, why, and with ANALYZE what that took."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_index_service.errors import StatementInvalid
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.sql.select import RelationUse
+from hudi_index_service.sql.select.scala import elements
+from hudi_index_service.sql.statements import ExplainIndex
+
+EXPLAINED = """
+    relation INT NOT NULL, table STRING NOT NULL, reader STRING NOT NULL, index_name STRING,
+    reason STRING NOT NULL, instant STRING, condition STRING, columns ARRAY<STRING>,
+    index_slices BIGINT, scan_slices BIGINT, skip_slices BIGINT, merge_slices BIGINT,
+    expected_rows BIGINT, actual_rows BIGINT, pages BIGINT, bytes BIGINT, requests BIGINT,
+    milliseconds DOUBLE, query_milliseconds DOUBLE
+"""
+"""EXPLAIN INDEX: one row for each Hudi relation of the query, in the order of Spark's optimized
+plan. `table` is its base path. `reader`: ``driver`` (the few rows are read by index, and handed to
+Spark), ``tasks`` (Spark tasks read them by index) or ``spark`` (Spark's own reader); `reason` says
+why. `index_name`: the indexes that serve, joined by commas. `condition`: what was asked of the
+index, as a where text. `…_slices`: the file slices by how they are read, or would be if the service
+read them; NULL where it came to no plan. `expected_rows`: rows that the index finds.
+
+With ANALYZE, which runs the query: `actual_rows` that the condition left, data `pages` read by row
+id, `bytes` of base files read, `requests` for index data to a remote store, all NULL where Spark
+reads; `milliseconds` that the driver read for, NULL for tasks; `query_milliseconds` for all of the
+query, the same in every row."""
+
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+_COMMANDS = (f"{_LOGICAL}Command", f"{_LOGICAL}ParsedStatement")
+
+
+def refuse_other_than_query(
+    spark: SparkSession, statement: ExplainIndex, kwargs: Mapping[str, Any]
+) -> None:
+    """Raises StatementInvalid for a statement that Spark would run at once, such as WITH … INSERT.
+
+    Raises:
+        pyspark.errors.ParseException: Spark cannot read it.
+    """
+    if kwargs:
+        raise StatementInvalid(
+            "EXPLAIN INDEX takes no DataFrames or values for {…}.",
+            remedy="Pass parameters as args, or create a temporary view.",
+        )
+    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement.query)
+    gateway = spark.sparkContext._gateway
+    for node in _nodes(plan):
+        if any(is_instance_of(gateway, node, each) for each in _COMMANDS):
+            raise StatementInvalid(
+                "EXPLAIN INDEX explains queries, and this statement would change something.",
+                remedy="Explain the SELECT in it.",
+            )
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in elements(plan.children()):
+        yield from _nodes(child)
+
+
+def explained_frame(
+    spark: SparkSession, uses: Iterable[RelationUse], seconds: float | None = None
+) -> DataFrame:
+    """`EXPLAINED`
+
+    Args:
+        seconds: How long the query took; None if it was not run.
+    """
+    rows = [(number, *_row(use), _milliseconds(seconds)) for number, use in enumerate(uses, 1)]
+    return spark.createDataFrame(rows, EXPLAINED)
+
+
+def _row(use: RelationUse) -> tuple[object, ...]:
+    order = (Access.INDEX, Access.SCAN, Access.SKIP, Access.MERGE)
+    slices = [None if use.plan is None else use.plan.count(each) for each in order]
+    reader = "spark" if not use.by_index else "tasks" if use.in_tasks else "driver"
+    observed = use.observed if use.by_index else None
+    actual = (None,) * 4 if observed is None else observed.totals
+    return (
+        *(use.table, reader, ",".join(use.indexes) or None, use.reason),
+        *(use.instant or None, use.where, list(use.columns) if use.by_index else None),
+        *slices,
+        use.expected,
+        *actual,
+        None if observed is None else _milliseconds(observed.seconds),
+    )
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds

@@ -1,0 +1,87 @@
+"""A Spark session with Hudi for whoever has none: the command line."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from hudi_index_service.errors import ConfigInvalid
+
+BUNDLE_VARIABLE = "HUDI_INDEX_HUDI_JAR"
+
+# As Hudi's own guide starts Spark; quiet, and on this machine alone.
+_CONF = {
+    "spark.master": "local[*]",
+    "spark.app.name": "hudi-index sql",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # Hudi 1.2.0 loses rows of LIKE 'prefix%' when it skips files by column statistics.
+    "hoodie.enable.data.skipping": "false",
+}
+
+
+@contextmanager
+def own_session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session of this process, stopped in the end.
+
+    Args:
+        conf: Of Spark and Hudi, stronger than what the session has by itself. Hudi's bundle is
+            what ``spark.jars`` or ``spark.jars.packages`` name, else the jar that the variable
+            HUDI_INDEX_HUDI_JAR names, else one of Spark's own jars.
+
+    Raises:
+        ConfigInvalid: the session has no Hudi.
+    """
+    chosen = {**_CONF, **conf}
+    bundle = os.environ.get(BUNDLE_VARIABLE)
+    if bundle and not {"spark.jars", "spark.jars.packages"} & conf.keys():
+        chosen["spark.jars"] = bundle
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    with _standard_output_for_results():
+        spark = builder.getOrCreate()
+    try:
+        for key, value in chosen.items():
+            if not key.startswith("spark."):
+                spark.conf.set(key, value)
+        _refuse_without_hudi(spark)
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _standard_output_for_results() -> Iterator[None]:
+    """The JVM inherits standard error as its standard output: Hudi's libraries print there."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _refuse_without_hudi(spark: SparkSession) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass("org.apache.hudi.DefaultSource")
+    except Py4JJavaError as error:
+        raise ConfigInvalid(
+            "The Spark session has no Hudi.",
+            remedy=f"Set {BUNDLE_VARIABLE} to the path of Hudi's Spark bundle, or pass --conf "
+            "spark.jars.packages=org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0.",
+        ) from error

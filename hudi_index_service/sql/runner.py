@@ -1,0 +1,202 @@
+"""Answers index statements, by the same calls of the façade that a user would make."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_index_service.errors import (
+    BuildNotFound,
+    ColumnNotFound,
+    IndexNotFound,
+    NotAHudiTable,
+    PredicateInvalid,
+    PredicateUnsupported,
+    StorageUnsupported,
+    TableNotFound,
+)
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.sql.results import (
+    build_frame,
+    cancelled_frame,
+    dropped_frame,
+    entries_frame,
+    indexes_frame,
+    indexing_frame,
+    nothing_dropped_frame,
+)
+from hudi_index_service.sql.statements import (
+    AlterIndex,
+    CancelIndexing,
+    CreateIndex,
+    DropColumns,
+    DropIndex,
+    OptimizeTable,
+    RefreshIndex,
+    ShowIndexes,
+    ShowIndexing,
+    TableName,
+    TableReference,
+    TableStatement,
+)
+from hudi_index_service.table.own_indexes import own_indexes
+
+
+class StatementRunner:
+    """Runs the index statements of one session.
+
+    Args:
+        spark: Answers what turns out to be about Hudi's own indexes.
+        open: Opens the table that a statement names. Raises what `open_table` raises.
+        files_went: Called when files of an index may have gone.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        open: Callable[[TableReference], IndexedTable],
+        files_went: Callable[[], None],
+    ) -> None:
+        self._spark = spark
+        self._open = open
+        self._files_went = files_went
+
+    def run(self, statement: TableStatement, query: str) -> DataFrame:
+        """The statement's result; it has run.
+
+        Args:
+            query: The statement as it was written.
+        """
+        match statement:
+            case CreateIndex():
+                return self._create(statement)
+            case AlterIndex():
+                return self._alter(statement)
+            case DropColumns():
+                return self._drop_columns(statement)
+            case DropIndex():
+                return self._drop(statement, query)
+            case ShowIndexes():
+                return self._show(statement, query)
+            case RefreshIndex():
+                return self._refresh(statement, query)
+            case OptimizeTable():
+                return self._optimize(statement)
+            case ShowIndexing():
+                return self._show_indexing(statement)
+            case CancelIndexing():
+                with self._open(statement.table) as table:
+                    return cancelled_frame(self._spark, table.cancel())
+
+    def _create(self, statement: CreateIndex) -> DataFrame:
+        with self._open(statement.table) as table:
+            definition = table.create_index(
+                statement.name,
+                statement.columns,
+                using=statement.using,
+                if_not_exists=statement.if_not_exists,
+            )
+        return indexes_frame(self._spark, [definition])
+
+    def _alter(self, statement: AlterIndex) -> DataFrame:
+        with self._open(statement.table) as table:
+            definition = table.alter_index(
+                statement.name,
+                add=statement.add,
+                drop=statement.drop,
+                options={column.name: column.options for column in statement.set},
+                options_for_all=statement.options,
+                rename_to=statement.rename_to,
+            )
+        return indexes_frame(self._spark, [definition])
+
+    def _drop_columns(self, statement: DropColumns) -> DataFrame:
+        with self._open(statement.table) as table:
+            dropped = table.drop_index(columns=statement.columns, purge=statement.purge)
+        self._files_went()
+        return dropped_frame(self._spark, dropped)
+
+    def _drop(self, statement: DropIndex, query: str) -> DataFrame:
+        # PURGE is no word of Hudi's.
+        by_spark = isinstance(statement.table, TableName) and not statement.purge
+        with self._open_if(statement.table, optional=by_spark) as table:
+            if table is not None and _has(table, statement.name):
+                dropped = table.drop_index(statement.name, purge=statement.purge)
+                self._files_went()  # what is open keeps a deleted file's bytes on the disk
+                return dropped_frame(self._spark, dropped)
+        if by_spark:
+            return self._spark.sql(query)
+        if statement.if_exists:
+            return nothing_dropped_frame(self._spark, statement.name)
+        raise _no_index(statement.name, statement.table)
+
+    def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
+        # Hudi's statement takes names only, no paths, and not in three parts: what it would show is
+        # read from the table.
+        optional = isinstance(statement.table, TableName)
+        with self._open_if(statement.table, optional=optional) as table:
+            if table is None:
+                return self._spark.sql(query)
+            hudis_own = own_indexes(table.hudi_table.storage)
+            return indexes_frame(self._spark, table.indexes(), hudis_own)
+
+    def _refresh(self, statement: RefreshIndex, query: str) -> DataFrame:
+        by_spark = isinstance(statement.table, TableName)
+        with self._open_if(statement.table, optional=by_spark) as table:
+            if table is not None and _has(table, statement.name):
+                return entries_frame(self._spark, table.refresh(statement.name))
+        if by_spark:
+            return self._spark.sql(query)
+        raise _no_index(statement.name, statement.table)
+
+    def _optimize(self, statement: OptimizeTable) -> DataFrame:
+        with self._open(statement.table) as table:
+            build = table.build(
+                strategy=statement.strategy,
+                partitions=_partitions(table, statement.where),
+                dry_run=statement.dry_run,
+            )
+        return entries_frame(self._spark, build)
+
+    def _show_indexing(self, statement: ShowIndexing) -> DataFrame:
+        with self._open(statement.table) as table:
+            if statement.build is None:
+                return indexing_frame(self._spark, table.status())
+            for record in table.builds():
+                if record.id == statement.build:
+                    return build_frame(self._spark, record)
+        raise BuildNotFound(f"{statement.table} has no build {statement.build}.")
+
+    def _open_if(
+        self, table: TableReference, *, optional: bool
+    ) -> AbstractContextManager[IndexedTable | None]:
+        """The table; if `optional`, None for one that cannot have an index of the service: Spark
+        says then what it makes of it."""
+        try:
+            return self._open(table)
+        except (TableNotFound, NotAHudiTable, StorageUnsupported):
+            if not optional:
+                raise
+            return nullcontext()
+
+
+def _has(table: IndexedTable, name: str) -> bool:
+    return any(definition.name == name for definition in table.indexes())
+
+
+def _partitions(table: IndexedTable, where: str | None) -> tuple[str, ...] | None:
+    if where is None:
+        return None
+    try:
+        return table.partitions(where)
+    except (PredicateInvalid, PredicateUnsupported, ColumnNotFound) as error:
+        # The predicate has the lines and columns of the statement.
+        message = error.message.replace("of the predicate", "of the statement")
+        raise type(error)(message, remedy=error.remedy) from error
+
+
+def _no_index(name: str, table: TableReference) -> IndexNotFound:
+    return IndexNotFound(
+        f"{table} has no index named {name}.",
+        remedy="SHOW INDEXES FROM it lists them; Hudi's own are dropped by the table's name.",
+    )

@@ -1,0 +1,89 @@
+"""DataFrames as text, with values as Spark writes them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hudi_index_service.errors import StatementFailed
+from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex
+
+_QUOTED = re.compile(r'[",\r\n]')
+_ALL_ROWS = 2**31 - 100  # the most that Spark takes; one more than that it asks for
+
+
+def table_lines(frame: DataFrame) -> Iterator[str]:
+    """The table that Spark's ``show`` prints, with every row and nothing cut off."""
+    if frame.columns:
+        yield frame._jdf.showString(_ALL_ROWS, 0, False).rstrip("\n")
+
+
+def json_lines(frame: DataFrame) -> Iterator[str]:
+    """An object for each row."""
+    if frame.columns:
+        row = F.to_json(F.struct(*_unambiguous(frame)), {"ignoreNullFields": "false"})
+        for each in _renamed(frame).select(row).toLocalIterator():
+            yield each[0]
+
+
+def csv_lines(frame: DataFrame) -> Iterator[str]:
+    """A line of names, and one for each row; NULL is an empty field, an empty text is quoted."""
+    if not frame.columns:
+        return
+    yield _csv_line(frame.columns)
+    renamed = _renamed(frame)
+    texts = renamed.select(*(F.col(each).cast("string") for each in renamed.columns))
+    for row in texts.toLocalIterator():
+        yield _csv_line(row)
+
+
+FORMATS: dict[str, Callable[[DataFrame], Iterator[str]]] = {
+    "table": table_lines,
+    "json": json_lines,
+    "csv": csv_lines,
+}
+
+
+def tells_of_failures(statement: str, frame: DataFrame) -> bool:
+    """Whether a statement's result says that an entry could not be built."""
+    builds = isinstance(parse_statement(statement), OptimizeTable | RefreshIndex)
+    return builds and "status" in frame.columns and not frame.where("status = 'failed'").isEmpty()
+
+
+@contextmanager
+def spark_errors_named() -> Iterator[None]:
+    """Raises StatementFailed for what Spark or Hudi raises."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise StatementFailed(_first_line(error)) from error
+
+
+def _first_line(error: PySparkException | Py4JJavaError) -> str:
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in lines if line), type(error).__name__)
+
+
+def _renamed(frame: DataFrame) -> DataFrame:
+    """The same with names that are all different."""
+    return frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
+
+
+def _unambiguous(frame: DataFrame) -> list[Column]:
+    return [F.col(f"_{number}").alias(name) for number, name in enumerate(frame.columns)]
+
+
+def _csv_line(values: Iterable[str | None]) -> str:
+    return ",".join("" if value is None else _csv_field(value) for value in values)
+
+
+def _csv_field(text: str) -> str:
+    if text and not _QUOTED.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

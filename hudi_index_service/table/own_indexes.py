@@ -1,0 +1,72 @@
+"""Hudi's own indexes of a table, as its metadata tells them: partitions of the metadata table that
+are complete (``hoodie.table.metadata.partitions``), and what ``index.json`` says of them."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.properties import read_properties, split_columns
+
+log = logging.getLogger(__name__)
+
+_DEFINITIONS = ".hoodie/.index_defs/index.json"
+_NO_INDEX = "files"  # the listing of the table's files
+_SECONDARY = "secondary_index"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnIndex:
+    """An index of Hudi's.
+
+    Attributes:
+        name: As SHOW INDEXES has it: of an expression or secondary index with a prefix.
+        type: Such as ``record_index``, ``secondary_index``, ``column_stats``, ``bloom_filters``.
+        columns: Those that it was created on; none of an index of the whole table.
+        options: What it was created with, such as ``{"expr": "lower"}``.
+    """
+
+    name: str
+    type: str
+    columns: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def own_indexes(storage: Storage) -> tuple[OwnIndex, ...]:
+    """The table's, by name. Definitions that cannot be read are left out, and the log says so."""
+    properties = read_properties(storage)
+    names = split_columns(properties.get("hoodie.table.metadata.partitions", ""))
+    definitions = _definitions(storage)
+    return tuple(_own_index(name, definitions.get(name)) for name in sorted({*names} - {_NO_INDEX}))
+
+
+def _own_index(name: str, definition: object) -> OwnIndex:
+    told = definition if isinstance(definition, dict) else {}
+    kind = told.get("indexType")
+    columns = told.get("sourceFields")
+    if name == kind or not isinstance(columns, list):  # of the whole table
+        columns = []
+    undefined = _SECONDARY if name.startswith(_SECONDARY) else name
+    options = told.get("indexOptions")
+    return OwnIndex(
+        name,
+        str(kind or undefined),
+        tuple(map(str, columns)),
+        {str(key): str(value) for key, value in options.items()}
+        if isinstance(options, dict)
+        else {},
+    )
+
+
+def _definitions(storage: Storage) -> Mapping[str, object]:
+    try:
+        content = json.loads(storage.read(_DEFINITIONS))
+        found = content["indexDefinitions"]
+    except FileNotFoundError:
+        return {}
+    except (IndexServiceError, ValueError, KeyError, TypeError) as error:
+        log.warning("%s of %s cannot be read: %s", _DEFINITIONS, storage.uri, error)
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,126 @@
+"""`hudi-index sql`: the real command, with a Spark session of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service.cli import main
+from hudi_index_service.errors import StatementFailed
+from hudi_index_service.sql.text import (
+    csv_lines,
+    json_lines,
+    spark_errors_named,
+    table_lines,
+    tells_of_failures,
+)
+from tests.conftest import hudi_bundle
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+
+
+def test_statements_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    options = hudi_options("cli", ordering_column=None, **NO_METADATA_TABLE)
+    write(numbered_rows(spark, 0, 20), path, options, "insert")
+    statements = [
+        f"CREATE INDEX by_id ON '{path}' USING lucene (id)",
+        f"OPTIMIZE TABLE hudi.`{path}` STRATEGY ALL",
+        f"CREATE TABLE numbered USING hudi LOCATION '{path}'",
+        "EXPLAIN INDEX SELECT * FROM numbered WHERE id = '7'",
+        "SELECT id, amount, current_timezone() FROM numbered WHERE id = '7';",
+        "DROP INDEX ON numbered",
+    ]
+
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "hudi_index_service.cli", "sql", "--format", "json"),
+            *("--conf", "spark.master=local[1]", "--conf", "spark.sql.session.timeZone=+09:00"),
+            *("--conf", f"spark.sql.warehouse.dir={tmp_path}", *statements),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "HUDI_INDEX_HUDI_JAR": hudi_bundle()},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+    created, built, explained, found = map(json.loads, done.stdout.splitlines())
+    assert (created["index_name"], created["created"][-6:]) == ("by_id", "+09:00")
+    assert (built["status"], built["row_count"], built["error"]) == ("built", 20, None)
+    assert (explained["reader"], explained["index_name"]) == ("driver", "by_id")
+    assert found == {"id": "7", "amount": 21, "current_timezone()": "+09:00"}
+    assert done.returncode == 1, "of the last statement, which lacks its columns"
+    assert done.stderr.splitlines()[-1].startswith("STATEMENT_INVALID: ( expected at line 1, col")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["sql"], 2), (["sql", "SELECT 1", "--format", "xml"], 2), (["sql", "x", "--conf", "a"], 1)],
+)
+def test_bad_usage(arguments: list[str], status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == status
+
+
+@pytest.mark.parametrize(
+    ("statement", "status", "failed"),
+    [
+        ("OPTIMIZE TABLE t", "failed", True),
+        ("REFRESH INDEX i ON t", "failed", True),
+        ("OPTIMIZE TABLE t", "built", False),
+        ("SELECT 'failed' AS status", "failed", False),
+    ],
+)
+def test_whether_a_build_failed(
+    spark: SparkSession, statement: str, status: str, failed: bool
+) -> None:
+    result = spark.sql("SELECT 'present' AS status UNION ALL SELECT :status", {"status": status})
+    assert tells_of_failures(statement, result) == failed
+
+
+def test_formats(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT * FROM VALUES (1, 'a,\"b\"', DATE'2026-01-02', NULL, array(1, NULL)), "
+        "(2, '', NULL, 1.50BD, array()) AS t(n, n, day, price, list)"
+    )
+    assert list(csv_lines(frame)) == [
+        "n,n,day,price,list",
+        '1,"a,""b""",2026-01-02,,"[1, null]"',
+        '2,"",,1.50,[]',
+    ]
+    assert list(json_lines(frame)) == [
+        '{"n":1,"n":"a,\\"b\\"","day":"2026-01-02","price":null,"list":[1,null]}',
+        '{"n":2,"n":"","day":null,"price":1.50,"list":[]}',
+    ]
+    (table,) = table_lines(frame)
+    assert table.splitlines()[3:5] == [
+        '|1  |a,"b"|2026-01-02|NULL |[1, NULL]|',
+        "|2  |     |NULL      |1.50 |[]       |",
+    ]
+    nothing = spark.sql("CREATE OR REPLACE TEMP VIEW one AS SELECT 1 AS n")
+    assert [*table_lines(nothing), *json_lines(nothing), *csv_lines(nothing)] == []
+    many = spark.range(1_000).selectExpr("concat(id, repeat('x', 100)) AS text")
+    (table,) = table_lines(many)
+    assert len(table.splitlines()) == 1_004
+    assert f"|999{'x' * 100}|" in table
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELEC 1", "[PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'.(line 1, pos 0)"),
+        ("SELECT raise_error('no\nway')", "java.lang.RuntimeException: no"),
+    ],
+)
+def test_sparks_errors_become_one_line(spark: SparkSession, query: str, message: str) -> None:
+    with pytest.raises(StatementFailed) as raised, spark_errors_named():
+        list(table_lines(spark.sql(query)))
+    assert message in raised.value.message
+    assert "\n" not in raised.value.message

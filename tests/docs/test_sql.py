@@ -1,0 +1,43 @@
+"""The columns that docs/sql.md tells of each statement are those of its result."""
+
+import re
+
+import pytest
+
+from hudi_index_service.sql import explain, results
+from tests.docs.markdown import ROOT
+
+
+def told() -> list[dict[str, str]]:
+    """Column → type, of each table of columns on the page."""
+    page = (ROOT / "docs" / "sql.md").read_text()
+    tables = page.split("| column | type | |\n| --- | --- | --- |\n")[1:]
+    return [
+        dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table.split("\n\n")[0], re.MULTILINE))
+        for table in tables
+    ]
+
+
+def columns(ddl: str) -> dict[str, str]:
+    """Column → the first word of its type, of a schema as Spark writes it."""
+    flat = ddl
+    while "<" in flat:
+        flat = re.sub(r"<[^<>]*>", "", flat)
+    return dict(re.findall(r"(\w+) (\w+)(?: NOT NULL)?(?:,|$)", " ".join(flat.split())))
+
+
+@pytest.mark.parametrize(
+    ("number", "schema"),
+    list(
+        enumerate(
+            [
+                *(results.DROPPED, results.INDEXES, results.ENTRIES, results.INDEXING),
+                *(results.BUILD, results.CANCELLED, explain.EXPLAINED),
+            ]
+        )
+    ),
+)
+def test_columns(number: int, schema: str) -> None:
+    page, real = told()[number], columns(schema)
+    assert list(page) == list(real)
+    assert [kind.split()[0] for kind in page.values()] == [kind.lower() for kind in real.values()]
