@@ -1,0 +1,181 @@
+"""The best rows of a search, where a query asks for no more: ORDER BY score() DESC LIMIT k."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.sql.full_text.call import Call, call_of
+from hudi_index_service.sql.full_text.calls import Calls
+from hudi_index_service.sql.full_text.score import WORDS
+from hudi_index_service.sql.full_text.tree import (
+    FILTER,
+    PROJECT,
+    SORT,
+    conjunction,
+    conjuncts,
+    with_children,
+)
+from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
+from hudi_index_service.sql.select.leaf import conditions_on
+from hudi_index_service.sql.select.pinned import pinned
+from hudi_index_service.sql.select.relation import hudi_relation, reads_hudi
+from hudi_index_service.sql.select.rows import (
+    MOST_BYTES,
+    Declined,
+    candidates,
+    read_here,
+    types_agree,
+)
+from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.select.unordered import left_to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LITERAL = "org.apache.spark.sql.catalyst.expressions.Literal"
+_NOT_NULL = "org.apache.spark.sql.catalyst.expressions.IsNotNull"
+_MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """What stands below a LIMIT.
+
+    Attributes:
+        above: The nodes from the limit down to the filter.
+        score: What the rows are ordered by: an expression on the relation's columns.
+        relation: Below the filter.
+    """
+
+    above: list[Any]
+    score: Any
+    relation: Any
+
+    @property
+    def filter(self) -> Any:
+        return self.above[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class BestRows:
+    """Asks the index for the best rows alone.
+
+    Attributes:
+        table: Opens the table of a path.
+    """
+
+    spark: "SparkSession"
+    table: Callable[[str], IndexedTable]
+    calls: Calls
+
+    def instead(self, limit: Any) -> tuple[Any, RelationUse] | None:
+        """What takes the place of a LocalLimit with all below it, and how its relation is used;
+        None if it asks for something else, or for more than `IndexedTable.search` finds."""
+        ranking = _ranking(limit)
+        call = None if ranking is None else call_of(ranking.score, self.calls.by_number)
+        relation = None if ranking is None else hudi_relation(ranking.relation)
+        if ranking is None or call is None or relation is None or isinstance(relation, str):
+            return None
+        if call.scored is None or any(left_to_spark(each) for each in ranking.above):
+            return None
+        table = self.table(relation.uri)
+        others = self._other_conditions(ranking, call, table)
+        if others is None:
+            return None
+        where = None
+        if others:
+            where = conditions_on(table, self.calls).exact(conjunction(self.spark, others))
+            if where is None:
+                return None
+        needed = [each.references() for each in ranking.above[-2:]]
+        attributes = [each for each in relation.output() if any(x.contains(each) for x in needed)]
+        names = [str(each.name()) for each in attributes]
+        search = str(call.scored)
+        run = pinned(table, relation, search, names)
+        if isinstance(run, str) or not types_agree(run.reader.query.output, attributes):
+            return None
+        if isinstance(candidates(run), Declined):
+            return None
+        instant = run.plan.snapshot.instant
+        best = table.search(
+            call.scored.column.name,
+            call.scored.text,
+            k=int(limit.limitExpr().value()),
+            where=where,
+            columns=names,
+            words=WORDS[call.scored.mode],
+            as_of=instant,
+            query_type=relation.query_type,
+        )
+        rows = best.select(range(len(names)))
+        if rows.nbytes > MOST_BYTES:
+            return None
+        found = read_here(self.spark, rows, attributes)
+        self.calls.here.remember(found, rows, {call.label: best.column(len(names))})
+        for node in reversed(ranking.above):
+            below = self.calls.decided(node, table) if node is ranking.filter else node
+            found = with_children(self.spark, below, [found])
+        use = RelationUse(
+            relation.uri,
+            by_index=True,
+            reason=f"the index finds the {rows.num_rows} best rows",
+            where=search if where is None else f"({search}) AND ({where})",
+            columns=tuple(names),
+            instant=instant,
+            rows=rows.num_rows,
+            expected=rows.num_rows,
+            indexes=serving_indexes(table, run.plan),
+            plan=run.plan,
+        )
+        return found, use
+
+    def _other_conditions(
+        self, ranking: _Ranking, score: Call, table: IndexedTable
+    ) -> list[Any] | None:
+        """The conditions beside the search that is scored, and what it asks for anyway; None if
+        rows pass the filter that do not match."""
+        text = ranking.score.children().head()
+        found, searched = [], False
+        for each in conjuncts(ranking.filter.condition()):
+            call = call_of(each, self.calls.by_number)
+            of_text = not each.children().isEmpty() and each.children().head().semanticEquals(text)
+            if call is not None and call.match == score.scored and of_text:
+                searched |= self.calls.condition(each, table) is not None
+            elif not (of_text and class_name(each) == _NOT_NULL):
+                found.append(each)
+        return found if searched else None
+
+
+def _ranking(limit: Any) -> _Ranking | None:
+    """Reads a LocalLimit: projections, a global sort by one key, one projection, a filter, a Hudi
+    relation. None of another one."""
+    if class_name(limit.limitExpr()) != _LITERAL:
+        return None
+    if not 0 < int(limit.limitExpr().value()) <= _MOST_ROWS:
+        return None
+    above, node = [limit], limit.child()
+    while class_name(node) == PROJECT:
+        above.append(node)
+        node = node.child()
+    if class_name(node) != SORT or not getattr(node, "global")():
+        return None
+    order = list(elements(node.order()))
+    if len(order) != 1 or str(order[0].direction().sql()) != "DESC":
+        return None
+    project = node.child()
+    if class_name(project) != PROJECT or class_name(project.child()) != FILTER:
+        return None
+    key = order[0].child()
+    named = {
+        int(each.exprId().id()): each.child()
+        for each in elements(project.projectList())
+        if class_name(each).endswith(".Alias")
+    }
+    relation = project.child().child()
+    if not class_name(key).endswith(".AttributeReference") or not reads_hudi(relation):
+        return None
+    score = named.get(int(key.exprId().id()))
+    if score is None:
+        return None
+    return _Ranking([*above, node, project, project.child()], score, relation)

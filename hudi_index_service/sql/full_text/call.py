@@ -1,0 +1,100 @@
+"""One call of a full-text function, bound to what it searches."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql.types import DataType
+from pyspark.sql.udf import UserDefinedFunction
+
+from hudi_index_service.columns import column_path
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+from hudi_index_service.index.requirements import analyzed_texts, requirements
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
+from hudi_index_service.predicate.spark_sql import identifier_sql, string_sql
+from hudi_index_service.sql.full_text.evaluation import OfTexts, OnSeries
+from hudi_index_service.sql.full_text.tree import PYTHON_CALL
+from hudi_index_service.sql.select.scala import class_name
+
+_PLACE = re.compile(r":? (?:'[^']*' at |\()line \d+, column \d+ of the predicate\)?")
+# PythonEvalTypes: of a function that is no expression, and of one on pandas' series.
+STANDS_IN = 207
+RUNS = 200
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that is bound.
+
+    Attributes:
+        name: The function's.
+        returned: What it returns.
+        made: Makes what gives its values.
+        label: The same of calls that mean the same, and of no others: Spark takes calls for equal
+            that have equal names and arguments.
+        match: The condition, with the analyser of the text's column; None of a score.
+        scored: What a score rests on; None of a condition.
+    """
+
+    name: str
+    returned: DataType
+    made: Callable[[], OfTexts]
+    label: str
+    match: Match | None = None
+    scored: Match | None = None
+
+    @cached_property
+    def of(self) -> OfTexts:
+        """Its values. Raises what making them raises."""
+        return self.made()
+
+    @cached_property
+    def function(self) -> Any:
+        """A function of Spark's that runs it."""
+        return UserDefinedFunction(OnSeries(self.of), self.returned, self.name, RUNS)._judf
+
+
+def call_of(expression: Any, calls: Mapping[int, Call]) -> Call | None:
+    """The call that an expression stands in for; None for every other expression.
+
+    Args:
+        calls: By their stand-ins' result id.
+    """
+    if class_name(expression) != PYTHON_CALL:
+        return None
+    return calls.get(int(expression.resultId().id()))
+
+
+def search_text(mode: MatchMode, column: str, text: str, edits: str | None) -> str:
+    """A condition as the façade takes it.
+
+    Args:
+        edits: None for the default.
+    """
+    path = ".".join(identifier_sql(part) for part in column_path(column))
+    last = "" if edits is None else f", {edits}"
+    return f"{mode.value}({path}, {string_sql(text)}{last})"
+
+
+def search(table: IndexedTable, condition: str) -> Match | Constant:
+    """What a condition of one full-text function means on a table.
+
+    Raises:
+        PredicateUnsupported, PredicateInvalid, ColumnNotFound: see `IndexedTable.scan`.
+    """
+    schema = table.schema()
+
+    def texts() -> Mapping[str, Sequence[AnalyzedText]]:
+        return analyzed_texts(requirements(table.indexes(), schema))
+
+    try:
+        found = parse_predicate(condition, schema, texts=texts)
+    except (PredicateUnsupported, PredicateInvalid) as error:
+        # The place is one in a text that nobody wrote.
+        raise type(error)(_PLACE.sub("", error.message), remedy=error.remedy) from error
+    assert isinstance(found, Match | Constant), "it is one function"
+    return found

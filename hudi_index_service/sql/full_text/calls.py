@@ -1,0 +1,99 @@
+"""The calls of full-text functions in a query, bound to what they search.
+
+Spark would take its Python functions out of conditions while it optimizes a plan. So that the
+conditions of a query stay above its relations, where an index can answer them, a bound call is
+first a *stand-in*: an expression on the text alone, of a kind that Spark can neither run nor take
+out. What no index has decided becomes a Python function then, in the plan that is run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hudi_index_service.columns import column_name
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.predicate.expression import Match, MatchMode
+from hudi_index_service.sql.full_text.call import RUNS, Call, call_of, search, search_text
+from hudi_index_service.sql.full_text.here import RowsHere
+from hudi_index_service.sql.full_text.origin import NoColumn, path_of
+from hudi_index_service.sql.full_text.tree import (
+    Pairs,
+    boolean,
+    conjuncts,
+    python_call,
+    python_calls,
+    rewritten,
+    with_expressions,
+)
+from hudi_index_service.sql.select.scala import elements
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The bound calls of a query.
+
+    Attributes:
+        frame: The query with stand-ins, which must not be run.
+        by_number: The calls, by their stand-ins' result id.
+        here: The rows that have been read for it.
+        known: Conditions that have been looked up.
+    """
+
+    spark: "SparkSession"
+    frame: "DataFrame"
+    by_number: Mapping[int, Call]
+    here: RowsHere
+    known: dict[tuple[str, str, str], str | None] = field(default_factory=dict)
+
+    def condition(self, expression: Any, table: IndexedTable) -> str | None:
+        """A stand-in's condition as the façade takes it; None if the expression is none, or the
+        table has not the analyser that the call is bound to: Spark carries conditions over to
+        columns that equal the one asked for."""
+        call = call_of(expression, self.by_number)
+        if call is None or call.match is None:
+            return None
+        key = (table.uri, call.label, str(expression.children().head().toString()))
+        if key not in self.known:
+            self.known[key] = self._condition(call.match, expression, table)
+        return self.known[key]
+
+    def _condition(self, match: Match, expression: Any, table: IndexedTable) -> str | None:
+        edits = str(match.edits) if match.mode is MatchMode.FUZZY else None
+        try:
+            attribute, fields = path_of(expression.children().head())
+            column = column_name((str(attribute.name()), *fields))
+            condition = search_text(match.mode, column, match.text, edits)
+            found = search(table, condition)
+        except (NoColumn, IndexServiceError):
+            return None
+        return condition if isinstance(found, Match) and found.words == match.words else None
+
+    def decided(self, node: Any, table: IndexedTable) -> Any:
+        """A filter right above rows of the table that have been asked for its condition: they
+        fulfil its searches."""
+        true = boolean(self.spark, True)
+        searches = [
+            each for each in conjuncts(node.condition()) if self.condition(each, table) is not None
+        ]
+        return with_expressions(self.spark, node, [(each, true) for each in searches])
+
+    def evaluated(self, plan: Any) -> Any:
+        """A plan without stand-ins: with their values, where the texts are here; else with
+        functions that Spark runs."""
+        plan = self.here.computed(plan, self.by_number)
+        return rewritten(self.spark, plan, self._functions)
+
+    def _functions(self, node: Any) -> Pairs:
+        pairs = []
+        for each in python_calls(self.spark, node):
+            call = call_of(each, self.by_number)
+            if call is not None:
+                made = python_call(
+                    self.spark, call.name, call.function, list(elements(each.children())), RUNS
+                )
+                pairs.append((each, made))
+        return pairs

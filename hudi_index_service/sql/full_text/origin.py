@@ -1,0 +1,144 @@
+"""Which column of which table an expression of an analyzed plan is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_index_service.columns import column_name
+from hudi_index_service.sql.select.relation import reads_hudi
+from hudi_index_service.sql.select.scala import class_name, elements
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+# Their rows are those of their left side.
+_OF_THE_LEFT = {f"{_LOGICAL}Intersect", f"{_LOGICAL}Except"}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A column of a Hudi relation, or a field of one.
+
+    Attributes:
+        relation: The relation.
+        column: Its name, as the façade takes it.
+    """
+
+    relation: Any
+    column: str
+
+
+class NoColumn(Exception):
+    """The expression is no column of a Hudi table as it stands there."""
+
+
+def cte_definitions(plan: Any) -> dict[int, Any]:
+    """The plans of a query's CTEs, sub-queries' among them left out, by their numbers."""
+    found = {}
+    if class_name(plan) == f"{_LOGICAL}CTERelationDef":
+        found[int(plan.id())] = plan.child()
+    for child in elements(plan.children()):
+        found.update(cte_definitions(child))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Finds origins in one query.
+
+    Attributes:
+        ctes: The plans of its CTEs.
+    """
+
+    ctes: Mapping[int, Any]
+
+    def of(self, expression: Any, around: Sequence[Any]) -> list[Origin]:
+        """Where a column comes from; from several relations if it passes a UNION.
+
+        Args:
+            expression: In a node's expressions.
+            around: The node, and those that the sub-query which it is in stands in.
+
+        Raises:
+            NoColumn
+        """
+        attribute, fields = path_of(expression)
+        for node in around:
+            for child in elements(node.children()):
+                if child.outputSet().contains(attribute):
+                    return [
+                        Origin(each.relation, column_name((*each.parts, *fields)))
+                        for each in self._below(child, attribute)
+                    ]
+        raise NoColumn
+
+    def _below(self, node: Any, attribute: Any) -> "Iterator[_Found]":
+        kind = class_name(node)
+        if reads_hudi(node):
+            yield _Found(node, (str(attribute.name()),))
+        elif kind == f"{_LOGICAL}CTERelationRef":
+            defined = self.ctes.get(int(node.cteId()))
+            if defined is None:
+                raise NoColumn
+            place = place_of(node, attribute)
+            yield from self._below(defined, list(elements(defined.output()))[place])
+        elif kind == f"{_LOGICAL}Union":
+            place = place_of(node, attribute)
+            for child in elements(node.children()):
+                yield from self._below(child, list(elements(child.output()))[place])
+        elif kind in _OF_THE_LEFT:
+            left = node.left()
+            yield from self._below(left, list(elements(left.output()))[place_of(node, attribute)])
+        else:
+            yield from self._through(node, attribute)
+
+    def _through(self, node: Any, attribute: Any) -> "Iterator[_Found]":
+        for child in elements(node.children()):
+            if child.outputSet().contains(attribute):
+                yield from self._below(child, attribute)
+                return
+        for expression in elements(node.expressions()):
+            is_alias = class_name(expression) == f"{_EXPRESSIONS}Alias"
+            if is_alias and expression.exprId().equals(attribute.exprId()):
+                inner, fields = path_of(expression.child())
+                for found in self._through(node, inner):
+                    yield _Found(found.relation, (*found.parts, *fields))
+                return
+        raise NoColumn
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    relation: Any
+    parts: tuple[str, ...]
+
+
+def path_of(expression: Any) -> tuple[Any, tuple[str, ...]]:
+    """The attribute that an expression is, or has a field of, and the names of that field.
+
+    Raises:
+        NoColumn
+    """
+    kind = class_name(expression).removeprefix(_EXPRESSIONS)
+    if kind == "AttributeReference":
+        return expression, ()
+    if kind == "OuterReference":
+        return path_of(expression.e())
+    if kind == "Cast" and expression.dataType().equals(expression.child().dataType()):
+        return path_of(expression.child())  # as views have it
+    if kind == "GetStructField":
+        attribute, fields = path_of(expression.child())
+        field = expression.child().dataType().apply(expression.ordinal())
+        return attribute, (*fields, str(field.name()))
+    raise NoColumn
+
+
+def place_of(node: Any, attribute: Any) -> int:
+    """The position of an attribute in a node's output.
+
+    Raises:
+        NoColumn
+    """
+    for place, each in enumerate(elements(node.output())):
+        if each.exprId().equals(attribute.exprId()):
+            return place
+    raise NoColumn

@@ -1,0 +1,238 @@
+"""Finds the calls of full-text functions in a query, and binds them to what they search."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, ScoreUnavailable
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.predicate.expression import Constant, Match, MatchMode
+from hudi_index_service.sql.full_text.asked import Asked
+from hudi_index_service.sql.full_text.call import STANDS_IN, Call, search, search_text
+from hudi_index_service.sql.full_text.calls import Calls
+from hudi_index_service.sql.full_text.evaluation import Matching, Scores
+from hudi_index_service.sql.full_text.functions import RETURNED, SCORE, FullTextFunctions
+from hudi_index_service.sql.full_text.here import RowsHere
+from hudi_index_service.sql.full_text.origin import NoColumn, Origin, Origins, cte_definitions
+from hudi_index_service.sql.full_text.score import block, scoring_of
+from hudi_index_service.sql.full_text.tree import (
+    AGGREGATE,
+    PROJECT,
+    SORT,
+    Pairs,
+    boolean,
+    has_python_calls,
+    named,
+    projected,
+    python_call,
+    python_calls,
+    subqueries,
+    with_attributes,
+    with_children,
+    with_expressions,
+)
+from hudi_index_service.sql.select.relation import table_path
+from hudi_index_service.sql.select.scala import class_name, elements, module
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def bound_calls(
+    functions: FullTextFunctions, frame: DataFrame, table: Callable[[str], IndexedTable]
+) -> Calls | None:
+    """The calls of full-text functions in a query; None if there is none.
+
+    Args:
+        table: Opens the table of a base path.
+
+    Raises:
+        PredicateUnsupported: a call asks for something that is no column of an indexed table, or
+            for a text that is not known before the query runs.
+        PredicateInvalid: a call has too few arguments, or wrong ones.
+        ScoreUnavailable: a score cannot be given.
+        What opening a table raises.
+    """
+    plan = frame._jdf.queryExecution().analyzed()
+    spark = frame.sparkSession
+    if not has_python_calls(spark, plan):
+        return None
+    binder = _Binder(spark, functions, table, Origins(cte_definitions(plan)))
+    bound = binder.plan(plan, ())
+    if not binder.found:
+        return None
+    bound.setAnalyzed()
+    jvm: Any = spark._jvm
+    dataset = module(jvm.org.apache.spark.sql, "Dataset")
+    stood_in = DataFrame(dataset.ofRows(spark._jsparkSession, bound), spark)
+    return Calls(spark, stood_in, binder.calls, RowsHere(spark))
+
+
+class _Binder:
+    def __init__(
+        self,
+        spark: "SparkSession",
+        functions: FullTextFunctions,
+        table: Callable[[str], IndexedTable],
+        origins: Origins,
+    ) -> None:
+        self._spark = spark
+        self._functions = functions
+        self._table = table
+        self._origins = origins
+        self._scores: dict[str, Call] = {}
+        self.calls: dict[int, Call] = {}
+        self.found = False
+
+    def plan(self, node: Any, around: Sequence[Any]) -> Any:
+        """A plan with stand-ins.
+
+        Args:
+            around: The nodes that the sub-query stands in, the nearest first.
+        """
+        if not has_python_calls(self._spark, node):
+            return node
+        scope = (node, *around)
+        changes, scores = self._changes(node, scope)
+        changes += subqueries(self._spark, node, lambda plan: self.plan(plan, scope))
+        children = [self.plan(each, around) for each in elements(node.children())]
+        if not scores:
+            below = with_children(self._spark, node, children)
+            return with_expressions(self._spark, below, changes)
+        return self._with_scores(node, children, changes, scores, scope)
+
+    def _changes(self, node: Any, scope: Sequence[Any]) -> tuple[Pairs, list[Any]]:
+        """What stands in for a node's own searches; and its scores."""
+        changes: Pairs = []
+        scores = []
+        for each in python_calls(self._spark, node):
+            name = self._functions.name(each)
+            self.found |= name is not None
+            if name == SCORE:
+                if not each.children().isEmpty():
+                    raise PredicateInvalid(
+                        "score was called with arguments.", remedy="It takes none."
+                    )
+                scores.append(each)
+            elif name is not None:
+                changes.append((each, self._search(name, each, scope)))
+        return changes, scores
+
+    def _with_scores(
+        self,
+        node: Any,
+        children: list[Any],
+        changes: Pairs,
+        scores: list[Any],
+        scope: Sequence[Any],
+    ) -> Any:
+        """A node with stand-ins for its scores, and perhaps a Project above it that hides what is
+        asked for to have them."""
+        call, text = self._score(node, scope)
+        spark, needed = self._spark, list(elements(text.references()))
+        stand_ins = [(each, self._stand_in(call, text)) for each in scores]
+        if class_name(node) == SORT and class_name(children[0]) == PROJECT:
+            # Computed below, where the texts are.
+            ordered = children[0]
+            keys = [named(spark, made, SCORE) for _, made in stand_ins]
+            below = with_attributes(spark, ordered.child(), needed)
+            _require(needed, [below])
+            children = [projected(spark, [*elements(ordered.projectList()), *keys], below)]
+            pairs = [
+                (each, key.toAttribute()) for (each, _), key in zip(stand_ins, keys, strict=True)
+            ]
+        else:
+            children = [with_attributes(spark, each, needed) for each in children]
+            _require(needed, children)
+            pairs = stand_ins
+        found = with_children(spark, node, children)
+        found = with_expressions(spark, found, [*changes, *pairs])
+        if class_name(node) in (PROJECT, AGGREGATE):
+            return found
+        return projected(spark, list(elements(node.output())), found)
+
+    def _score(self, node: Any, scope: Sequence[Any]) -> tuple[Call, Any]:
+        """The score of the search in the block that ends in a node, and the column it is on."""
+        search, place = self._block_search(node)
+        name = self._functions.name(search)
+        assert name is not None, "a search was looked for"
+        asked = Asked.of(name, search)
+        key = _meaning(search)
+        if key not in self._scores:
+            origins = self._columns(name, asked, (place, *scope[1:]))
+            match, scoring = scoring_of(self._table, origins, MatchMode(name), asked)
+            label = f"{SCORE} {len(self._scores)}"
+            call = Call(SCORE, RETURNED[SCORE], lambda: Scores(scoring()), label, scored=match)
+            self._scores[key] = call
+        return self._scores[key], asked.text_column
+
+    def _block_search(self, node: Any) -> tuple[Any, Any]:
+        """The one search of the query block that ends in a node, and the node that it stands in."""
+        found = {
+            _meaning(each): (each, part)
+            for part in block(node)
+            for each in python_calls(self._spark, part)
+            if self._functions.name(each) not in (None, SCORE)
+        }
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if not found:
+            raise ScoreUnavailable("score() is called where no match is asked for.")
+        raise ScoreUnavailable(
+            f"score() is called where {len(found)} searches are asked for: which one is meant "
+            "cannot be told.",
+            remedy="Leave one of them, or ask for the others in an outer query.",
+        )
+
+    def _search(self, name: str, call: Any, scope: Sequence[Any]) -> Any:
+        """What stands in for a condition."""
+        asked = Asked.of(name, call)
+        columns = self._columns(name, asked, scope)
+        if asked.text is None:
+            return boolean(self._spark, None)
+        found = [self._found(name, asked, asked.text, each) for each in columns]
+        if len({each.words for each in found if isinstance(each, Match)}) > 1:
+            raise PredicateUnsupported(
+                f"{name} asks for several columns at once, whose words are found by different "
+                "analyzers.",
+                remedy="Call it below the UNION, on each column by itself.",
+            )
+        match = found[0]
+        if isinstance(match, Constant):
+            return boolean(self._spark, match.value)
+        label = f"{name} {match.words.analyzer} {match.edits} {match.text}"
+        call = Call(name, RETURNED[name], lambda: Matching(match), label, match)
+        return self._stand_in(call, asked.text_column)
+
+    def _columns(self, name: str, asked: Asked, scope: Sequence[Any]) -> list[Origin]:
+        try:
+            return self._origins.of(asked.text_column, scope)
+        except NoColumn as error:
+            raise PredicateUnsupported(
+                f"{name} asks for {asked.text_column.sql()}, which is no column of a Hudi "
+                "table there.",
+                remedy="Name the column itself; call the function in the sub-query or view that "
+                "reads the table.",
+            ) from error
+
+    def _found(self, name: str, asked: Asked, text: str, origin: Origin) -> Match | Constant:
+        table = self._table(table_path(origin.relation))
+        return search(table, search_text(MatchMode(name), origin.column, text, asked.edits))
+
+    def _stand_in(self, call: Call, text: Any) -> Any:
+        function = self._functions.java(call.name)
+        made = python_call(self._spark, call.label, function, [text], STANDS_IN)
+        self.calls[int(made.resultId().id())] = call
+        return made
+
+
+def _meaning(expression: Any) -> str:
+    """The same of expressions that Spark takes for equal."""
+    return str(expression.canonicalized().toString())
+
+
+def _require(attributes: list[Any], children: list[Any]) -> None:
+    for each in attributes:
+        if not any(child.outputSet().contains(each) for child in children):
+            raise ScoreUnavailable("score() is called where the text searched is not at hand.")
