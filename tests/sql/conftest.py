@@ -1,7 +1,8 @@
-"""A small Hudi table, written once; each test gets a copy of its own, by name and by path."""
+"""A small Hudi table, written once; each test gets a copy of its own, by name and by path. And for
+queries three indexed tables that no test changes."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hudi_index_service import open_table
 from hudi_index_service.sql import IndexSession
-from tests.hudi_tables import hudi_options, numbered_rows, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+KINDS = ("cow", "partitioned", "merged")
 
 _numbers = count(1)
 
@@ -46,3 +50,69 @@ def messages(spark: "SparkSession", written: Path, tmp_path: Path) -> Iterator[M
     spark.sql(f"CREATE TABLE {table.name} USING hudi LOCATION '{table.path}'")
     yield table
     spark.sql(f"DROP TABLE {table.name}")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Three indexed tables with the same 200 rows, by the names of `KINDS`; of the last, log files
+    lie above one of its two base files."""
+
+    folder: Path
+    first_instant: str
+
+
+@pytest.fixture(scope="session")
+def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+    folder = tmp_path_factory.mktemp("select")
+    for kind in KINDS:
+        path = folder / kind
+        options = hudi_options(
+            kind,
+            "MERGE_ON_READ" if kind == "merged" else "COPY_ON_WRITE",
+            partition_column=None if kind == "cow" else "dt",
+            **NO_METADATA_TABLE,
+        )
+        write(numbered_rows(spark, 0, 200), path, options, "insert")
+        if kind == "merged":
+            write(numbered_rows(spark, 0, 20, 1).where("dt = '2026-01-01'"), path, options)
+        with open_table(path) as table:
+            table.create_index("i", ["id", "msg", "amount", "dt"])
+            table.build(strategy="all").raise_for_failures()
+        spark.sql(f"CREATE TABLE {kind} USING hudi LOCATION '{path}'")
+        view = "CREATE TEMP VIEW {t}_view AS SELECT id AS k, amount * 2 AS twice, * FROM {t}"
+        spark.sql(view.format(t=kind))
+    instants = sorted(
+        each.name[:17] for each in timeline_folder(folder / "merged").glob("[0-9]*_*.deltacommit")
+    )
+    yield Tables(folder, instants[0])
+    for kind in KINDS:
+        spark.sql(f"DROP VIEW {kind}_view")
+        spark.sql(f"DROP TABLE {kind}")
+
+
+@pytest.fixture(scope="session")
+def index_session(spark: "SparkSession") -> Iterator[IndexSession]:
+    session = IndexSession(spark)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def agreed(
+    spark: "SparkSession", tables: Tables, index_session: IndexSession
+) -> Callable[..., list[bool]]:
+    """Runs a query both ways, compares, and tells of each relation whether the index served."""
+
+    def run(query: str, args: object = None, **kwargs: object) -> list[bool]:
+        frame = index_session.sql(query, args, **kwargs)
+        plain = spark.sql(query, args, **kwargs)
+        assert frame.schema == plain.schema
+        assert rows_of(frame) == rows_of(plain)
+        return [each.by_index for each in index_session.relations]
+
+    return run
+
+
+def rows_of(frame: "DataFrame") -> list[str]:
+    """A query's rows in an order of their own."""
+    return sorted(map(repr, frame.collect()))

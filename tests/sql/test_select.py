@@ -1,86 +1,13 @@
 """Queries answered through the index: the answers are Spark's own."""
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service import open_table
-from hudi_index_service.sql import IndexSession
 from hudi_index_service.sql.select import rows
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-KINDS = ("cow", "partitioned", "merged")
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Three indexed tables with the same 200 rows, by the names of `KINDS`; of the last, log files
-    lie above one of its two base files."""
-
-    folder: Path
-    first_instant: str
-
-
-@pytest.fixture(scope="module")
-def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "Tables":
-    folder = tmp_path_factory.mktemp("select")
-    for kind in KINDS:
-        path = folder / kind
-        options = hudi_options(
-            kind,
-            "MERGE_ON_READ" if kind == "merged" else "COPY_ON_WRITE",
-            partition_column=None if kind == "cow" else "dt",
-            **NO_METADATA_TABLE,
-        )
-        write(numbered_rows(spark, 0, 200), path, options, "insert")
-        if kind == "merged":
-            write(numbered_rows(spark, 0, 20, 1).where("dt = '2026-01-01'"), path, options)
-        with open_table(path) as table:
-            table.create_index("i", ["id", "msg", "amount", "dt"])
-            table.build(strategy="all").raise_for_failures()
-        spark.sql(f"CREATE TABLE {kind} USING hudi LOCATION '{path}'")
-        view = "CREATE TEMP VIEW {t}_view AS SELECT id AS k, amount * 2 AS twice, * FROM {t}"
-        spark.sql(view.format(t=kind))
-    instants = sorted(
-        each.name[:17] for each in timeline_folder(folder / "merged").glob("[0-9]*_*.deltacommit")
-    )
-    yield Tables(folder, instants[0])
-    for kind in KINDS:
-        spark.sql(f"DROP VIEW {kind}_view")
-        spark.sql(f"DROP TABLE {kind}")
-
-
-@pytest.fixture(scope="module")
-def index_session(spark: "SparkSession") -> "IndexSession":
-    session = IndexSession(spark)
-    yield session
-    session.close()
-
-
-@pytest.fixture
-def agreed(spark, tables, index_session) -> "Callable[..., list[bool]]":
-    """Runs a query both ways, compares, and tells of each relation whether the index served."""
-
-    def run(query: str, args: object = None, **kwargs: object) -> list[bool]:
-        frame = index_session.sql(query, args, **kwargs)
-        plain = spark.sql(query, args, **kwargs)
-        assert frame.schema == plain.schema
-        assert _rows(frame) == _rows(plain)
-        return [each.by_index for each in index_session.relations]
-
-    return run
-
-
-def _rows(frame: "DataFrame") -> list[str]:
-    return sorted(map(repr, frame.collect()))
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.sql.conftest import KINDS, rows_of
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,7 +21,7 @@ def _rows(frame: "DataFrame") -> list[str]:
         ("SELECT id FROM {t} WHERE id = 'absent'", [True]),
         ("SELECT count(*), max(ts) FROM {t} WHERE amount BETWEEN 30 AND 90", [True]),
         ("SELECT id FROM {t} WHERE upper(msg) = 'BUYING CAR 3'", [False]),
-        ("SELECT msg, count(*) FROM {t} GROUP BY msg", [False]),
+        ("SELECT ts, count(*) FROM {t} GROUP BY ts", [False]),
         ("SELECT k, twice FROM {t}_view WHERE k = '8' OR twice = 30", [False]),
         ("SELECT k, twice FROM {t}_view WHERE k = '8'", [True]),
         (
@@ -122,7 +49,10 @@ def _rows(frame: "DataFrame") -> list[str]:
             "AND b.msg = 'Buying car 2') AND a.amount < 60",
             [True, True],
         ),
-        ("SELECT id FROM {t} WHERE amount = (SELECT max(amount) FROM {t}) AND id > '1'", [True]),
+        (
+            "SELECT id FROM {t} WHERE amount = (SELECT max(amount) FROM {t}) AND id > '1'",
+            [True, False],
+        ),
         (
             "WITH few AS (SELECT id, amount, dt FROM {t} WHERE amount < 20) "
             "SELECT id, sum(amount) OVER (PARTITION BY dt ORDER BY id) FROM few "
@@ -183,9 +113,32 @@ def test_what_is_no_snapshot_is_left_to_spark(agreed, tables, index_session):
     assert index_session.relations[0].reason == "it is no query on a snapshot"
 
 
+def test_an_incremental_query_is_left_to_spark(spark, agreed, index_session, tables):
+    frame = spark.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
+    frame = frame.option("hoodie.datasource.read.begin.instanttime", tables.first_instant)
+    frame.load(str(tables.folder / "merged")).createOrReplaceTempView("changed")
+    assert agreed("SELECT id FROM changed WHERE id = '2'") == [False]
+    assert agreed("SELECT count(*) FROM changed WHERE id = '2'") == [False]
+    assert index_session.relations[0].reason == "it is no query on a snapshot"
+    spark.catalog.dropTempView("changed")
+
+
+def test_user_functions(spark, agreed, index_session):
+    spark.udf.register("doubled", lambda value: 2 * value, "bigint")
+    assert agreed("SELECT doubled(amount) AS d FROM cow WHERE id = '3'") == [False]
+    assert index_session.relations[0].reason == "BatchEvalPython stands above it in the plan"
+    query = "SELECT a.id, b.d FROM cow a, (SELECT doubled(amount) AS d FROM cow) b WHERE a.id = '3'"
+    assert agreed(query) == [True, False]
+    assert agreed("SELECT id FROM cow WHERE doubled(amount) = 18") == [False]
+
+
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
+        (
+            "SELECT TRANSFORM (id) USING 'cat' AS k FROM cow WHERE id = '3'",
+            "ScriptTransformation stands above it in the plan",
+        ),
         (
             "SELECT input_file_name() FROM cow WHERE id = '3'",
             "the query asks for the names of files",
@@ -193,6 +146,22 @@ def test_what_is_no_snapshot_is_left_to_spark(agreed, tables, index_session):
         (
             "SELECT id FROM cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
             "Sample stands above it in the plan",
+        ),
+        (
+            "SELECT id, rand(3) AS x FROM cow WHERE id < '3'",
+            "the query has random numbers with a seed",
+        ),
+        (
+            "SELECT id FROM cow WHERE id < '3' AND randn(3) < 0.5",
+            "the query has random numbers with a seed",
+        ),
+        (
+            "SELECT id, monotonically_increasing_id() AS n FROM cow WHERE id < '3'",
+            "the query numbers rows or tasks",
+        ),
+        (
+            "SELECT spark_partition_id() AS n, max(id) FROM cow WHERE id < '3' GROUP BY 1",
+            "the query numbers rows or tasks",
         ),
     ],
 )
@@ -230,7 +199,7 @@ def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session, t
     try:
         frame = index_session.sql(query)
         plan = frame._jdf.queryExecution().executedPlan().toString()
-        found = _rows(frame)
+        found = rows_of(frame)
     finally:
         spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     assert [(use.by_index, use.in_tasks) for use in index_session.relations] == [
@@ -239,7 +208,7 @@ def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session, t
     ]
     assert "SortMergeJoin" in plan
     assert "BroadcastHashJoin" not in plan
-    assert found == _rows(spark.sql(query))
+    assert found == rows_of(spark.sql(query))
     assert len(found) > 90
 
 
@@ -251,13 +220,29 @@ def test_most_of_a_table_is_left_to_spark(agreed, index_session, tables, monkeyp
     assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
 
 
+def test_many_rows_of_a_small_table_are_left_to_spark(agreed, index_session, tables, monkeypatch):
+    monkeypatch.setattr(rows, "_FEW_ROWS", 50)
+    monkeypatch.setattr(rows, "_BYTES_OF_A_ROW", 2**20)
+    assert agreed("SELECT id FROM cow WHERE amount < 300") == [False]
+    (use,) = index_session.relations
+    assert use.reason == "the index finds 100 rows, and Spark scans so small a table faster"
+    assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
+
+
+def test_what_is_unlike_a_pattern_is_not_counted(agreed, index_session, tables):
+    assert agreed("SELECT id FROM cow WHERE msg NOT LIKE '%car 3'") == [False]
+    (use,) = index_session.relations
+    assert use.reason == "what is unlike a pattern is most of the rows"
+    assert agreed("SELECT id FROM cow WHERE msg NOT LIKE '%car 3' AND id < '3'") == [True]
+
+
 def test_an_unknown_option_is_left_to_spark(spark, index_session, tables):
     frame = spark.read.format("hudi").option(
         "hoodie.datasource.read.extract.partition.values.from.path", "true"
     )
     frame.load(str(tables.folder / "cow")).createOrReplaceTempView("optioned")
     query = "SELECT id FROM optioned WHERE id = '3'"
-    assert _rows(index_session.sql(query)) == _rows(spark.sql(query))
+    assert rows_of(index_session.sql(query)) == rows_of(spark.sql(query))
     (use,) = index_session.relations
     assert (use.by_index, "does not know the option" in use.reason) == (False, True)
     spark.catalog.dropTempView("optioned")

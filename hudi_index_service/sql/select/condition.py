@@ -53,10 +53,16 @@ class Conditions:
 
     Args:
         answered: Whether the service can answer a where text on the table.
+        searched: Gives the where text of a full-text search; None for every other expression.
     """
 
-    def __init__(self, answered: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        answered: Callable[[str], bool],
+        searched: Callable[[Any], str | None] = lambda expression: None,
+    ) -> None:
         self._answered = answered
+        self._searched = searched
 
     def where(self, condition: Any) -> str | None:
         """A condition that holds for every row for which the given one does, and maybe for more;
@@ -66,6 +72,21 @@ class Conditions:
         known = [each for each in dict.fromkeys(parts) if each is not None]
         telling = [each for each in known if not each.endswith(_NOT_NULL)]
         return _joined(" AND ", telling) if telling else None
+
+    def exact(self, condition: Any) -> str | None:
+        """The very same condition; None if it has no where text. Without the IS NOT NULL that Spark
+        adds to what NULL does not fulfil anyway."""
+        conjuncts = _conjuncts(condition)
+        try:
+            telling = {_asked_column(each) for each in conjuncts}
+            parts = [
+                self._exact(each)
+                for each in conjuncts
+                if _kind(each) != "IsNotNull" or _column(each.child()) not in telling
+            ]
+        except Untranslatable:
+            return None
+        return _joined(" AND ", list(dict.fromkeys(parts)))
 
     def _implied(self, condition: Any) -> str | None:
         """A condition that holds for every row for which the given one does."""
@@ -91,6 +112,9 @@ class Conditions:
                 return _joined(f" {kind.upper()} ", sides)
             case "Not":
                 return f"NOT ({self._exact(expression.child())})"
+        searched = self._searched(expression)
+        if searched is not None:
+            return searched
         leaf = _leaf(expression)
         if not self._answered(leaf):
             raise Untranslatable
@@ -151,6 +175,24 @@ def _comparison(expression: Any, operator: str) -> str:
     if _kind(left) == "Literal":
         left, right, operator = right, left, _MIRRORED[operator]
     return f"{_column(left)} {operator} {_literal(right)}"
+
+
+def _asked_column(condition: Any) -> str | None:
+    """The column that a condition holds against literals, which NULL does not fulfil; None for
+    every other condition. Raises Untranslatable."""
+    match _kind(condition):
+        case "EqualNullSafe" | "IsNull" | "IsNotNull":
+            return None
+        case kind if kind in _COMPARISONS:
+            left, right = condition.left(), condition.right()
+            return _column(right if _kind(left) == "Literal" else left)
+        case "In":
+            return _column(condition.value())
+        case "InSet":
+            return _column(condition.child())
+        case kind if kind in _PATTERNS or kind in ("Like", "RLike"):
+            return _column(condition.left())
+    return None
 
 
 def _column(expression: Any) -> str:

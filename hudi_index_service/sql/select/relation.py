@@ -32,6 +32,9 @@ _WRITE_OPTIONS = (
     *("hoodie.embed.", "hoodie.archive", "hoodie.keep.", "hoodie.simple.", "hoodie.rollback."),
 )
 
+_SEPARATOR = "\0\1\0"
+_ID = re.compile(r"#(\d+)L?\Z")
+
 # HoodieInstant.toString: [requested__completed__action__state], on old versions without the second.
 _INSTANT = re.compile(r"(\d{14,17})__(?:\d{14,17}__)?[a-z]+__COMPLETED")
 
@@ -56,6 +59,13 @@ class HudiRelation:
         """Catalyst's attributes."""
         return list(elements(self.node.output()))
 
+    def attributes(self, asked: frozenset[int] | None) -> tuple[list[int], list[Any]]:
+        """Those of Catalyst's attributes that are asked for, or all, after their ids."""
+        output = self.node.output()
+        every = attribute_ids(output)
+        places = [n for n, each in enumerate(every) if asked is None or each in asked]
+        return [every[n] for n in places], [output.apply(n) for n in places]
+
     def instants(self) -> frozenset[str]:
         """The requested times of the completed commits that Spark's own reader would see."""
         metadata = self.node.relation().location().metaClient()
@@ -64,11 +74,30 @@ class HudiRelation:
         return frozenset(_INSTANT.findall(completed))
 
 
-def reads_hudi(node: Any) -> bool:
-    """Whether a leaf of a plan is a relation over the files of a Hudi table, of any kind."""
-    if class_name(node) != RELATION or class_name(node.relation()) != _FILES:
+def attribute_id(attribute: Any) -> int:
+    """The number of an attribute's expression id."""
+    return int(attribute.exprId().id())
+
+
+def attribute_ids(attributes: Any) -> list[int]:
+    """The numbers of the expression ids of a Scala collection of attributes, and of what has a name
+    in a list of columns. Asked of the JVM at once, as texts: ``id#7``, ``2 * id#7L AS n#8L``."""
+    texts = str(attributes.mkString(_SEPARATOR)).split(_SEPARATOR)
+    return [int(found[1]) for text in texts if (found := _ID.search(text))]
+
+
+def reads_hudi(node: Any, kind: str | None = None) -> bool:
+    """Whether a leaf of a plan is a relation over the files of a Hudi table, of any kind.
+
+    Args:
+        kind: The name of its class, where that is known already.
+    """
+    if (class_name(node) if kind is None else kind) != RELATION:
         return False
-    return class_name(node.relation().location()).startswith("org.apache.hudi.")
+    relation = node.relation()
+    if class_name(relation) != _FILES:
+        return False
+    return class_name(relation.location()).startswith("org.apache.hudi.")
 
 
 def table_path(node: Any) -> str:

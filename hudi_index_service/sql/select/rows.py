@@ -7,10 +7,13 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
+from hudi_index_service.read.counted_values import may_have_few_values
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.spark import rows_by_tasks
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.sql.select.scala import module, sequence
+from hudi_index_service.sql.select.observed import Observed
+from hudi_index_service.sql.select.scala import elements, module, sequence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +24,11 @@ MOST_BYTES = 4 * 1024 * 1024
 # Up to these, reading here costs less than starting Spark tasks.
 MOST_ROWS_HERE = 20_000
 MOST_BYTES_SCANNED_HERE = 16 * 1024 * 1024
+_LOG_FILE_BYTES = 1024 * 1024  # how large one is, the timeline does not say; to merge it takes long
 _MOST_SLICES_HERE = 1_000
+# To look a row up and hand it over takes as long as Spark takes to scan so many bytes.
+_BYTES_OF_A_ROW = 4 * 1024
+_FEW_ROWS = 2_000  # hardly take longer than one
 # Beyond this part of the rows, nearly every page holds some: Spark's own scan is faster.
 MOST_OF_ALL = 0.1
 
@@ -63,6 +70,8 @@ def candidates(run: Execution) -> Candidates | Declined:
     declined = _without_use(plan)
     if declined is not None:
         return declined
+    if plan.predicate is not None and _leaves_most(plan.predicate):
+        return Declined("what is unlike a pattern is most of the rows")
     uncovered = plan.count(Access.SCAN) + plan.count(Access.MERGE)
     scanned = _bytes(plan, Access.SCAN, Access.MERGE)
     asked = [each for each in plan.slices if each.access is Access.INDEX]
@@ -75,11 +84,48 @@ def candidates(run: Execution) -> Candidates | Declined:
         of_file = max(entry.entry.manifest.base_file.rows for entry in each.entries)
         rows += of_file
         found += of_file if statistics.candidates is None else statistics.candidates
+    if _searches(plan):  # otherwise the words of every text had to be found
+        return Candidates(found, scanned, uncovered)
     if found == rows and not plan.count(Access.SKIP):
         return Declined("the index rules out no row")
+    few = _FEW_ROWS < found <= MOST_ROWS_HERE
+    if few and found * _BYTES_OF_A_ROW > _scanned_by_spark(plan):
+        return Declined(f"the index finds {found} rows, and Spark scans so small a table faster")
     if found > MOST_ROWS_HERE and found > rows * MOST_OF_ALL:
         return Declined(f"the index finds {found} of {rows} rows, and Spark scans them faster")
     return Candidates(found, scanned, uncovered)
+
+
+def _searches(plan: QueryPlan) -> bool:
+    """Whether a full-text search is among the conditions."""
+    predicate = plan.predicate
+    return predicate is not None and any(isinstance(each, Match) for each in predicate.leaves())
+
+
+def scanned_alone(run: Execution, column: str | None) -> bool:
+    """Whether numbers of rows, by the values of a column or altogether, come from the index alone
+    but for a few bytes that are read here."""
+    served, scanned = 0, 0
+    for each in run.plan.slices:
+        file_slice = each.file_slice
+        if run.reader.may_settle(each) and (column is None or may_have_few_values(each, column)):
+            served += 1
+            continue
+        scanned += len(file_slice.log_files) * _LOG_FILE_BYTES
+        if file_slice.base_file is not None:
+            scanned += file_slice.base_file.size
+    few = scanned <= MOST_BYTES_SCANNED_HERE and len(run.plan.slices) <= _MOST_SLICES_HERE
+    return served > 0 and few
+
+
+def _leaves_most(predicate: Predicate) -> bool:
+    """Whether finding out how many rows are left would take going through most of the index."""
+    match predicate:
+        case And(operands):
+            return all(map(_leaves_most, operands))
+        case Not(Like() | RLike()):
+            return True
+    return False
 
 
 def _without_use(plan: QueryPlan) -> Declined | None:
@@ -95,6 +141,14 @@ def _without_use(plan: QueryPlan) -> Declined | None:
     return None
 
 
+def _scanned_by_spark(plan: QueryPlan) -> int:
+    return sum(
+        each.file_slice.base_file.size
+        for each in plan.slices
+        if each.rule != "partition_pruning" and each.file_slice.base_file is not None
+    )
+
+
 def _bytes(plan: QueryPlan, *accesses: Access) -> int:
     return sum(
         each.file_slice.base_file.size
@@ -103,11 +157,11 @@ def _bytes(plan: QueryPlan, *accesses: Access) -> int:
     )
 
 
-def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any]) -> Any:
+def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any | None]) -> Any:
     """Rows as a leaf of a plan.
 
     Args:
-        output: Catalyst's attributes, in the order of the columns.
+        output: Catalyst's attributes, in the order of the columns; new ones in the place of None.
     """
     jvm: Any = spark._jvm
     struct = from_arrow_schema(rows.schema)
@@ -121,14 +175,28 @@ def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any]) -> Any:
         arrow.getBatchesFromStream(channel), struct.json(), spark._jsparkSession
     )
     relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation
-    data = frame.queryExecution().analyzed().data()
-    return relation(sequence(jvm, output), data, False)
+    made = frame.queryExecution().analyzed()
+    attributes = [
+        new if given is None else given
+        for given, new in zip(output, elements(made.output()), strict=True)
+    ]
+    return relation(sequence(jvm, attributes), made.data(), False)
 
 
-def read_by_tasks(spark: "SparkSession", run: Execution, output: list[Any]) -> Any:
-    """The same, read by Spark tasks when the query runs. Raises what `rows_by_tasks` raises."""
+def read_by_tasks(
+    spark: "SparkSession",
+    run: Execution,
+    output: list[Any],
+    observed: Observed | None = None,
+) -> Any:
+    """The same, read by Spark tasks when the query runs. Raises what `rows_by_tasks` raises.
+
+    Args:
+        observed: Adds up what the tasks read.
+    """
     attributes = sequence(spark._jvm, output)
-    frame = rows_by_tasks(spark, run.reader, run.plan, None, output=attributes)
+    observe = None if observed is None else observed.add
+    frame = rows_by_tasks(spark, run.reader, run.plan, None, output=attributes, observe=observe)
     return frame._jdf.queryExecution().analyzed()
 
 

@@ -1,22 +1,37 @@
 """Scala values through py4j."""
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any
+
+_CLASS_NAME, _KNOWN = "_hudi_index_class_name", "_hudi_index_known"
 
 
 def elements(collection: Any) -> Iterator[Any]:
-    """The elements of a Scala collection."""
-    iterator = collection.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
+    """The elements of a Scala collection that knows its size. Each costs a call to the JVM."""
+    size = int(collection.size())
+    if size:
+        iterator = collection.iterator()
+        for _ in range(size):
+            yield iterator.next()
 
 
 def sequence(jvm: Any, values: Iterable[Any]) -> Any:
     """A Scala Seq."""
-    found = jvm.java.util.ArrayList()
+    found = _known(jvm, "java.util.ArrayList")()
     for value in values:
         found.add(value)
-    return jvm.scala.collection.JavaConverters.asScalaBufferConverter(found).asScala().toList()
+    converters = _known(jvm, "scala.collection.JavaConverters")
+    return converters.asScalaBufferConverter(found).asScala().toList()
+
+
+def partial_function(jvm: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """A function that is defined for the first of each pair, and gives the second: a Scala Map."""
+    found = _known(jvm, "java.util.HashMap")()
+    for key, value in pairs:
+        found.put(key, value)
+    converters = _known(jvm, "scala.collection.JavaConverters")
+    return converters.mapAsScalaMapConverter(found).asScala()
 
 
 def module(package: Any, name: str) -> Any:
@@ -24,6 +39,17 @@ def module(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
+def _known(jvm: Any, path: str) -> Any:
+    """What a dotted path names. The JVM is asked at each dot, once for a session."""
+    known: dict[str, Any] = jvm.__dict__.setdefault(_KNOWN, {})
+    if path not in known:
+        known[path] = reduce(getattr, path.split("."), jvm)
+    return known[path]
+
+
 def class_name(node: Any) -> str:
-    """The full name of an object's class."""
-    return str(node.getClass().getName())
+    """The full name of an object's class. It takes three calls to the JVM, once for an object."""
+    known: dict[str, Any] = node.__dict__
+    if _CLASS_NAME not in known:
+        known[_CLASS_NAME] = str(node.getClass().getName())
+    return str(known[_CLASS_NAME])

@@ -1,0 +1,189 @@
+"""Counts and tests of existence that the index answers, in the place of a plan's nodes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudi_index_service.columns import column_path
+from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.sql.select.counting import (
+    AGGREGATE,
+    LIMIT,
+    Counts,
+    Rows,
+    counts_of,
+    limited_rows,
+)
+from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
+from hudi_index_service.sql.select.observed import Observed
+from hudi_index_service.sql.select.pinned import pinned
+from hudi_index_service.sql.select.relation import HudiRelation, hudi_relation
+from hudi_index_service.sql.select.rows import read_here, scanned_alone, types_agree
+from hudi_index_service.sql.select.scala import class_name, elements, partial_function, sequence
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COUNTING = {AGGREGATE, LIMIT}
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRows:
+    """Answers what asks for numbers of rows alone.
+
+    Attributes:
+        table: Opens the table of a path.
+        exact: The where text of a condition on a table, if it has one that means the very same.
+        explain: See `SelectRewriter.rewritten`.
+    """
+
+    spark: "SparkSession"
+    table: Callable[[str], IndexedTable]
+    exact: Callable[[IndexedTable, Any], str | None]
+    explain: str | None
+
+    def instead(self, node: Any) -> tuple[Any, RelationUse] | None:
+        """What takes the place of an Aggregate or a LocalLimit, and how its relation is used; None
+        if it asks for more than numbers, or the index does not tell them."""
+        if class_name(node) == AGGREGATE:
+            counts = counts_of(node)
+            return None if counts is None else self._counted(node, counts)
+        limited = limited_rows(node)
+        return None if limited is None else self._limited(node, *limited)
+
+    def _counted(self, node: Any, asked: Counts) -> tuple[Any, RelationUse] | None:
+        source = self._source(asked.rows, asked.rows.column(asked.group))
+        if source is None:
+            return None
+        not_null = [asked.rows.column(each) for _, each in asked.counts]
+        conditions = [source.where_not_null(column) for column in not_null]
+        needed = dict.fromkeys(conditions if asked.group is None else [source.where, *conditions])
+        runs = {where: source.run(where) for where in needed}
+        reads = {where: run for where, run in runs.items() if run is not None}
+        if len(reads) < len(runs):
+            return None
+        first = next(iter(reads.values()))
+        if self.explain == "plan":
+            return node, source.use(first, self.explain)
+        started = perf_counter()
+        if asked.group is None:
+            totals = {where: run.count() for where, run in reads.items()}
+            values = [[totals[where]] for where in conditions]
+        else:
+            by_value = {where: run.value_counts(source.columns[0]) for where, run in reads.items()}
+            groups = list(by_value[source.where])
+            values = [[by_value[where][each] for each in groups] for where in conditions]
+        fields = [pa.field(f"count_{i}", pa.int64(), nullable=False) for i in range(len(values))]
+        arrays = [pa.array(each, pa.int64()) for each in values]
+        output: list[Any | None] = [None] * len(values)
+        if asked.group is not None:
+            fields.insert(0, pa.field(source.columns[0], pa.string()))
+            arrays.insert(0, pa.array(groups, pa.string()))
+            output.insert(0, asked.group)
+        rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        leaf = read_here(self.spark, rows, output)
+        jvm: Any = self.spark._jvm
+        counted = list(elements(leaf.output()))[len(output) - len(values) :]
+        pairs = [(each, by) for (each, _), by in zip(asked.counts, counted, strict=True)]
+        project = jvm.org.apache.spark.sql.catalyst.plans.logical.Project(
+            node.aggregateExpressions(), leaf
+        )
+        use = source.use(first, self.explain, rows.num_rows, perf_counter() - started)
+        return project.transformExpressions(partial_function(jvm, pairs)), use
+
+    def _limited(self, node: Any, asked: Rows, wanted: int) -> tuple[Any, RelationUse] | None:
+        source = self._source(asked, None)
+        run = None if source is None else source.run(source.where)
+        if source is None or run is None:
+            return None
+        if self.explain == "plan":
+            return node, source.use(run, self.explain)
+        started = perf_counter()
+        found = int(run.exists()) if wanted == 1 else min(wanted, run.count())
+        leaf = read_here(self.spark, pa.table({"row": pa.array(range(found), pa.int64())}), [None])
+        use = source.use(run, self.explain, found, perf_counter() - started)
+        jvm = self.spark._jvm
+        project = node.child().withNewChildren(sequence(jvm, [leaf]))
+        return node.withNewChildren(sequence(jvm, [project])), use
+
+    def _source(self, rows: Rows, group: Any | None) -> "_Source | None":
+        relation = hudi_relation(rows.relation)
+        if isinstance(relation, str):
+            return None
+        table = self.table(relation.uri)
+        if rows.condition is not None:
+            where = self.exact(table, rows.condition)
+        else:
+            where = _every_row(table, group)
+        if where is None or not table.indexes():
+            return None
+        return _Source(self.spark, table, relation, where, group)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The rows that are counted: those of `relation` for which `where` is TRUE."""
+
+    spark: "SparkSession"
+    table: IndexedTable
+    relation: HudiRelation
+    where: str
+    group: Any | None
+
+    @property
+    def columns(self) -> list[str]:
+        return [] if self.group is None else [str(self.group.name())]
+
+    def where_not_null(self, column: Any | None) -> str:
+        if column is None or not column.nullable():
+            return self.where
+        return f"({self.where}) AND ({identifier_sql(str(column.name()))} IS NOT NULL)"
+
+    def run(self, where: str) -> Execution | None:
+        """The query planned, if the index answers it but for little that has to be read."""
+        run = pinned(self.table, self.relation, where, self.columns)
+        if isinstance(run, str) or not scanned_alone(run, next(iter(self.columns), None)):
+            return None
+        if self.group is not None and not types_agree(run.reader.query.output, [self.group]):
+            return None
+        return run
+
+    def use(
+        self, run: Execution, explain: str | None, rows: int | None = None, seconds: float = 0.0
+    ) -> RelationUse:
+        others = run.plan.count(Access.SCAN) + run.plan.count(Access.MERGE)
+        reason = "the index counts its rows"
+        observed = None
+        if explain == "analyze":
+            observed = Observed(self.spark)
+            observed.read_here(run.statistics, seconds)
+        return RelationUse(
+            self.relation.uri,
+            by_index=True,
+            reason=f"{reason}, and {others} slices are read without" if others else reason,
+            where=self.where,
+            columns=tuple(self.columns),
+            instant=run.plan.snapshot.instant,
+            rows=rows,
+            read=None if rows is None else run.statistics,
+            indexes=() if explain is None else serving_indexes(self.table, run.plan),
+            plan=None if explain is None else run.plan,
+            observed=observed,
+        )
+
+
+def _every_row(table: IndexedTable, group: Any | None) -> str | None:
+    """A condition that every row fulfils, and the index knows so; None without a column to ask."""
+    columns = [column.name for index in table.indexes() for column in index.columns]
+    if group is not None:
+        columns = [each for each in columns if each.lower() == str(group.name()).lower()]
+    if not columns:
+        return None
+    column = ".".join(identifier_sql(part) for part in column_path(columns[0]))
+    return f"({column} IS NULL) OR ({column} IS NOT NULL)"

@@ -1,0 +1,91 @@
+"""Sub-queries that the optimizer leaves as expressions: scalar ones, EXISTS of a constant truth,
+and those that prune partitions while the query runs. All others have become joins."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hudi_index_service.sql.select.scala import class_name, elements, partial_function
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+PRUNING = f"{_EXPRESSIONS}DynamicPruningSubquery"
+_KINDS = {
+    PRUNING,
+    *(f"{_EXPRESSIONS}{name}" for name in ("ScalarSubquery", "Exists", "ListQuery")),
+    f"{_EXPRESSIONS}LateralSubquery",
+}
+
+
+class Subqueries:
+    """Finds sub-queries in the plans of a session. Each question to the JVM takes a while: none is
+    asked of nodes below which there is no sub-query at all."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        self._pattern: Any = None
+        self._join: Any = None
+
+    def any(self, plan: Any) -> bool:
+        """Whether a plan has one."""
+        if self._pattern is None:
+            trees = self._jvm.org.apache.spark.sql.catalyst.trees
+            self._pattern = trees.TreePattern.PLAN_EXPRESSION()
+        return bool(plan.containsPattern(self._pattern))
+
+    def any_join(self, plan: Any) -> bool:
+        """Whether there is a join in a plan or one of its sub-queries."""
+        if self._join is None:
+            self._join = self._jvm.org.apache.spark.sql.catalyst.trees.TreePattern.JOIN()
+        return any(bool(each.containsPattern(self._join)) for each in self.plans(plan))
+
+    def leaves(self, plan: Any) -> Iterator[Any]:
+        """The leaves of a plan, be it optimized or not, and of its sub-queries."""
+        for each in self.plans(plan):
+            yield from elements(each.collectLeaves())
+
+    def plans(self, plan: Any, *, pruning: bool = True) -> Iterator[Any]:
+        """A plan, and those of its sub-queries.
+
+        Args:
+            pruning: With those that only prune partitions: copies of a part of the plan.
+        """
+        yield plan
+        for each in self._below(plan):
+            if pruning or class_name(each) != PRUNING:
+                yield from self.plans(each.plan(), pruning=pruning)
+
+    def own(self, node: Any) -> Iterator[Any]:
+        """The sub-queries in a node's own expressions."""
+        if self.any(node):
+            for expression in elements(node.expressions()):
+                yield from self._within(expression)
+
+    def rewritten(self, node: Any, rewrite: Callable[[Any, bool], Any | None]) -> Any | None:
+        """A node of a plan with the sub-queries of its own expressions rewritten; None if none is.
+
+        Args:
+            rewrite: Of a sub-query's plan, and whether it only prunes partitions, gives the plan
+                that takes its place, or None.
+        """
+        pairs = []
+        for each in self.own(node):
+            plan = rewrite(each.plan(), class_name(each) == PRUNING)
+            if plan is not None:
+                pairs.append((each, each.withNewPlan(plan)))
+        if not pairs:
+            return None
+        return node.transformExpressions(partial_function(self._jvm, pairs))
+
+    def _below(self, plan: Any) -> Iterator[Any]:
+        if self.any(plan):
+            yield from self.own(plan)
+            for child in elements(plan.children()):
+                yield from self._below(child)
+
+    def _within(self, expression: Any) -> Iterator[Any]:
+        if not expression.containsPattern(self._pattern):
+            return
+        if class_name(expression) in _KINDS:
+            yield expression
+            return
+        for child in elements(expression.children()):
+            yield from self._within(child)

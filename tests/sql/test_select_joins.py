@@ -1,0 +1,166 @@
+"""Keys found on one side of a join are looked up on the other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.sql.select import join_keys, rows
+from hudi_index_service.sql.select.join_keys import distinct_keys
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FEW = "(SELECT * FROM cow WHERE id IN ('3', '4'))"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.id, b.* FROM {few} a JOIN {t} b ON a.amount = b.amount",
+        "SELECT a.id, b.id FROM {t} b JOIN {few} a ON a.id = b.id AND a.msg = b.msg AND b.ts < 9",
+        "SELECT a.id, b.id FROM {few} a LEFT JOIN {t} b ON a.amount = b.amount",
+        "SELECT a.id, b.id FROM {t} b RIGHT JOIN {few} a ON a.amount = b.amount",
+        "SELECT id FROM {t} WHERE amount IN (SELECT amount FROM {few})",
+        "SELECT id FROM {few} a WHERE EXISTS (SELECT 1 FROM {t} b WHERE b.amount = a.amount)",
+        "SELECT id FROM {few} a WHERE NOT EXISTS "
+        "(SELECT 1 FROM {t} b WHERE a.amount = b.amount AND a.msg <> b.msg)",
+        "SELECT id, a.msg = 'x' OR amount IN (SELECT amount FROM {t}) AS f FROM {few} a",
+        "SELECT a.id, b.n FROM {few} a JOIN "
+        "(SELECT amount, count(*) AS n, max(id) FROM {t} GROUP BY amount) b "
+        "ON a.amount = b.amount",
+        "SELECT a.k, b.id FROM (SELECT amount AS k FROM {few} ORDER BY id LIMIT 1) a "
+        "JOIN (SELECT amount AS l, id FROM {t}) b ON k = l",
+    ],
+)
+def test_the_other_side_by_its_keys(agreed, index_session, query):
+    assert agreed(query.format(t="merged", few=FEW)) == [True, True]
+    asked = [use for use in index_session.relations if use.table.endswith("merged")]
+    assert " IN (" in asked[0].where
+    # Of the merged table, one base file has an entry.
+    assert asked[0].rows <= 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.id, b.id FROM partitioned b LEFT JOIN {few} a ON a.amount = b.amount",
+        "SELECT a.id, b.id FROM {few} a RIGHT JOIN partitioned b ON a.amount = b.amount",
+        "SELECT a.id, b.id FROM {few} a FULL JOIN partitioned b ON a.amount = b.amount",
+        "SELECT id FROM partitioned b WHERE NOT EXISTS "
+        "(SELECT 1 FROM {few} a WHERE a.amount = b.amount)",
+        "SELECT id FROM {few} WHERE amount NOT IN (SELECT amount FROM partitioned)",
+        "SELECT a.id, b.id FROM {few} a JOIN partitioned b ON a.amount <=> b.amount",
+        "SELECT a.id, b.id FROM {few} a JOIN partitioned b ON a.amount = b.amount OR b.id = '7'",
+        "SELECT a.id, b.id FROM {few} a JOIN partitioned b ON a.amount = b.amount + 1",
+        # What a row of the other side becomes depends on the rows beside it.
+        "SELECT a.id, b.n FROM {few} a JOIN "
+        "(SELECT amount, row_number() OVER (ORDER BY amount) AS n FROM partitioned) b "
+        "ON a.amount = b.amount",
+        "SELECT a.id, b.id FROM {few} a JOIN "
+        "(SELECT * FROM partitioned ORDER BY amount LIMIT 5) b ON a.amount = b.amount",
+        "SELECT a.id, b.n FROM {few} a JOIN "
+        "(SELECT max(amount) AS amount, count(*) AS n FROM partitioned GROUP BY ts) b "
+        "ON a.amount = b.amount",
+        # The union's values are those of both sides.
+        "SELECT a.id, b.id FROM (SELECT amount, id FROM {few} UNION ALL "
+        "SELECT amount, id FROM partitioned) a JOIN partitioned b ON a.amount = b.amount",
+    ],
+)
+def test_rows_that_would_be_missed(agreed, index_session, query):
+    agreed(query.format(few=FEW))
+    for use in index_session.relations:
+        assert use.by_index == use.table.endswith("cow")
+
+
+def test_from_join_to_join(agreed, index_session):
+    """The first one's rows have the keys of the second."""
+    query = (
+        "SELECT a.id, b.id, c.msg FROM merged c JOIN partitioned b ON b.id = c.id "
+        "JOIN cow a ON a.amount = b.amount WHERE a.id IN ('3', '4')"
+    )
+    assert agreed(query) == [True, True, True]
+
+
+def test_what_is_computed_once_for_two_places(agreed, index_session):
+    """Spark computes such a CTE once: its random numbers are the same in both places."""
+    query = (
+        "WITH r AS (SELECT id, amount, rand() AS x FROM partitioned) "
+        "SELECT a.id, b.id FROM {few} a JOIN r b ON a.amount = b.amount JOIN r c ON b.x = c.x"
+    )
+    assert agreed(query.format(few=FEW)) == [True, False, False]
+    assert len(index_session.sql(query.format(few=FEW)).collect()) == 2
+
+
+def test_keys_that_stand_in_the_query(agreed):
+    keys = "(VALUES ('3'), ('4'), (NULL), ('absent')) AS k(id)"
+    query = "SELECT k.id, t.msg FROM {keys} JOIN partitioned t ON k.id = t.id"
+    assert agreed(query.format(keys=keys)) == [True]
+    days = "(VALUES (TIMESTAMP'2026-01-01 00:00:00')) AS k(at)"
+    query = "SELECT 1 FROM {days} JOIN (SELECT timestamp(dt) AS at FROM cow) t ON k.at = t.at"
+    assert agreed(query.format(days=days)) == [False]
+
+
+def test_no_key_and_too_many(agreed, monkeypatch):
+    absent = "(SELECT * FROM cow WHERE id = 'absent')"
+    query = "SELECT a.id, b.id FROM {few} a LEFT JOIN partitioned b ON a.amount = b.amount"
+    assert agreed(query.format(few=absent)) == [True, False]
+    monkeypatch.setattr(join_keys, "MOST_KEYS", 1)
+    assert agreed(query.format(few=FEW)) == [True, False]
+
+
+def test_tasks_wait_for_keys(agreed, index_session, tables, monkeypatch):
+    """What tasks would have read is few rows once the keys are known."""
+    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 10)
+    monkeypatch.setattr(rows, "MOST_OF_ALL", 1)
+    query = "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount = b.amount WHERE b.id > '1'"
+    assert agreed(query.format(few=FEW, t="partitioned")) == [True, True]
+    assert [use.in_tasks for use in index_session.relations] == [False, False]
+    query = "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount < b.amount WHERE b.id > '7'"
+    assert agreed(query.format(few=FEW, t="partitioned")) == [True, True]
+    assert [use.in_tasks for use in index_session.relations] == [False, True]
+
+
+@pytest.fixture(scope="module")
+def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("joins") / "typed"
+    values = spark.sql(
+        "SELECT string(id) AS id, int(id) AS n, double(id % 5) AS d, "
+        "cast(id % 7 AS decimal(12, 2)) AS price, date_add(DATE'1500-02-03', int(id % 11)) AS day, "
+        "timestamp_micros(id % 13 - 6000000000000000) AS at, "
+        "if(id % 3 = 0, NULL, concat('ж \\' ', id % 17, '\\\\')) AS name FROM range(60)"
+    )
+    write(values, path, hudi_options("typed", ordering_column=None, **NO_METADATA_TABLE), "insert")
+    with open_table(path) as table:
+        table.create_index("i", ["id", "n", "d", "price", "day", "at", "name"])
+        table.build(strategy="all").raise_for_failures()
+    spark.sql(f"CREATE TABLE typed USING hudi LOCATION '{path}'")
+    yield path
+    spark.sql("DROP TABLE typed")
+
+
+@pytest.mark.parametrize(
+    ("column", "by_keys"),
+    [("n", True), ("price", True), ("day", True), ("at", True), ("name", True), ("d", False)],
+)
+def test_types(agreed, typed, column, by_keys):
+    query = "SELECT a.id, b.id FROM typed a JOIN typed b ON a.{c} = b.{c} WHERE a.id IN ('1', '3')"
+    assert agreed(query.format(c=column)) == [True, by_keys]
+
+
+def test_values_that_are_keys():
+    assert distinct_keys(pa.chunked_array([["a", None, "a"], ["b"]])).to_pylist() == ["a", "b"]
+    assert distinct_keys(pa.chunked_array([[None]], pa.string())) is None
+    # It may stand for other bytes, which are no UTF-8.
+    assert distinct_keys(pa.chunked_array([["a\ufffd"]])) is None
+
+
+def test_values_that_python_has_not(agreed):
+    """Beside the keys."""
+    keys = "(VALUES ('3', DATE'-0005-01-01'), ('4', NULL)) AS k(id, day)"
+    query = "SELECT k.id, k.day IS NULL AS n, t.msg FROM {keys} JOIN partitioned t ON k.id = t.id"
+    assert agreed(query.format(keys=keys)) == [True]
