@@ -5,6 +5,7 @@ import shutil
 import pytest
 from pyspark.sql import functions as F
 
+from hudi_index_service import open_table
 from hudi_index_service.sql.select import rows
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.sql.conftest import KINDS, rows_of
@@ -121,6 +122,25 @@ def test_an_incremental_query_is_left_to_spark(spark, agreed, index_session, tab
     assert agreed("SELECT count(*) FROM changed WHERE id = '2'") == [False]
     assert index_session.relations[0].reason == "it is no query on a snapshot"
     spark.catalog.dropTempView("changed")
+
+
+def test_changes_are_left_to_spark(spark, index_session, tmp_path):
+    path = tmp_path / "changing"
+    options = hudi_options("changing", **NO_METADATA_TABLE)
+    options |= {"hoodie.table.cdc.enabled": "true"}
+    write(numbered_rows(spark, 0, 9), path, options, "insert")
+    write(numbered_rows(spark, 2, 4, 1), path, options)
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        table.build(strategy="all").raise_for_failures()
+    frame = spark.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
+    frame = frame.option("hoodie.datasource.query.incremental.format", "cdc")
+    frame = frame.option("hoodie.datasource.read.begin.instanttime", "000")
+    frame.load(str(path)).createOrReplaceTempView("changes")
+    query = "SELECT op, count(*) AS n FROM changes WHERE ts_ms > '' GROUP BY op ORDER BY op"
+    assert [tuple(row) for row in index_session.sql(query).collect()] == [("i", 9), ("u", 2)]
+    assert not any(use.by_index for use in index_session.relations)
+    spark.catalog.dropTempView("changes")
 
 
 def test_user_functions(spark, agreed, index_session):

@@ -33,7 +33,7 @@ _WRITE_OPTIONS = (
 )
 
 _SEPARATOR = "\0\1\0"
-_ID = re.compile(r"#(\d+)L?\Z")
+_ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # as AttributeReference.toString ends
 
 # HoodieInstant.toString: [requested__completed__action__state], on old versions without the second.
 _INSTANT = re.compile(r"(\d{14,17})__(?:\d{14,17}__)?[a-z]+__COMPLETED")
