@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions test-cluster test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-read pins clean
+.PHONY: help demo test test-versions test-cluster test-tpch test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-read bench-sql pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-14s %s\n", $$1, $$2 }'
@@ -22,6 +22,9 @@ test-versions: setup ## Test on tables of all Hudi releases; writes them the fir
 
 test-cluster: setup ## Test a build on a Spark cluster whose workers have no Python of their own
 	@$(ENVIRONMENT) && pytest tests/cluster $(PYTEST_ARGS)
+
+test-tpch: setup ## Test the queries of TPC-H on indexed tables against Spark's own answers
+	@$(ENVIRONMENT) && pytest tests/tpch $(PYTEST_ARGS)
 
 test-faults: setup ## Test with a fault at every call of the storage, interleaved actors, kills
 	@$(ENVIRONMENT) && pytest tests/faults $(PYTEST_ARGS)
@@ -55,6 +58,9 @@ bench-build: setup ## Measure builds against Hudi and Lance: benchmarks/results/
 bench-read: setup ## Measure reads against Spark, DuckDB and Lance: benchmarks/results/read.json
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.read $(BENCH_ARGS)
+
+bench-sql: setup ## Measure queries in IndexSession against bare Spark: benchmarks/results/sql.json
+	@$(ENVIRONMENT) && python -m benchmarks.sql $(BENCH_ARGS)
 
 pins: setup ## Resolve the exact versions in constraints/ anew, keeping those that still fit
 	@$(ENVIRONMENT) && python -m dev.pins

@@ -1,0 +1,179 @@
+"""What a query costs more through IndexSession than through bare Spark: `make bench-sql`.
+
+The 22 queries of TPC-H at scale 0.1, on Hudi tables of which `orders` and `lineitem` are clustered
+and indexed (tests/tpch), and ten that want few rows. Each query goes through both sessions of one
+process in turn, round by round, the first of a round being the other one in each. Differences are
+the medians of the rounds'. These are no results of TPC-H in the sense of the TPC.
+
+- `whole_ms`: from the text of the query to its answer in Python.
+- `plan_ms`: until the optimized plan is there, decisions included. It is measured in more rounds of
+  its own. A query that uses no index comes back as the very DataFrame that Spark made, so that all
+  it costs more, it costs until then; whole queries vary by more than that from run to run. It shall
+  be at most 20 ms or 5 % of the whole query, whichever is more (`allowed_ms`, `reached`).
+- `times_as_fast`: of a query that uses the index, the median of the rounds' ratios of `whole_ms`.
+
+Written to benchmarks/results/sql.json. A small run to try things out:
+`python -m benchmarks.sql --queries q1,q6 --rounds 1 --output /tmp/bench`.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.bench_table import ROOT, spark_session
+from benchmarks.build import environment, say
+from hudi_index_service.sql import IndexSession
+from tests.tpch import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RESULTS = ROOT / "benchmarks" / "results"
+QUERIES = ROOT / "tests" / "tpch"
+WARM_UP_ROUNDS = 2
+PLANS_A_ROUND = 4
+ALLOWED_MS, ALLOWED_PART = 20.0, 0.05
+
+Ask = Callable[[str], "DataFrame"]
+
+
+def until_plan(ask: Ask, query: str) -> float:
+    """Milliseconds."""
+    started = perf_counter()
+    ask(query)._jdf.queryExecution().optimizedPlan()
+    return (perf_counter() - started) * 1000
+
+
+def whole(ask: Ask, query: str) -> float:
+    """Milliseconds."""
+    started = perf_counter()
+    ask(query).collect()
+    return (perf_counter() - started) * 1000
+
+
+def in_turn(
+    session: IndexSession, work: Callable[[Ask, str], float], query: str, rounds: int
+) -> list[tuple[float, float]]:
+    """What it takes through the bare session, and through ours, in each round."""
+    found = []
+    for number in range(rounds):
+        if number % 2:
+            bare, ours = work(session.spark.sql, query), work(session.sql, query)
+        else:
+            ours, bare = work(session.sql, query), work(session.spark.sql, query)
+        found.append((bare, ours))
+    return found
+
+
+def measured(session: IndexSession, name: str, query: str, rounds: int) -> dict[str, Any]:
+    """One row of the results."""
+    in_turn(session, whole, query, WARM_UP_ROUNDS)
+    wholes = in_turn(session, whole, query, rounds)
+    plans = in_turn(session, until_plan, query, rounds * PLANS_A_ROUND)
+    used = [use.table.rpartition("/")[2] for use in session.relations if use.by_index]
+    found: dict[str, Any] = {"query": name, "uses_index_of": used}
+    for kind, pairs in (("whole", wholes), ("plan", plans)):
+        found[f"{kind}_ms"] = {
+            "spark": _median(bare for bare, _ in pairs),
+            "session": _median(ours for _, ours in pairs),
+            "over": _median(ours - bare for bare, ours in pairs),
+        }
+    if used:
+        ratio = statistics.median(bare / ours for bare, ours in wholes)
+        return found | {"times_as_fast": round(ratio, 2)}
+    allowed = round(max(ALLOWED_MS, ALLOWED_PART * found["whole_ms"]["spark"]), 1)
+    return found | {"allowed_ms": allowed, "reached": found["plan_ms"]["over"] <= allowed}
+
+
+def _median(values: Iterable[float]) -> float:
+    return round(statistics.median(values), 1)
+
+
+def prepared(spark: "SparkSession", session: IndexSession, folder: Path) -> None:
+    """Makes the tables."""
+    tables.generate(folder / "generated")
+    for name in tables.KEYS:
+        say(f"Writing {name} …")
+        tables.write_table(spark, folder / "generated", folder, name, "COPY_ON_WRITE")
+        if name in tables.CLUSTERED_BY:
+            say(f"Indexing {name} …")
+            tables.index(session, folder, name)
+
+
+def asked_queries(names: str) -> list[Path]:
+    """The files of the queries asked for, TPC-H's first."""
+    tpch = [QUERIES / "queries" / f"q{number}.sql" for number in range(1, 23)]
+    every = [*tpch, *sorted((QUERIES / "selective").glob("*.sql"))]
+    wanted = names.split(",")
+    return [each for each in every if not names or each.stem in wanted]
+
+
+def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the queries that use no index cost more, all in all."""
+    unused = [row for row in results if not row["uses_index_of"]]
+    over = [row["plan_ms"]["over"] for row in unused]
+    return {
+        "queries_without_index": len(unused),
+        "reached": sum(row["reached"] for row in unused),
+        "median_over_ms": _median(over) if over else None,
+        "most_over_ms": max(over, default=None),
+        "times_as_fast": [row["times_as_fast"] for row in results if row["uses_index_of"]],
+    }
+
+
+def line(row: dict[str, Any]) -> str:
+    """What is shown of a query while the run goes on."""
+    whole_ms, plan_ms = row["whole_ms"], row["plan_ms"]
+    served = ", ".join(row["uses_index_of"]) or "no table"
+    return (
+        f"{row['query']}: {whole_ms['spark']:g} ms, {whole_ms['session']:g} in IndexSession; until "
+        f"the plan {plan_ms['spark']:g} and {plan_ms['over']:+g} ms; index of {served}"
+    )
+
+
+def options() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--queries", default="", help="names, separated by commas; empty: all")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--scratch", type=Path, help="folder for tables; a temporary one if absent")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures, prints and writes the results."""
+    asked = options()
+    results: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.scratch) as name:
+        folder = Path(name)
+        spark = spark_session(folder)
+        # As many as there are cores.
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        session = IndexSession(spark)
+        prepared(spark, session, folder)
+        with tables.registered(spark, "tpch", dict.fromkeys(tables.KEYS, folder)):
+            for path in asked_queries(asked.queries):
+                results.append(measured(session, path.stem, path.read_text(), asked.rounds))
+                say(line(results[-1]))
+        session.close()
+        spark.stop()
+    found = {
+        "summary": summary(results),
+        "queries": results,
+        "scale": tables.SCALE,
+        "rounds": asked.rounds,
+        "environment": environment(),
+    }
+    asked.output.mkdir(parents=True, exist_ok=True)
+    (asked.output / "sql.json").write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The tables of TPC-H, made once: all written in one go, and of two of them merged ones, too."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from hudi_index_service.sql import IndexSession
+from tests.tpch import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+Decisions = dict[str, dict[str, list[str]]]
+DECISIONS = Path(__file__).with_name("decisions.json")
+
+
+class Answer(NamedTuple):
+    """A query's answer: its rows, each as text that tells all values apart, in their order."""
+
+    schema: "StructType"
+    rows: list[str]
+
+
+@dataclass
+class Tpch:
+    """The tables, under their names in the session's current database.
+
+    Attributes:
+        variant: ``cow``; or ``mor``, where orders and lineitem are merge-on-read tables, in which
+            log files lie above some of the indexed base files.
+        session: Asks through the index.
+    """
+
+    variant: str
+    session: IndexSession
+    _answers: dict[Path, Answer] = field(default_factory=dict)
+
+    def plain(self, query: Path) -> Answer:
+        """What the bare session answers."""
+        if query not in self._answers:
+            frame = self.session.spark.sql(query.read_text())
+            self._answers[query] = Answer(frame.schema, list(map(repr, frame.collect())))
+        return self._answers[query]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-decisions",
+        action="store_true",
+        help="write what is decided now to decisions.json, to be looked at before it is committed",
+    )
+
+
+@pytest.fixture(scope="session")
+def folders(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, dict[str, Path]]:
+    """Of each variant, where its tables lie."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(what: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\n{what} …", end="", flush=True)
+
+    session = IndexSession(spark)
+    folder = tmp_path_factory.mktemp("tpch")
+    tables.generate(folder / "generated")
+    for variant, table_type, names in (
+        ("cow", "COPY_ON_WRITE", list(tables.KEYS)),
+        ("mor", "MERGE_ON_READ", list(tables.CLUSTERED_BY)),
+    ):
+        for name in names:
+            say(f"{variant}: writing {name}")
+            tables.write_table(spark, folder / "generated", folder / variant, name, table_type)
+            if name in tables.CLUSTERED_BY:
+                tables.index(session, folder / variant, name)
+    say("mor: updating and deleting")
+    tables.change(spark, folder / "mor")
+    session.close()
+    cow = dict.fromkeys(tables.KEYS, folder / "cow")
+    return {"cow": cow, "mor": cow | dict.fromkeys(tables.CLUSTERED_BY, folder / "mor")}
+
+
+@pytest.fixture(scope="session", params=("cow", "mor"))
+def tpch(
+    request: pytest.FixtureRequest, spark: "SparkSession", folders: dict[str, dict[str, Path]]
+) -> Iterator[Tpch]:
+    """The tables of one variant."""
+    session = IndexSession(spark)
+    with tables.registered(spark, f"tpch_{request.param}", folders[request.param]):
+        yield Tpch(request.param, session)
+    session.close()
+
+
+@pytest.fixture(scope="session")
+def decisions(request: pytest.FixtureRequest) -> Iterator[Decisions]:
+    """By variant and query: how each Hudi relation in it is read, and why."""
+    known = json.loads(DECISIONS.read_text())
+    yield known
+    if request.config.getoption("--write-decisions"):
+        DECISIONS.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,129 @@
+"""The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered and indexed.
+
+The data is made by tpchgen-cli, the same rows in every run. `orders` is sorted by its date, which
+is how such tables are kept; `lineitem` by the date of shipping. Both have several base files.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from hudi_index_service.sql import IndexSession
+from tests.hudi_tables import hudi_options, read_rows, run_clustering, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCALE = "0.1"
+
+KEYS = {
+    "region": "r_regionkey",
+    "nation": "n_nationkey",
+    "supplier": "s_suppkey",
+    "customer": "c_custkey",
+    "part": "p_partkey",
+    "partsupp": "ps_partkey,ps_suppkey",
+    "orders": "o_orderkey",
+    "lineitem": "l_orderkey,l_linenumber",
+}
+
+CLUSTERED_BY = {"orders": "o_orderdate", "lineitem": "l_shipdate"}
+
+_FILE_BYTES = {"orders": 4 << 20, "lineitem": 8 << 20}
+"""Hudi's target; the files are smaller, some five a table."""
+
+INDEXED = {
+    "orders": "o_orderkey, o_custkey, o_orderdate, o_orderstatus, o_orderpriority, o_comment",
+    "lineitem": "l_orderkey, l_partkey, l_suppkey, l_quantity, l_discount, l_returnflag, "
+    "l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode",
+}
+"""What the queries' conditions ask for."""
+
+
+_NEW = {
+    "orders": [
+        ("o_orderstatus", "'F'"),
+        ("o_totalprice", "o_totalprice * 2"),
+        ("o_orderdate", "date_add(DATE'1993-08-01', cast(o_orderkey % 90 AS int))"),
+        ("o_orderpriority", "'1-URGENT'"),
+        ("o_comment", "concat('special packed requests of ', o_comment)"),
+    ],
+    "lineitem": [
+        ("l_quantity", "l_quantity % 20 + 1"),
+        ("l_discount", "0.06"),
+        ("l_returnflag", "'R'"),
+        ("l_shipdate", "date_add(DATE'1994-06-01', cast(l_orderkey % 30 AS int))"),
+        ("l_commitdate", "DATE'1994-07-01'"),
+        ("l_receiptdate", "DATE'1994-08-01'"),
+        ("l_shipmode", "if(l_partkey % 2 = 0, 'MAIL', 'AIR')"),
+    ],
+}
+"""What the updates set, by column."""
+
+
+def generate(folder: Path) -> None:
+    """Makes the rows, one Parquet file a table."""
+    command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "--quiet"]
+    subprocess.run([*command, "--scale-factor", SCALE, "--output-dir", str(folder)], check=True)
+
+
+def write_table(
+    spark: "SparkSession", generated: Path, folder: Path, name: str, table_type: str
+) -> None:
+    """Writes one table to a folder of its name, and clusters it if it is a clustered one."""
+    rows = spark.read.parquet(str(generated / f"{name}.parquet"))
+    clustered = CLUSTERED_BY.get(name)
+    options = hudi_options(name, table_type, record_key=KEYS[name], ordering_column=None)
+    path = folder / name
+    write(rows.repartition(4 if clustered else 1), path, options, "bulk_insert")
+    if clustered:
+        strategy = "hoodie.clustering.plan.strategy"
+        settings = [
+            f"{strategy}.sort.columns={clustered}",
+            f"{strategy}.target.file.max.bytes={_FILE_BYTES[name]}",
+        ]
+        assert run_clustering(spark, path, options=",".join(settings))
+
+
+def index(session: IndexSession, folder: Path, name: str) -> None:
+    """Indexes one of the clustered tables."""
+    path = folder / name
+    session.sql(f"CREATE INDEX by_conditions ON '{path}' USING lucene ({INDEXED[name]})")
+    session.sql(f"OPTIMIZE TABLE '{path}' STRATEGY ALL")
+
+
+def change(spark: "SparkSession", folder: Path) -> None:
+    """Updates and deletes rows of the merge-on-read tables, all of them in the base files of one
+    year: these get log files. What is updated then lies where no base file's statistics say: in
+    other years, with other values of what the queries ask for."""
+    for name, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
+        rows = read_rows(spark, folder / name)
+        columns = [each for each in rows.columns if not each.startswith("_hoodie")]
+        year = rows.select(columns).where(F.year(CLUSTERED_BY[name]) == 1996)
+        new = {
+            column: F.expr(value).cast(rows.schema[column].dataType) for column, value in _NEW[name]
+        }
+        options = hudi_options(name, "MERGE_ON_READ", record_key=KEYS[name], ordering_column=None)
+        write(year.where(F.col(key) % 7 == 0).withColumns(new), folder / name, options)
+        write(year.where(F.col(key) % 11 == 1), folder / name, options, "delete")
+
+
+@contextmanager
+def registered(spark: "SparkSession", database: str, folders: dict[str, Path]) -> Iterator[None]:
+    """A database of the tables, the current one.
+
+    Args:
+        folders: Where each table lies, in a folder of its name.
+    """
+    spark.sql(f"CREATE DATABASE {database}")
+    spark.sql(f"USE {database}")
+    for name, folder in folders.items():
+        spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{folder / name}'")
+    yield
+    spark.sql("USE default")
+    spark.sql(f"DROP DATABASE {database} CASCADE")
