@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any
 
+from py4j.java_gateway import JavaClass
+
 _CLASS_NAME, _KNOWN = "_hudi_index_class_name", "_hudi_index_known"
 
 
@@ -48,8 +50,18 @@ def _known(jvm: Any, path: str) -> Any:
 
 
 def class_name(node: Any) -> str:
-    """The full name of an object's class. It takes three calls to the JVM, once for an object."""
+    """The full name of an object's class. It takes a call to the JVM, once for an object."""
     known: dict[str, Any] = node.__dict__
     if _CLASS_NAME not in known:
-        known[_CLASS_NAME] = str(node.getClass().getName())
+        known[_CLASS_NAME] = str(_name_asker(node._gateway_client)(node))
     return str(known[_CLASS_NAME])
+
+
+def _name_asker(client: Any) -> Any:
+    """Commons Lang's function, which is one of Spark's own libraries: ``getClass().getName()`` is
+    a second call, and a third one to tell the JVM that the class is not needed any more."""
+    asker = client.__dict__.get(_KNOWN)
+    if asker is None:
+        asker = JavaClass("org.apache.commons.lang3.ClassUtils", client).getName
+        client.__dict__[_KNOWN] = asker
+    return asker
