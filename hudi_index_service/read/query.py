@@ -1,6 +1,6 @@
 """A query, bound to a table's schema."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -60,7 +60,9 @@ class Query:
 
     def counting(self) -> "Query":
         """The same rows without any output column."""
-        return _query(self.predicate, pa.schema([]), self.table)
+        used = set() if self.predicate is None else self.predicate.columns()
+        nothing, needed = pa.schema([]), _needed(used, [], self.table)
+        return replace(self, output=nothing, needed=needed)
 
 
 @dataclass(slots=True)
@@ -129,14 +131,18 @@ def bind_query(
 
 
 def _query(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> Query:
-    used = sorted(set() if predicate is None else predicate.columns())
-    whole = {*output.names, *(name for name in used if len(column_path(name)) == 1)}
-    extra = [name for name in used if name in whole or root_column(name) not in whole]
-    needed = pa.schema(
-        [*output, *((n, column_type(schema, n)) for n in extra if n not in output.names)]
-    )
+    used = set() if predicate is None else predicate.columns()
+    needed = _needed(used, list(output), schema)
     normal_form = None if predicate is None else negation_normal_form(predicate)
     return Query(predicate, normal_form, output, needed, schema)
+
+
+def _needed(used: Collection[str], output: Sequence[pa.Field], schema: pa.Schema) -> pa.Schema:
+    """The output, and after it the columns that are only used."""
+    names = {field.name for field in output}
+    whole = {*names, *(name for name in used if len(column_path(name)) == 1)}
+    extra = [name for name in sorted(used) if name in whole or root_column(name) not in whole]
+    return pa.schema([*output, *((n, column_type(schema, n)) for n in extra if n not in names)])
 
 
 def _top_level(name: str, schema: pa.Schema) -> str:

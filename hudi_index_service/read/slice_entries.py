@@ -31,6 +31,9 @@ INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFa
 """Whatever keeps an entry from being asked (design, rule 3)."""
 
 
+_IN_ORDER = (Answer.EXACT, Answer.SUPERSET)
+
+
 class SliceEntries:
     """Make it by `leased`."""
 
@@ -40,6 +43,8 @@ class SliceEntries:
         self._stack = stack
         self._opened: dict[str, OpenEntry] = {}
         self._failed: dict[str, IndexServiceError] = {}
+        # By the leaf's id, with the leaf, so that none has the id of one that is gone.
+        self._answers: dict[int, tuple[Predicate, list[tuple[Answer, ServingEntry]]]] = {}
 
     @classmethod
     @contextmanager
@@ -142,9 +147,12 @@ class SliceEntries:
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
         """The entries that can answer, in the order in which they are asked."""
-        answers = [(each.answer(leaf), each) for each in self._entries]
-        for wanted in (Answer.EXACT, Answer.SUPERSET):
-            yield from (each for each in answers if each[0] is wanted)
+        known = self._answers.get(id(leaf))
+        if known is None:
+            answers = [(each.answer(leaf), each) for each in self._entries]
+            ordered = [a for wanted in _IN_ORDER for a in answers if a[0] is wanted]
+            known = self._answers[id(leaf)] = (leaf, ordered)
+        yield from known[1]
 
     def pages(self, leaf: Predicate) -> RowSet:
         """The rows of those pages in which, by the base file's column index, a leaf may be TRUE.

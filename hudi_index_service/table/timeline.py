@@ -86,7 +86,7 @@ class Timeline:
 def list_timeline(storage: Storage, table_version: int) -> Timeline:
     """Lists the active timeline: one request, no file is read."""
     folder = TIMELINE_FOLDER if table_version >= 8 else HOODIE_FOLDER
-    return parse_timeline(file.path.rsplit("/", 1)[-1] for file in storage.files_in(folder))
+    return parse_timeline(storage.names_in(folder))
 
 
 def archived_completion_times(storage: Storage) -> dict[str, str]:

@@ -20,6 +20,7 @@ LISTS = frozenset(
         "files",
         "files_in",
         "files_outside",
+        "names_in",
         "folders",
         "unfinished",
         "linked_folders",

@@ -112,6 +112,7 @@ def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
             storage.download(path, tmp_path / "target")
     assert storage.files("absent") == []
     assert storage.files_in("absent") == []
+    assert storage.names_in("absent") == storage.names_in("folder/file") == []
     assert storage.folders("absent") == []
 
 
@@ -123,6 +124,7 @@ def test_listings(storage: Storage) -> None:
     assert paths(storage, "a") == ["a/b/x", "a/b/y", "a/x"]
     assert sorted(file.path for file in storage.files_in("a")) == ["a/x"]
     assert sorted(file.path for file in storage.files_in()) == ["x"]
+    assert sorted(storage.names_in("a")) == sorted(storage.names_in("")) == ["x"]
     assert sorted(storage.folders()) == ["a", "ab"]
     assert storage.folders("a") == ["a/b"]
     (file,) = storage.files("ab")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from tests.build.entries import all_manifests, assert_no_stray_data
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 
 BUILD_WHEN_TOLD = """
 import json, sys
@@ -56,6 +59,22 @@ from hudi_index_service.config import BuildSettings, Settings
 settings = Settings(cache_folder=Path(sys.argv[2]), build=BuildSettings(parallelism=1))
 open_table(sys.argv[1], settings=settings).build(strategy="all")
 """
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four base files in two partitions."""
+    path = tmp_path_factory.mktemp("processes") / "table"
+    options = hudi_options("concurrent", partition_column="dt", **NO_METADATA_TABLE)
+    rows = numbered_rows(spark, 0, 2000).repartition(2)
+    write(rows, path, {**options, "hoodie.bulkinsert.sort.mode": "NONE"}, "bulk_insert")
+    assert len(list(path.glob("*/*.parquet"))) == 4
+    return path
+
+
+@pytest.fixture
+def path(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "table"))
 
 
 @pytest.fixture
