@@ -40,15 +40,21 @@ class Call:
         operation: The method's name.
         path: What it is about, relative to the table.
         data: What a call that creates a file is to store.
+        turn: How many calls of this operation on this path there were so far, from 1.
     """
 
     number: int
     operation: str
     path: str
     data: bytes | Path | None = None
+    turn: int = 1
 
     def __str__(self) -> str:
         return f"call {self.number}, {self.operation} {self.path}"
+
+    def same(self, other: "Call") -> bool:
+        """Whether it is the same call of another run, where threads may be in another order."""
+        return (self.operation, self.path, self.turn) == (other.operation, other.path, other.turn)
 
     def half(self) -> bytes:
         """The first half of what is to be stored."""
@@ -90,7 +96,8 @@ class GatedStorage(Storage):
 
     def _pass(self, operation: str, path: str, work: Work, data: bytes | Path | None = None) -> Any:
         with self._counting:
-            call = Call(len(self.calls) + 1, operation, path, data)
+            turn = 1 + sum(each.operation == operation and each.path == path for each in self.calls)
+            call = Call(len(self.calls) + 1, operation, path, data, turn)
             self.calls.append(call)
         return work() if self.gate is None else self.gate(call, work)
 
@@ -148,13 +155,15 @@ class Fault:
     lasts: frozenset[str] = frozenset()
     later: Strike | None = None
 
-    def gate(self, storage: Storage, first: int) -> Gate:
-        """A gate in which the fault begins at the call of number `first`."""
+    def gate(self, storage: Storage, first: Callable[[Call], bool]) -> Gate:
+        """A gate in which the fault begins at the call that `first` knows."""
+        began: list[Call] = []
 
         def gate(call: Call, work: Work) -> Any:
-            if call.number == first:
+            if not began and first(call):
+                began.append(call)
                 return self.strike(storage, call, work)
-            if call.number > first and self.later is not None and call.operation in self.lasts:
+            if began and self.later is not None and call.operation in self.lasts:
                 return self.later(storage, call, work)
             return work()
 

@@ -41,7 +41,7 @@ def test_queries(
         if call.operation not in fault.hits:
             continue
         path = copy_state("indexed")
-        gate = fault.gate(GatedStorage(path), call.number)
+        gate = fault.gate(GatedStorage(path), call.same)
         raised: BaseException | None = None
         try:
             ask(path, gate, remote, tmp_path / f"cache-{call.number}")
