@@ -379,9 +379,9 @@ class Storage:
                     return [entry.name for entry in entries if entry.is_file()]
             except (FileNotFoundError, NotADirectoryError):
                 return []
+            except PermissionError:
+                raise
             except OSError as error:
-                if isinstance(error, PermissionError):
-                    raise
                 raise StorageFailed(f"{self.uri}/{folder}: {error.strerror}.") from error
 
     def folders(self, prefix: str = "") -> list[str]:

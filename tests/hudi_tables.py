@@ -182,3 +182,11 @@ def as_if_changed_on_read(path: Path) -> None:
     """Makes the table Spark's to read, as a change of its schema on read would."""
     (path / ".hoodie" / ".schema").mkdir(exist_ok=True)
     (path / ".hoodie" / ".schema" / "20260101000000000.schemacommit").touch()
+
+
+def write_four_base_files(spark: SparkSession, path: Path, rows: int) -> None:
+    """A table of `numbered_rows` with two base files in each of its two partitions."""
+    options = hudi_options("four", partition_column="dt", **NO_METADATA_TABLE)
+    unsorted = {**options, "hoodie.bulkinsert.sort.mode": "NONE"}
+    write(numbered_rows(spark, 0, rows).repartition(2), path, unsorted, "bulk_insert")
+    assert len(list(path.glob("*/*.parquet"))) == 4

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.predicate.spark_sql import string_sql
+from hudi_index_service.table.spark import BUNDLE_VARIABLE, HUDI_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,10 @@ class DemoSpark:
     """A local Spark session with Hudi."""
 
     def __init__(self, folder: Path) -> None:
-        jar = os.environ.get("HUDI_INDEX_HUDI_JAR")
+        jar = os.environ.get(BUNDLE_VARIABLE)
         if jar is None:
             raise ConfigInvalid(
-                "HUDI_INDEX_HUDI_JAR does not name Hudi's Spark bundle.",
+                f"{BUNDLE_VARIABLE} does not name Hudi's Spark bundle.",
                 remedy="Run `make demo`, which fetches it, or set the variable to its path.",
             )
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -39,13 +40,7 @@ class DemoSpark:
             SparkSession.builder.master("local[2]")
             .appName("hudi-index-demo")
             .config("spark.jars", jar)
-            .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
-            .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
-            .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
-            .config(
-                "spark.sql.catalog.spark_catalog",
-                "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-            )
+            .config(map={**HUDI_SETTINGS})
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))

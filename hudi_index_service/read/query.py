@@ -1,6 +1,6 @@
 """A query, bound to a table's schema."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -60,9 +60,8 @@ class Query:
 
     def counting(self) -> "Query":
         """The same rows without any output column."""
-        used = set() if self.predicate is None else self.predicate.columns()
-        nothing, needed = pa.schema([]), _needed(used, [], self.table)
-        return replace(self, output=nothing, needed=needed)
+        nothing = pa.schema([])
+        return replace(self, output=nothing, needed=_needed(self.predicate, nothing, self.table))
 
 
 @dataclass(slots=True)
@@ -131,17 +130,17 @@ def bind_query(
 
 
 def _query(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> Query:
-    used = set() if predicate is None else predicate.columns()
-    needed = _needed(used, list(output), schema)
+    needed = _needed(predicate, output, schema)
     normal_form = None if predicate is None else negation_normal_form(predicate)
     return Query(predicate, normal_form, output, needed, schema)
 
 
-def _needed(used: Collection[str], output: Sequence[pa.Field], schema: pa.Schema) -> pa.Schema:
-    """The output, and after it the columns that are only used."""
-    names = {field.name for field in output}
+def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> pa.Schema:
+    """The output, and after it the columns that only the predicate needs."""
+    used = sorted(set() if predicate is None else predicate.columns())
+    names = set(output.names)
     whole = {*names, *(name for name in used if len(column_path(name)) == 1)}
-    extra = [name for name in sorted(used) if name in whole or root_column(name) not in whole]
+    extra = [name for name in used if name in whole or root_column(name) not in whole]
     return pa.schema([*output, *((n, column_type(schema, n)) for n in extra if n not in names)])
 
 

@@ -149,16 +149,22 @@ def _with_size(
         execution.analyzed().output() if output is None else output,
         execution.toRdd(),
         plans.physical.UnknownPartitioning(partitions),
-        _module(jvm.scala.collection.immutable, "Nil"),
+        module(jvm.scala.collection.immutable, "Nil"),
         False,
         spark._jsparkSession,
         option.apply(statistics),
         option.empty(),
     )
-    dataset = _module(jvm.org.apache.spark.sql, "Dataset")
-    return DataFrame(dataset.ofRows(spark._jsparkSession, rows), spark)
+    return frame_of_plan(spark, rows)
 
 
-def _module(package: Any, name: str) -> Any:
+def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    """The DataFrame of one of Catalyst's logical plans."""
+    jvm: Any = spark._jvm
+    dataset = module(jvm.org.apache.spark.sql, "Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def module(package: Any, name: str) -> Any:
     """A Scala object."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")

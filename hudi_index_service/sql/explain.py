@@ -1,6 +1,6 @@
 """EXPLAIN INDEX: who reads each Hudi relation of a query, why, and with ANALYZE what that took."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql.select import RelationUse
-from hudi_index_service.sql.select.scala import elements
+from hudi_index_service.sql.select.scala import nodes
 from hudi_index_service.sql.statements import ExplainIndex
 
 EXPLAINED = """
@@ -50,18 +50,12 @@ def refuse_other_than_query(
         )
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement.query)
     gateway = spark.sparkContext._gateway
-    for node in _nodes(plan):
+    for node in nodes(plan):
         if any(is_instance_of(gateway, node, each) for each in _COMMANDS):
             raise StatementInvalid(
                 "EXPLAIN INDEX explains queries, and this statement would change something.",
                 remedy="Explain the SELECT in it.",
             )
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    yield plan
-    for child in elements(plan.children()):
-        yield from _nodes(child)
 
 
 def explained_frame(

@@ -9,17 +9,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.table.spark import BUNDLE_VARIABLE, HUDI_SETTINGS
 
-BUNDLE_VARIABLE = "HUDI_INDEX_HUDI_JAR"
-
-# As Hudi's own guide starts Spark; quiet, and on this machine alone.
+# Quiet, and on this machine alone.
 _CONF = {
     "spark.master": "local[*]",
     "spark.app.name": "hudi-index sql",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    **HUDI_SETTINGS,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",

@@ -12,6 +12,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_index_service.errors import StorageFailed
 
+HUDI_SETTINGS = {
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+}
+"""What a Spark session with Hudi's bundle is started with, by Hudi's own guide."""
+
+BUNDLE_VARIABLE = "HUDI_INDEX_HUDI_JAR"
+"""The environment variable with the path of that bundle."""
+
 
 class SparkHudiReader:
     """Reads a Hudi table through a Spark session that has Hudi's bundle.

@@ -11,19 +11,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.hudi_tables import write_four_base_files
 
 ROWS = 2000
 
 
 @pytest.fixture(scope="session")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four base files in two partitions."""
     path = tmp_path_factory.mktemp("concurrency") / "table"
-    options = hudi_options("concurrent", partition_column="dt", **NO_METADATA_TABLE)
-    rows = numbered_rows(spark, 0, ROWS).repartition(2)
-    write(rows, path, {**options, "hoodie.bulkinsert.sort.mode": "NONE"}, "bulk_insert")
-    assert len(list(path.glob("*/*.parquet"))) == 4
+    write_four_base_files(spark, path, ROWS)
     return path
 
 

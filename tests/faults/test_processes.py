@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from tests.build.entries import all_manifests, assert_no_stray_data
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.hudi_tables import write_four_base_files
 
 BUILD_WHEN_TOLD = """
 import json, sys
@@ -63,12 +63,8 @@ open_table(sys.argv[1], settings=settings).build(strategy="all")
 
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four base files in two partitions."""
     path = tmp_path_factory.mktemp("processes") / "table"
-    options = hudi_options("concurrent", partition_column="dt", **NO_METADATA_TABLE)
-    rows = numbered_rows(spark, 0, 2000).repartition(2)
-    write(rows, path, {**options, "hoodie.bulkinsert.sort.mode": "NONE"}, "bulk_insert")
-    assert len(list(path.glob("*/*.parquet"))) == 4
+    write_four_base_files(spark, path, 2000)
     return path
 
 

@@ -1,10 +1,10 @@
 """Rows that the driver has read, as a leaf of Spark's plans."""
 
 import pytest
-from pyspark.sql import DataFrame
 
+from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.select.rows import read_here, types_agree
-from hudi_index_service.sql.select.scala import elements, module
+from hudi_index_service.sql.select.scala import elements
 from hudi_index_service.table.spark import collected
 
 _VALUES = """
@@ -26,8 +26,7 @@ def test_every_type_keeps_its_values(spark):
     assert types_agree(rows.schema, output)
 
     leaf = read_here(spark, rows, output)
-    dataset = module(spark._jvm.org.apache.spark.sql, "Dataset")
-    again = DataFrame(dataset.ofRows(spark._jsparkSession, leaf), spark)
+    again = frame_of_plan(spark, leaf)
 
     assert list(map(repr, again.collect())) == list(map(repr, frame.collect()))
     assert again.where("msg = ''").count() == 1

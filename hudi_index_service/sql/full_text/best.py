@@ -19,7 +19,12 @@ from hudi_index_service.sql.full_text.tree import (
 from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
 from hudi_index_service.sql.select.leaf import conditions_on
 from hudi_index_service.sql.select.pinned import pinned
-from hudi_index_service.sql.select.relation import hudi_relation, reads_hudi
+from hudi_index_service.sql.select.relation import (
+    attribute_id,
+    attribute_ids,
+    hudi_relation,
+    reads_hudi,
+)
 from hudi_index_service.sql.select.rows import (
     MOST_BYTES,
     Declined,
@@ -88,8 +93,8 @@ class BestRows:
             where = conditions_on(table, self.calls).exact(conjunction(self.spark, others))
             if where is None:
                 return None
-        needed = [each.references() for each in ranking.above[-2:]]
-        attributes = [each for each in relation.output() if any(x.contains(each) for x in needed)]
+        needed = (attribute_ids(each.references()) for each in ranking.above[-2:])
+        _, attributes = relation.attributes(frozenset().union(*needed))
         names = [str(each.name()) for each in attributes]
         search = str(call.scored)
         run = pinned(table, relation, search, names)
@@ -168,14 +173,14 @@ def _ranking(limit: Any) -> _Ranking | None:
         return None
     key = order[0].child()
     named = {
-        int(each.exprId().id()): each.child()
+        attribute_id(each): each.child()
         for each in elements(project.projectList())
         if class_name(each).endswith(".Alias")
     }
     relation = project.child().child()
     if not class_name(key).endswith(".AttributeReference") or not reads_hudi(relation):
         return None
-    score = named.get(int(key.exprId().id()))
+    score = named.get(attribute_id(key))
     if score is None:
         return None
     return _Ranking([*above, node, project, project.child()], score, relation)

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, ScoreUnavailable
 from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.predicate.expression import Constant, Match, MatchMode
+from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text.asked import Asked
 from hudi_index_service.sql.full_text.call import STANDS_IN, Call, search, search_text
 from hudi_index_service.sql.full_text.calls import Calls
@@ -33,14 +32,14 @@ from hudi_index_service.sql.full_text.tree import (
     with_expressions,
 )
 from hudi_index_service.sql.select.relation import table_path
-from hudi_index_service.sql.select.scala import class_name, elements, module
+from hudi_index_service.sql.select.scala import class_name, elements
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def bound_calls(
-    functions: FullTextFunctions, frame: DataFrame, table: Callable[[str], IndexedTable]
+    functions: FullTextFunctions, frame: "DataFrame", table: Callable[[str], IndexedTable]
 ) -> Calls | None:
     """The calls of full-text functions in a query; None if there is none.
 
@@ -63,10 +62,7 @@ def bound_calls(
     if not binder.found:
         return None
     bound.setAnalyzed()
-    jvm: Any = spark._jvm
-    dataset = module(jvm.org.apache.spark.sql, "Dataset")
-    stood_in = DataFrame(dataset.ofRows(spark._jsparkSession, bound), spark)
-    return Calls(spark, stood_in, binder.calls, RowsHere(spark))
+    return Calls(spark, frame_of_plan(spark, bound), binder.calls, RowsHere(spark))
 
 
 class _Binder:

@@ -1,17 +1,18 @@
 """Calls of Python functions in Catalyst's plans, and plans with others in their place."""
 
 from collections.abc import Callable, Iterator
-from functools import cache, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
 
+from hudi_index_service.read.spark import module
 from hudi_index_service.sql.select.scala import (
     class_name,
     elements,
-    module,
     partial_function,
     sequence,
+    tree_pattern,
 )
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ Pairs = list[tuple[Any, Any]]
 
 def has_python_calls(spark: "SparkSession", plan: Any) -> bool:
     """Whether a plan, or a sub-query in it, calls a Python function."""
-    return bool(plan.containsPattern(_pattern(spark, "PYTHON_UDF")))
+    return bool(plan.containsPattern(tree_pattern(spark._jvm, "PYTHON_UDF")))
 
 
 def python_calls(spark: "SparkSession", node: Any) -> Iterator[Any]:
     """The calls in a node's own expressions, those in sub-queries left out."""
-    pattern = _pattern(spark, "PYTHON_UDF")
+    pattern = tree_pattern(spark._jvm, "PYTHON_UDF")
     for each in _with_pattern(node, pattern):
         if class_name(each) == PYTHON_CALL:
             yield each
@@ -59,7 +60,7 @@ def subqueries(spark: "SparkSession", node: Any, changed: Callable[[Any], Any]) 
     """The sub-queries with Python calls in a node's own expressions, each with its changed plan."""
     return [
         (each, each.withNewPlan(changed(each.plan())))
-        for each in _with_pattern(node, _pattern(spark, "PLAN_EXPRESSION"))
+        for each in _with_pattern(node, tree_pattern(spark._jvm, "PLAN_EXPRESSION"))
         if is_instance_of(spark.sparkContext._gateway, each, _SUBQUERY)
         and has_python_calls(spark, each.plan())
     ]
@@ -170,9 +171,3 @@ def _within(expression: Any, pattern: Any) -> Iterator[Any]:
         yield expression
         for child in elements(expression.children()):
             yield from _within(child, pattern)
-
-
-@cache
-def _pattern(spark: "SparkSession", name: str) -> Any:
-    jvm: Any = spark._jvm
-    return getattr(jvm.org.apache.spark.sql.catalyst.trees.TreePattern, name)()

@@ -20,7 +20,7 @@ from hudi_index_service.sql.select.counting import (
     counts_of,
     limited_rows,
 )
-from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
+from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
 from hudi_index_service.sql.select.observed import Observed
 from hudi_index_service.sql.select.pinned import pinned
 from hudi_index_service.sql.select.relation import HudiRelation, hudi_relation
@@ -158,7 +158,6 @@ class _Source:
         self, run: Execution, explain: str | None, rows: int | None = None, seconds: float = 0.0
     ) -> RelationUse:
         others = run.plan.count(Access.SCAN) + run.plan.count(Access.MERGE)
-        reason = "the index counts its rows"
         observed = None
         if explain == "analyze":
             observed = Observed(self.spark)
@@ -166,7 +165,7 @@ class _Source:
         return RelationUse(
             self.relation.uri,
             by_index=True,
-            reason=f"{reason}, and {others} slices are read without" if others else reason,
+            reason=with_others("the index counts its rows", others),
             where=self.where,
             columns=tuple(self.columns),
             instant=run.plan.snapshot.instant,

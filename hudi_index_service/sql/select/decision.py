@@ -46,6 +46,11 @@ class RelationUse:
     observed: Observed | None = field(default=None, repr=False, compare=False)
 
 
+def with_others(served: str, others: int) -> str:
+    """A reason, and how many slices no index serves."""
+    return f"{served}, and {others} slices are read without" if others else served
+
+
 def serving_indexes(table: IndexedTable, plan: QueryPlan) -> tuple[str, ...]:
     """The names of the indexes with a column of the query's that serve some slice of it."""
     asked = set() if plan.predicate is None else plan.predicate.columns()

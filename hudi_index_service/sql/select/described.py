@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from hudi_index_service.sql.select.scala import elements, module, sequence
+from hudi_index_service.read.spark import module
+from hudi_index_service.sql.select.scala import elements, sequence
 
 
 def described_as(jvm: Any, analyzed: Any, found: Any) -> Any:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql
 from hudi_index_service.sql.select.relation import attribute_id, attribute_ids, reads_hudi
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.select.scala import class_name, nodes
 
 MOST_KEYS = 1_000
 """To write down more, as literals of a where text, takes longer than most scans."""
@@ -133,10 +133,7 @@ def distinct_keys(column: pa.ChunkedArray) -> pa.Array | None:
 
 def joins_in(plan: Any) -> Iterator[Any]:
     """The joins of a plan, without those of sub-queries."""
-    if class_name(plan) == _JOIN:
-        yield plan
-    for child in elements(plan.children()):
-        yield from joins_in(child)
+    return (each for each in nodes(plan) if class_name(each) == _JOIN)
 
 
 def _restricted(join: Any) -> Iterator[tuple[Any, int, Any, int]]:

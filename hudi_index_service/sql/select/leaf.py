@@ -7,15 +7,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text import Calls
 from hudi_index_service.sql.select.condition import Conditions
-from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
+from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
 from hudi_index_service.sql.select.join_keys import MOST_KEYS, JoinKeys, distinct_keys
 from hudi_index_service.sql.select.join_keys import Leaf as KeyLeaf
 from hudi_index_service.sql.select.observed import Observed
@@ -35,7 +35,7 @@ from hudi_index_service.sql.select.rows import (
     read_here,
     types_agree,
 )
-from hudi_index_service.sql.select.scala import class_name, elements, module
+from hudi_index_service.sql.select.scala import class_name, elements
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,9 +172,7 @@ class Leaves:
             return distinct_keys(column)
         if class_name(leaf.node) != _LOCAL or leaf.node.data().size() > MOST_KEYS:
             return None
-        jvm: Any = self.spark._jvm
-        dataset = module(jvm.org.apache.spark.sql, "Dataset")
-        frame = DataFrame(dataset.ofRows(self.spark._jsparkSession, leaf.node), self.spark)
+        frame = frame_of_plan(self.spark, leaf.node)
         place = attribute_ids(leaf.node.output()).index(leaf.attribute)
         kind = to_arrow_type(frame.schema[place].dataType)
         if pa.types.is_temporal(kind):
@@ -233,10 +231,7 @@ class Leaves:
 
 
 def _served(weighed: Candidates) -> str:
-    served = f"the index finds {weighed.rows} rows"
-    if weighed.scanned:
-        served += f", and {weighed.scanned} slices are read without"
-    return served
+    return with_others(f"the index finds {weighed.rows} rows", weighed.scanned)
 
 
 def conditions_on(table: IndexedTable, calls: Calls | None) -> Conditions:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.indexed_table import IndexedTable, open_table
+from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text import FullTextFunctions, bound_calls
 from hudi_index_service.sql.select.decision import RelationUse
 from hudi_index_service.sql.select.described import described_as
@@ -24,7 +25,6 @@ from hudi_index_service.sql.select.relation import (
     table_path,
 )
 from hudi_index_service.sql.select.rewriting import Explain, OnlySpark, Rewriting
-from hudi_index_service.sql.select.scala import module
 from hudi_index_service.sql.select.subqueries import Subqueries
 
 if TYPE_CHECKING:
@@ -89,12 +89,9 @@ class SelectRewriter:
             found = calls.evaluated(execution.optimizedPlan() if found is None else found)
         if found is None or explain == "plan":
             return frame, tuple(rewriting.uses)
-        jvm: Any = self._spark._jvm
-        found = described_as(jvm, execution.analyzed(), found)
+        found = described_as(self._spark._jvm, execution.analyzed(), found)
         found.setAnalyzed()  # it is: Spark's analyzer has nothing to resolve in it
-        dataset = module(jvm.org.apache.spark.sql, "Dataset")
-        rewritten = DataFrame(dataset.ofRows(self._spark._jsparkSession, found), self._spark)
-        return rewritten, tuple(rewriting.uses)
+        return frame_of_plan(self._spark, found), tuple(rewriting.uses)
 
     def close(self) -> None:
         """Closes the tables, and the index files that are open of them."""

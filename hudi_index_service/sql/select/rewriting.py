@@ -69,7 +69,6 @@ class Rewriting:
         self._explain = explain
         self._calls = calls
         self._leaves = Leaves(spark, table, explain, calls, indexed)
-        self._numbers: dict[tuple[int, str], tuple[Any, RelationUse] | None] = {}
         self.uses: list[RelationUse] = []
 
     def rewritten(self, plan: Any) -> Any | None:
@@ -130,15 +129,8 @@ class Rewriting:
     def _best(self, node: Any) -> Any | None:
         if self._calls is None or self._explain == "plan":
             return None
-        try:
-            found = BestRows(self._spark, self._table, self._calls).instead(node)
-        except _FAILURES as error:
-            log.info("Its best rows are not asked for: %s", _without_literals(error))
-            return None
-        if found is None:
-            return None
-        self.uses.append(found[1])
-        return found[0]
+        best = BestRows(self._spark, self._table, self._calls)
+        return self._instead(node, best, "Its best rows are not asked for")
 
     def _counted(self, node: Any) -> Any | None:
         nodes = [node, node.child()]  # of which both may have expressions
@@ -147,15 +139,24 @@ class Rewriting:
         if self._any_subquery and any(True for each in nodes for _ in self._subqueries.own(each)):
             return None
         counting = CountedRows(self._spark, self._table, self._exact, self._explain)
+        return self._instead(node, counting, "Not counted by the index")
+
+    def _instead(self, node: Any, reader: BestRows | CountedRows, failed: str) -> Any | None:
+        """What a reader puts in a node's place; None if nothing.
+
+        Args:
+            failed: For the log.
+        """
         try:
-            found = counting.instead(node)
+            found = reader.instead(node)
         except _FAILURES as error:
-            log.info("Not counted by the index: %s", _without_literals(error))
+            log.info("%s: %s", failed, _without_literals(error))
             return None
         if found is None:
             return None
-        self.uses.append(found[1])
-        return found[0]
+        instead, use = found
+        self.uses.append(use)
+        return instead
 
     def _filtered(self, node: Any, wanted: Any | None) -> Any | None:
         """A filter, perhaps right above a relation.

@@ -1,19 +1,20 @@
 """The rows that take a relation's place in a plan: read here where they are few, else by tasks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
 from hudi_index_service.read.counted_values import may_have_few_values
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.spark import rows_by_tasks
+from hudi_index_service.read.spark import module, rows_by_tasks
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.sql.select.observed import Observed
-from hudi_index_service.sql.select.scala import elements, module, sequence
+from hudi_index_service.sql.select.scala import elements, sequence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,19 +143,16 @@ def _without_use(plan: QueryPlan) -> Declined | None:
 
 
 def _scanned_by_spark(plan: QueryPlan) -> int:
-    return sum(
-        each.file_slice.base_file.size
-        for each in plan.slices
-        if each.rule != "partition_pruning" and each.file_slice.base_file is not None
-    )
+    return _base_file_bytes(each for each in plan.slices if each.rule != "partition_pruning")
 
 
 def _bytes(plan: QueryPlan, *accesses: Access) -> int:
-    return sum(
-        each.file_slice.base_file.size
-        for each in plan.slices
-        if each.access in accesses and each.file_slice.base_file is not None
-    )
+    return _base_file_bytes(each for each in plan.slices if each.access in accesses)
+
+
+def _base_file_bytes(slices: Iterable[SlicePlan]) -> int:
+    base_files = (each.file_slice.base_file for each in slices)
+    return sum(each.size for each in base_files if each is not None)
 
 
 def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any | None]) -> Any:

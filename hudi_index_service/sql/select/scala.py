@@ -1,12 +1,13 @@
 """Scala values through py4j."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any
 
 from py4j.java_gateway import JavaClass
 
 _CLASS_NAME, _KNOWN = "_hudi_index_class_name", "_hudi_index_known"
+_TREE_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 
 
 def elements(collection: Any) -> Iterator[Any]:
@@ -36,17 +37,29 @@ def partial_function(jvm: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
     return converters.mapAsScalaMapConverter(found).asScala()
 
 
-def module(package: Any, name: str) -> Any:
-    """A Scala object."""
-    return getattr(getattr(package, f"{name}$"), "MODULE$")
+def tree_pattern(jvm: Any, name: str) -> Any:
+    """One of Catalyst's TreePatterns: plans and expressions know which ones they contain."""
+    return _once(jvm, f"pattern {name}", lambda: _known(jvm, f"{_TREE_PATTERN}.{name}")())
+
+
+def nodes(tree: Any) -> Iterator[Any]:
+    """A tree of Catalyst's, node by node, the topmost first."""
+    yield tree
+    for child in elements(tree.children()):
+        yield from nodes(child)
 
 
 def _known(jvm: Any, path: str) -> Any:
-    """What a dotted path names. The JVM is asked at each dot, once for a session."""
+    """What a dotted path names. The JVM is asked at each dot."""
+    return _once(jvm, path, lambda: reduce(getattr, path.split("."), jvm))
+
+
+def _once(jvm: Any, key: str, made: Callable[[], Any]) -> Any:
+    """What is made once for a session."""
     known: dict[str, Any] = jvm.__dict__.setdefault(_KNOWN, {})
-    if path not in known:
-        known[path] = reduce(getattr, path.split("."), jvm)
-    return known[path]
+    if key not in known:
+        known[key] = made()
+    return known[key]
 
 
 def class_name(node: Any) -> str:

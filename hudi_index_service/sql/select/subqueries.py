@@ -4,7 +4,7 @@ and those that prune partitions while the query runs. All others have become joi
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hudi_index_service.sql.select.scala import class_name, elements, partial_function
+from hudi_index_service.sql.select.scala import class_name, elements, partial_function, tree_pattern
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 PRUNING = f"{_EXPRESSIONS}DynamicPruningSubquery"
@@ -21,21 +21,15 @@ class Subqueries:
 
     def __init__(self, jvm: Any) -> None:
         self._jvm = jvm
-        self._pattern: Any = None
-        self._join: Any = None
 
     def any(self, plan: Any) -> bool:
-        """Whether a plan has one."""
-        if self._pattern is None:
-            trees = self._jvm.org.apache.spark.sql.catalyst.trees
-            self._pattern = trees.TreePattern.PLAN_EXPRESSION()
-        return bool(plan.containsPattern(self._pattern))
+        """Whether a plan, or an expression, has one."""
+        return bool(plan.containsPattern(tree_pattern(self._jvm, "PLAN_EXPRESSION")))
 
     def any_join(self, plan: Any) -> bool:
         """Whether there is a join in a plan or one of its sub-queries."""
-        if self._join is None:
-            self._join = self._jvm.org.apache.spark.sql.catalyst.trees.TreePattern.JOIN()
-        return any(bool(each.containsPattern(self._join)) for each in self.plans(plan))
+        pattern = tree_pattern(self._jvm, "JOIN")
+        return any(bool(each.containsPattern(pattern)) for each in self.plans(plan))
 
     def leaves(self, plan: Any) -> Iterator[Any]:
         """The leaves of a plan, be it optimized or not, and of its sub-queries."""
@@ -82,7 +76,7 @@ class Subqueries:
                 yield from self._below(child)
 
     def _within(self, expression: Any) -> Iterator[Any]:
-        if not expression.containsPattern(self._pattern):
+        if not self.any(expression):
             return
         if class_name(expression) in _KINDS:
             yield expression

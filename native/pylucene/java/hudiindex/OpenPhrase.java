@@ -11,17 +11,14 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
-import org.apache.lucene.search.BooleanClause.Occur;
-import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.MatchAllDocsQuery;
 import org.apache.lucene.search.MatchNoDocsQuery;
 import org.apache.lucene.search.MultiPhraseQuery;
-import org.apache.lucene.search.PhraseQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.QueryVisitor;
-import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.StringHelper;
 
 /**
  * Rows whose text has some words one after the other and then, if there is an end, a word that
@@ -59,14 +56,14 @@ public final class OpenPhrase extends Query {
         places.add(last.stream().map(word -> new Term(field, word)).toArray(Term[]::new));
       }
     }
-    switch (places.size()) {
-      case 0:
-        return new MatchAllDocsQuery();
-      case 1:
-        return any(places.get(0));
-      default:
-        return phrase(places);
+    if (places.isEmpty()) {
+      return new MatchAllDocsQuery();
     }
+    MultiPhraseQuery.Builder phrase = new MultiPhraseQuery.Builder();
+    for (Term[] place : places) {
+      phrase.add(place);
+    }
+    return phrase.build();
   }
 
   /** The words that begin so, or more than enough of them. */
@@ -80,45 +77,12 @@ public final class OpenPhrase extends Query {
         continue;
       }
       for (BytesRef word = each.term();
-          word != null && startsWith(word, begins) && found.size() <= MOST_WORDS;
+          word != null && StringHelper.startsWith(word, begins) && found.size() <= MOST_WORDS;
           word = each.next()) {
         found.add(BytesRef.deepCopyOf(word));
       }
     }
     return found;
-  }
-
-  private static boolean startsWith(BytesRef word, BytesRef beginning) {
-    int length = beginning.length;
-    return word.length >= length
-        && Arrays.equals(
-            word.bytes, word.offset, word.offset + length, beginning.bytes, 0, length);
-  }
-
-  private static Query any(Term[] words) {
-    if (words.length == 1) {
-      return new TermQuery(words[0]);
-    }
-    BooleanQuery.Builder any = new BooleanQuery.Builder();
-    for (Term word : words) {
-      any.add(new TermQuery(word), Occur.SHOULD);
-    }
-    return any.build();
-  }
-
-  private static Query phrase(List<Term[]> places) {
-    if (places.get(places.size() - 1).length == 1) {
-      PhraseQuery.Builder phrase = new PhraseQuery.Builder();
-      for (Term[] place : places) {
-        phrase.add(place[0]);
-      }
-      return phrase.build();
-    }
-    MultiPhraseQuery.Builder phrase = new MultiPhraseQuery.Builder();
-    for (Term[] place : places) {
-      phrase.add(place);
-    }
-    return phrase.build();
   }
 
   @Override

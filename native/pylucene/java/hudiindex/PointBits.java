@@ -1,10 +1,8 @@
 package hudiindex;
 
 import java.io.IOException;
-import java.util.Arrays;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PointValues;
-import org.apache.lucene.index.PointValues.Relation;
 import org.apache.lucene.search.ConstantScoreScorer;
 import org.apache.lucene.search.ConstantScoreWeight;
 import org.apache.lucene.search.DocIdSetIterator;
@@ -101,16 +99,13 @@ public final class PointBits extends Query {
     return 31 * classHash() + range.hashCode();
   }
 
-  private static final class Bits implements PointValues.IntersectVisitor {
+  private static final class Bits extends RangeVisitor {
     final FixedBitSet found;
-    private final byte[] low;
-    private final byte[] high;
     long count;
 
     Bits(int rows, byte[] low, byte[] high) {
+      super(low, high);
       found = new FixedBitSet(rows);
-      this.low = low;
-      this.high = high;
     }
 
     @Override
@@ -125,32 +120,6 @@ public final class PointBits extends Query {
         found.set(docs.ints[i]);
       }
       count += docs.length;
-    }
-
-    @Override
-    public void visit(DocIdSetIterator docs) throws IOException {
-      for (int doc = docs.nextDoc();
-          doc != DocIdSetIterator.NO_MORE_DOCS;
-          doc = docs.nextDoc()) {
-        visit(doc);
-      }
-    }
-
-    @Override
-    public void visit(int doc, byte[] value) {
-      if (Arrays.compareUnsigned(value, low) >= 0 && Arrays.compareUnsigned(value, high) <= 0) {
-        visit(doc);
-      }
-    }
-
-    @Override
-    public Relation compare(byte[] least, byte[] greatest) {
-      if (Arrays.compareUnsigned(greatest, low) < 0 || Arrays.compareUnsigned(least, high) > 0) {
-        return Relation.CELL_OUTSIDE_QUERY;
-      }
-      boolean inside =
-          Arrays.compareUnsigned(least, low) >= 0 && Arrays.compareUnsigned(greatest, high) <= 0;
-      return inside ? Relation.CELL_INSIDE_QUERY : Relation.CELL_CROSSES_QUERY;
     }
   }
 }
