@@ -94,11 +94,10 @@ class BestRows:
             if where is None:
                 return None
         needed = (attribute_ids(each.references()) for each in ranking.above[-2:])
-        _, attributes = relation.attributes(frozenset().union(*needed))
-        names = [str(each.name()) for each in attributes]
+        columns = relation.columns(frozenset().union(*needed))
         search = str(call.scored)
-        run = pinned(table, relation, search, names)
-        if isinstance(run, str) or not types_agree(run.reader.query.output, attributes):
+        run = pinned(table, relation, search, columns.names)
+        if isinstance(run, str) or not types_agree(run.reader.query.output, columns.types()):
             return None
         if isinstance(candidates(run), Declined):
             return None
@@ -108,16 +107,16 @@ class BestRows:
             call.scored.text,
             k=int(limit.limitExpr().value()),
             where=where,
-            columns=names,
+            columns=columns.names,
             words=WORDS[call.scored.mode],
             as_of=instant,
             query_type=relation.query_type,
         )
-        rows = best.select(range(len(names)))
+        rows = best.select(range(len(columns.names)))
         if rows.nbytes > MOST_BYTES:
             return None
-        found = read_here(self.spark, rows, attributes)
-        self.calls.here.remember(found, rows, {call.label: best.column(len(names))})
+        found = read_here(self.spark, rows, columns.attributes())
+        self.calls.here.remember(found, rows, {call.label: best.column(len(columns.names))})
         for node in reversed(ranking.above):
             below = self.calls.decided(node, table) if node is ranking.filter else node
             found = with_children(self.spark, below, [found])
@@ -126,7 +125,7 @@ class BestRows:
             by_index=True,
             reason=f"the index finds the {rows.num_rows} best rows",
             where=search if where is None else f"({search}) AND ({where})",
-            columns=tuple(names),
+            columns=tuple(columns.names),
             instant=instant,
             rows=rows.num_rows,
             expected=rows.num_rows,

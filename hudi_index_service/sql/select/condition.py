@@ -5,6 +5,7 @@ no coercion: its literals are written in the very type that Catalyst gives them.
 translated stays with Spark, whose own filter remains above the rows.
 """
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -41,6 +42,8 @@ _TYPES: dict[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _MOST_VALUES = 10_000
+_NUMBER = re.compile(r"-?\d+(?:[LSY]|(?:\.\d+)?BD)?")
+_DATE = re.compile(r"DATE '(\d{4}-\d\d-\d\d)'")
 _SEPARATOR = "\0\1\0"  # between the values of a set; one that holds it is not translated
 
 
@@ -228,6 +231,12 @@ def _escaped(text: str) -> str:
 def _literal(expression: Any) -> str:
     if _kind(expression) != "Literal":
         raise Untranslatable
+    # Of these it is known from Spark's own SQL what they are: one call to the JVM.
+    own = str(expression.sql())
+    if _NUMBER.fullmatch(own):
+        return own
+    if date := _DATE.fullmatch(own):
+        return f"DATE'{date[1]}'"
     value, kind = expression.value(), str(expression.dataType().catalogString())
     if value is None:
         return "NULL"

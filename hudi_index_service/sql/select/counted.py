@@ -150,7 +150,7 @@ class _Source:
         run = pinned(self.table, self.relation, where, self.columns)
         if isinstance(run, str) or not scanned_alone(run, next(iter(self.columns), None)):
             return None
-        if self.group is not None and not types_agree(run.reader.query.output, [self.group]):
+        if self.group is not None and not types_agree(run.reader.query.output, ["string"]):
             return None
         return run
 

@@ -22,6 +22,7 @@ from hudi_index_service.sql.select.observed import Observed
 from hudi_index_service.sql.select.pinned import pinned
 from hudi_index_service.sql.select.relation import (
     RELATION,
+    Columns,
     HudiRelation,
     attribute_ids,
     hudi_relation,
@@ -137,11 +138,11 @@ class Leaves:
             if condition is None:
                 reason = "the query has no condition on it alone"
             return None, replace(use, reason=reason)
-        ids, attributes = relation.attributes(asked)
+        columns = relation.columns(asked)
         # The very same rows, such as those of a CTE that is not to be computed twice, are one leaf.
-        key = (relation.uri, where, *ids)
+        key = (relation.uri, where, *columns.ids)
         if key not in self._made:
-            made = self._leaf(table, relation, ids, attributes, replace(use, where=where))
+            made = self._leaf(table, relation, columns, replace(use, where=where))
             if made[0] is None and made[1].by_index:
                 return made
             self._made[key] = made
@@ -189,24 +190,22 @@ class Leaves:
         self,
         table: IndexedTable,
         relation: HudiRelation,
-        ids: list[int],
-        attributes: list[Any],
+        columns: Columns,
         use: RelationUse,
     ) -> Leaf:
         assert use.where is not None
-        names = [str(each.name()) for each in attributes]
-        run = pinned(table, relation, use.where, names)
+        run = pinned(table, relation, use.where, columns.names)
         if isinstance(run, str):
             return None, replace(use, reason=run)
         use = replace(use, instant=run.plan.snapshot.instant)
         if self.explain is not None:
             use = replace(use, plan=run.plan, indexes=serving_indexes(table, run.plan))
-        if not types_agree(run.reader.query.output, attributes):
+        if not types_agree(run.reader.query.output, columns.types()):
             return None, replace(use, reason="Spark sees its columns in other types")
         weighed = candidates(run)
         if isinstance(weighed, Declined):
             return None, replace(use, reason=weighed.reason)
-        use = replace(use, columns=tuple(names), by_index=True)
+        use = replace(use, columns=tuple(columns.names), by_index=True)
         use = replace(use, reason=_served(weighed), expected=weighed.rows)
         if self.explain == "plan":
             return relation.node, replace(use, in_tasks=not weighed.few)
@@ -218,15 +217,15 @@ class Leaves:
             if rows.nbytes <= MOST_BYTES:
                 if observed is not None:
                     observed.read_here(run.statistics, perf_counter() - started)
-                node = read_here(self.spark, rows, attributes)
+                node = read_here(self.spark, rows, columns.attributes())
                 if self.calls is not None:
                     self.calls.here.remember(node, rows)
                 self._done.add(attribute_ids(relation.node.output())[0])
-                self._read.update(zip(ids, rows.columns, strict=True))
+                self._read.update(zip(columns.ids, rows.columns, strict=True))
                 return node, replace(use, rows=rows.num_rows, read=run.statistics)
         if self.patient:
             return None, use
-        node = read_by_tasks(self.spark, run, attributes, observed)
+        node = read_by_tasks(self.spark, run, columns.attributes(), observed)
         return node, replace(use, in_tasks=True)
 
 

@@ -1,8 +1,11 @@
 """Hudi relations in Spark's plans: which table they read, and what of it."""
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
+
+from pyspark.sql.types import StructType
 
 from hudi_index_service.read.planner import QueryType
 from hudi_index_service.sql.select.scala import class_name, elements
@@ -32,6 +35,7 @@ _WRITE_OPTIONS = (
     *("hoodie.embed.", "hoodie.archive", "hoodie.keep.", "hoodie.simple.", "hoodie.rollback."),
 )
 
+_LOCATION = "_hudi_index_location"
 _SEPARATOR = "\0\1\0"
 _ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # as AttributeReference.toString ends
 
@@ -59,19 +63,45 @@ class HudiRelation:
         """Catalyst's attributes."""
         return list(elements(self.node.output()))
 
-    def attributes(self, asked: frozenset[int] | None) -> tuple[list[int], list[Any]]:
-        """Those of Catalyst's attributes that are asked for, or all, after their ids."""
-        output = self.node.output()
-        every = attribute_ids(output)
-        places = [n for n, each in enumerate(every) if asked is None or each in asked]
-        return [every[n] for n in places], [output.apply(n) for n in places]
+    def columns(self, asked: frozenset[int] | None) -> "Columns":
+        """Those of its columns that are asked for, by the ids of their attributes, or all."""
+        every = _attributes(self.node.output())
+        wanted = {n: each for n, each in enumerate(every) if asked is None or each[1] in asked}
+        names, ids = [name for name, _ in wanted.values()], [id for _, id in wanted.values()]
+        return Columns(self.node, list(wanted), names, ids)
 
     def instants(self) -> frozenset[str]:
         """The requested times of the completed commits that Spark's own reader would see."""
-        metadata = self.node.relation().location().metaClient()
+        metadata = _location(self.node).metaClient()
         timeline = metadata.getActiveTimeline().getCommitsTimeline()
         completed = timeline.filterCompletedInstants().getInstants().toString()
         return frozenset(_INSTANT.findall(completed))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some columns of a relation.
+
+    Attributes:
+        places: Where they stand among its attributes.
+        names: Their names.
+        ids: The numbers of their attributes' expression ids.
+    """
+
+    _node: Any
+    places: list[int]
+    names: list[str]
+    ids: list[int]
+
+    def types(self) -> list[str]:
+        """As Spark writes them."""
+        fields = StructType.fromJson(json.loads(str(self._node.schema().json()))).fields
+        return [fields[place].dataType.simpleString() for place in self.places]
+
+    def attributes(self) -> list[Any]:
+        """Catalyst's attributes. Each costs a call to the JVM."""
+        output = self._node.output()
+        return [output.apply(place) for place in self.places]
 
 
 def attribute_id(attribute: Any) -> int:
@@ -81,9 +111,16 @@ def attribute_id(attribute: Any) -> int:
 
 def attribute_ids(attributes: Any) -> list[int]:
     """The numbers of the expression ids of a Scala collection of attributes, and of what has a name
-    in a list of columns. Asked of the JVM at once, as texts: ``id#7``, ``2 * id#7L AS n#8L``."""
+    in a list of columns."""
+    return [number for _, number in _attributes(attributes)]
+
+
+def _attributes(attributes: Any) -> list[tuple[str, int]]:
+    """What stands before each expression id, and its number. Asked of the JVM at once, as texts:
+    ``id#7``, ``2 * id#7L AS n#8L``."""
     texts = str(attributes.mkString(_SEPARATOR)).split(_SEPARATOR)
-    return [int(found[1]) for text in texts if (found := _ID.search(text))]
+    found = ((text, _ID.search(text)) for text in texts)
+    return [(text[: at.start()], int(at[1])) for text, at in found if at]
 
 
 def reads_hudi(node: Any, kind: str | None = None) -> bool:
@@ -94,25 +131,32 @@ def reads_hudi(node: Any, kind: str | None = None) -> bool:
     """
     if (class_name(node) if kind is None else kind) != RELATION:
         return False
-    relation = node.relation()
-    if class_name(relation) != _FILES:
-        return False
-    return class_name(relation.location()).startswith("org.apache.hudi.")
+    location = _location(node)
+    return location is not None and class_name(location).startswith("org.apache.hudi.")
+
+
+def _location(node: Any) -> Any:
+    """The index of the files that a LogicalRelation reads; None if it reads no files. Asked of the
+    JVM once for a node."""
+    known: dict[str, Any] = node.__dict__
+    if _LOCATION not in known:
+        relation = node.relation()
+        known[_LOCATION] = relation.location() if class_name(relation) == _FILES else None
+    return known[_LOCATION]
 
 
 def table_path(node: Any) -> str:
     """The base path of the table that a relation reads."""
-    return str(node.relation().location().metaClient().getBasePath().toString())
+    return str(_location(node).metaClient().getBasePath().toString())
 
 
 def hudi_relation(node: Any) -> HudiRelation | str:
     """What a relation for which `reads_hudi` holds reads; or why it is left to Spark."""
-    relation = node.relation()
-    if class_name(relation.location()) != _FILE_INDEX:
+    if class_name(_location(node)) != _FILE_INDEX:
         return "it is no query on a snapshot"
     if node.isStreaming():
         return "it is a stream"
-    options = relation.options()
+    options = node.relation().options()
     names = str(options.keySet().mkString("\n")).split("\n")
     unknown = sorted(each for each in names if not _changes_no_row(each.lower()))
     if unknown:

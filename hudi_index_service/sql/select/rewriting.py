@@ -92,7 +92,7 @@ class Rewriting:
         return found
 
     def _look_at_joins(self, plan: Any) -> None:
-        every = list(self._subqueries.plans(plan, pruning=False))
+        every = list(self._subqueries.plans(plan))
         self._leaves.tell_apart(every)
         self._leaves.keys.look_at(join for each in every for join in joins_in(each))
 
@@ -133,6 +133,8 @@ class Rewriting:
         return self._instead(node, best, "Its best rows are not asked for")
 
     def _counted(self, node: Any) -> Any | None:
+        if self._subqueries.any_join(node):  # then it is no number of one relation's rows
+            return None
         nodes = [node, node.child()]  # of which both may have expressions
         if any(map(left_to_spark, nodes)):
             return None

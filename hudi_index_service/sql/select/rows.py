@@ -79,7 +79,7 @@ def candidates(run: Execution) -> Candidates | Declined:
     if len(asked) > _MOST_SLICES_HERE:
         return Candidates(None, scanned, uncovered)
     rows = found = 0
-    for each in asked:
+    for each in asked:  # one by one: several threads take longer for so little
         statistics = SliceStatistics(each.file_slice.name, each.access)
         run.reader.settled_rows(each, statistics)
         of_file = max(entry.entry.manifest.base_file.rows for entry in each.entries)
@@ -198,9 +198,10 @@ def read_by_tasks(
     return frame._jdf.queryExecution().analyzed()
 
 
-def types_agree(schema: pa.Schema, output: list[Any]) -> bool:
-    """Whether the columns have the types that the relation's attributes have."""
-    struct = from_arrow_schema(schema)
-    return [field.dataType.simpleString() for field in struct] == [
-        str(each.dataType().catalogString()) for each in output
-    ]
+def types_agree(schema: pa.Schema, types: list[str]) -> bool:
+    """Whether columns have the types that they have for Spark.
+
+    Args:
+        types: As Spark writes them.
+    """
+    return [each.dataType.simpleString() for each in from_arrow_schema(schema)] == types

@@ -28,28 +28,26 @@ class Subqueries:
 
     def any_join(self, plan: Any) -> bool:
         """Whether there is a join in a plan or one of its sub-queries."""
-        pattern = tree_pattern(self._jvm, "JOIN")
-        return any(bool(each.containsPattern(pattern)) for each in self.plans(plan))
+        return bool(plan.containsPattern(tree_pattern(self._jvm, "JOIN")))
 
     def leaves(self, plan: Any) -> Iterator[Any]:
         """The leaves of a plan, be it optimized or not, and of its sub-queries."""
-        for each in self.plans(plan):
-            yield from elements(each.collectLeaves())
+        yield from elements(plan.collectLeaves())
+        if self.any(plan):
+            for each in elements(plan.subqueriesAll()):
+                yield from elements(each.collectLeaves())
 
-    def plans(self, plan: Any, *, pruning: bool = True) -> Iterator[Any]:
-        """A plan, and those of its sub-queries.
-
-        Args:
-            pruning: With those that only prune partitions: copies of a part of the plan.
-        """
+    def plans(self, plan: Any) -> Iterator[Any]:
+        """A plan, and those of its sub-queries but for what only prunes partitions: copies of a
+        part of the plan."""
         yield plan
         for each in self._below(plan):
-            if pruning or class_name(each) != PRUNING:
-                yield from self.plans(each.plan(), pruning=pruning)
+            if class_name(each) != PRUNING:
+                yield from self.plans(each.plan())
 
     def own(self, node: Any) -> Iterator[Any]:
         """The sub-queries in a node's own expressions."""
-        if self.any(node):
+        if self.any(node) and not node.subqueries().isEmpty():
             for expression in elements(node.expressions()):
                 yield from self._within(expression)
 

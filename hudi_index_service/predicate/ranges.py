@@ -1,0 +1,188 @@
+"""Ranges of one column's values: what several have in common, and what they cover together."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from hudi_index_service.predicate.bounds import bound_of
+from hudi_index_service.predicate.expression import (
+    And,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Not,
+    Operator,
+    Predicate,
+    conjunction,
+)
+
+LOW = (Operator.GT, Operator.GE)
+HIGH = (Operator.LT, Operator.LE)
+_AFTER = (Operator.GT, Operator.LE)
+
+_Cut: TypeAlias = tuple[bool, Any, bool]
+"""A place between values in Spark's order: after (True) or before a value. NaN is above all else:
+whether the value is one comes first. Of types with steps it is always before a value."""
+
+
+def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
+    """Conjuncts on one column, of which no list of values is one, without those that others imply:
+    the greatest lower and the least upper end are left, and what is unequal to a value between
+    them. None if no value is between the ends."""
+    low = max(_ends(leaves, LOW), key=lambda end: end[0], default=None)
+    high = min(_ends(leaves, HIGH), key=lambda end: end[0], default=None)
+    if low is not None and high is not None and low[0] >= high[0]:
+        return None
+    kept: list[Predicate] = []
+    unequal: set[_Cut] = set()
+    for each in leaves:
+        cut = _cut(each)
+        if cut is not None and _is(each, Operator.NE):
+            beyond = (low is not None and cut < low[0]) or (high is not None and cut >= high[0])
+            if beyond or cut in unequal:
+                continue
+            unequal.add(cut)
+        elif cut is not None and not any(end is not None and each is end[1] for end in (low, high)):
+            continue
+        kept.append(each)
+    return kept
+
+
+def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
+    """The arms of an OR: ranges on one column that overlap or meet as one, and without values that
+    are in a range. The same object where there are none. Floating point is left alone."""
+    by_column: dict[str, list[_Range]] = {}
+    for arm in arms:
+        found = _range_of(arm)
+        if found is not None:
+            by_column.setdefault(found.column.name, []).append(found)
+    if not by_column:
+        return arms
+    instead: dict[int, Predicate | None] = {}
+    for ranges in by_column.values():
+        _unite(ranges, instead)
+    for arm in arms:
+        if isinstance(arm, Compare | In) and _is_in_range(arm, by_column):
+            instead[id(arm)] = None
+    if not instead:
+        return arms
+    left = (instead.get(id(arm), arm) for arm in arms)
+    return [arm for arm in left if arm is not None]
+
+
+@dataclass(slots=True)
+class _Range:
+    """Values between two ends, either of which may be missing; not none at all.
+
+    Attributes:
+        low, high: The cuts, with the leaves that make them.
+        arms: The arms of the OR that it is.
+    """
+
+    column: Column
+    low: tuple[_Cut, Compare] | None
+    high: tuple[_Cut, Compare] | None
+    arms: list[Predicate]
+
+    def predicate(self) -> Predicate:
+        """TRUE for the values in it."""
+        ends = [end[1] for end in (self.low, self.high) if end is not None]
+        return conjunction(ends) if ends else Not(IsNull(self.column))
+
+    def holds(self, cut: _Cut) -> bool:
+        """Whether the value that the cut is before is in it."""
+        return (self.low is None or self.low[0] <= cut) and (
+            self.high is None or cut < self.high[0]
+        )
+
+    def add(self, other: "_Range") -> bool:
+        """Takes in one that begins no lower, if they overlap or meet."""
+        if self.high is not None and other.low is not None and other.low[0] > self.high[0]:
+            return False
+        if self.high is not None and (other.high is None or other.high[0] > self.high[0]):
+            self.high = other.high
+        self.arms += other.arms
+        return True
+
+
+def _unite(ranges: list[_Range], instead: dict[int, Predicate | None]) -> None:
+    """Makes one of each run of ranges, and says of its arms what takes their place."""
+    begun: list[_Range] = []
+    unbounded = [each for each in ranges if each.low is None]
+    bounded = [each for each in ranges if each.low is not None]
+    for each in unbounded + sorted(bounded, key=lambda one: one.low[0] if one.low else ()):
+        if not begun or not begun[-1].add(each):
+            begun.append(each)
+    for each in begun:
+        if len(each.arms) > 1:
+            instead.update((id(arm), None) for arm in each.arms)
+            instead[id(each.arms[0])] = each.predicate()
+    ranges[:] = begun
+
+
+def _range_of(arm: Predicate) -> _Range | None:
+    """An arm as a range: one end, or both on the same column."""
+    leaves = arm.operands if isinstance(arm, And) else (arm,)
+    low, high = list(_ends(leaves, LOW)), list(_ends(leaves, HIGH))
+    if len(low) > 1 or len(high) > 1 or not low + high or len(low + high) != len(leaves):
+        return None
+    columns = {end.column.name: end.column for _, end in low + high}
+    if len(columns) > 1 or any(pa.types.is_floating(end.value.type) for _, end in low + high):
+        return None
+    if low and high and low[0][0] >= high[0][0]:
+        return None
+    (column,) = columns.values()
+    return _Range(column, low[0] if low else None, high[0] if high else None, [arm])
+
+
+def _is_in_range(arm: Compare | In, by_column: Mapping[str, list[_Range]]) -> bool:
+    """Whether each of the values that alone make an arm TRUE is in a range."""
+    ranges = by_column.get(arm.column.name)
+    if ranges is None or (
+        isinstance(arm, Compare) and arm.operator not in (Operator.EQ, Operator.EQ_NULL_SAFE)
+    ):
+        return False
+    values = (arm.value,) if isinstance(arm, Compare) else arm.values
+    cuts = [_before(value) for value in values]
+    return all(cut is not None and any(each.holds(cut) for each in ranges) for cut in cuts)
+
+
+def _ends(
+    leaves: Iterable[Predicate], operators: tuple[Operator, ...]
+) -> Iterator[tuple[_Cut, Compare]]:
+    for each in leaves:
+        if isinstance(each, Compare) and each.operator in operators:
+            cut = _cut(each)
+            if cut is not None:
+                yield cut, each
+
+
+def _is(predicate: Predicate, operator: Operator) -> bool:
+    return isinstance(predicate, Compare) and predicate.operator is operator
+
+
+def _cut(predicate: Predicate) -> _Cut | None:
+    """Where a comparison cuts the values; None for what is none, or where that is not known."""
+    if not isinstance(predicate, Compare) or predicate.operator is Operator.EQ_NULL_SAFE:
+        return None
+    before = _before(predicate.value)
+    if before is None or predicate.operator not in _AFTER:
+        return before
+    is_nan, bound, _ = before
+    if isinstance(bound, int) and not isinstance(bound, bool) and not is_nan:
+        return is_nan, bound + 1, False  # days, moments and unscaled decimals are integers, too
+    return is_nan, bound, True
+
+
+def _before(value: pa.Scalar) -> _Cut | None:
+    bound = bound_of(value)
+    if bound is not None:
+        return False, bound, False
+    if pa.types.is_floating(value.type):
+        plain = value.as_py()
+        if plain != plain:
+            return True, 0.0, False
+    return None
