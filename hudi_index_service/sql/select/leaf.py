@@ -96,7 +96,11 @@ class Leaves:
             asked = frozenset(attribute_ids(wanted))
             if condition is not None:
                 asked |= frozenset(attribute_ids(condition.references()))
-        filtered = None if condition is None else int(condition.condition().hashCode())
+        filtered = None
+        if condition is not None:
+            # As SQL all Python functions have one name; the other text may leave out values.
+            asking = condition.condition()
+            filtered = str(asking.toString()), str(asking.sql())
         # The plan is gone through again for each set of keys.
         key = (number, filtered, asked, self.keys.changed[number])
         if key in self._told:
