@@ -240,12 +240,21 @@ def test_most_of_a_table_is_left_to_spark(agreed, index_session, tables, monkeyp
     assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
 
 
+def test_the_index_is_asked_no_further_once_rows_are_far_too_many(
+    agreed, index_session, tables, monkeypatch
+):
+    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 20)
+    assert agreed("SELECT id FROM partitioned WHERE amount < 300") == [False]
+    (use,) = index_session.relations
+    assert use.reason == "the index finds 50 of 100 rows, and Spark scans them faster"
+
+
 def test_many_rows_of_a_small_table_are_left_to_spark(agreed, index_session, tables, monkeypatch):
     monkeypatch.setattr(rows, "_FEW_ROWS", 50)
     monkeypatch.setattr(rows, "_BYTES_OF_A_ROW", 2**20)
     assert agreed("SELECT id FROM cow WHERE amount < 300") == [False]
     (use,) = index_session.relations
-    assert use.reason == "the index finds 100 rows, and Spark scans so small a table faster"
+    assert use.reason == "the index finds 100 of 200 rows, and Spark scans so small a table faster"
     assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
 
 

@@ -30,6 +30,7 @@ _MOST_SLICES_HERE = 1_000
 # To look a row up and hand it over takes as long as Spark takes to scan so many bytes.
 _BYTES_OF_A_ROW = 4 * 1024
 _FEW_ROWS = 2_000  # hardly take longer than one
+_MARGIN = 2  # slices differ
 # Beyond this part of the rows, nearly every page holds some: Spark's own scan is faster.
 MOST_OF_ALL = 0.1
 
@@ -78,23 +79,35 @@ def candidates(run: Execution) -> Candidates | Declined:
     asked = [each for each in plan.slices if each.access is Access.INDEX]
     if len(asked) > _MOST_SLICES_HERE:
         return Candidates(None, scanned, uncovered)
-    rows = found = 0
-    for each in asked:  # one by one: several threads take longer for so little
+    rows = [max(e.entry.manifest.base_file.rows for e in each.entries) for each in asked]
+    searches = _searches(plan)  # without the index, the words of every text have to be found
+    most, small = _most_rows(plan, sum(rows))
+    found = seen = 0
+    for each, of_file in zip(asked, rows, strict=True):  # several threads would not be faster
         statistics = SliceStatistics(each.file_slice.name, each.access)
         run.reader.settled_rows(each, statistics)
-        of_file = max(entry.entry.manifest.base_file.rows for entry in each.entries)
-        rows += of_file
         found += of_file if statistics.candidates is None else statistics.candidates
-    if _searches(plan):  # otherwise the words of every text had to be found
+        seen += of_file
+        # Far too many already, should the other slices have about as many: they are not asked.
+        if not searches and found * sum(rows) > seen * most * _MARGIN:
+            break
+    if searches:
         return Candidates(found, scanned, uncovered)
-    if found == rows and not plan.count(Access.SKIP):
+    if found == sum(rows) and not plan.count(Access.SKIP):
         return Declined("the index rules out no row")
-    few = _FEW_ROWS < found <= MOST_ROWS_HERE
-    if few and found * _BYTES_OF_A_ROW > _scanned_by_spark(plan):
-        return Declined(f"the index finds {found} rows, and Spark scans so small a table faster")
-    if found > MOST_ROWS_HERE and found > rows * MOST_OF_ALL:
-        return Declined(f"the index finds {found} of {rows} rows, and Spark scans them faster")
-    return Candidates(found, scanned, uncovered)
+    if found <= most and seen == sum(rows):
+        return Candidates(found, scanned, uncovered)
+    what = "so small a table" if small else "them"
+    return Declined(f"the index finds {found} of {seen} rows, and Spark scans {what} faster")
+
+
+def _most_rows(plan: QueryPlan, rows: int) -> tuple[int, bool]:
+    """How many rows are read through the index: where there are more, Spark's own scan is faster.
+    And whether that is so because the table is small."""
+    hardly_longer = max(_FEW_ROWS, _scanned_by_spark(plan) // _BYTES_OF_A_ROW)
+    if hardly_longer < MOST_ROWS_HERE:
+        return hardly_longer, True
+    return max(MOST_ROWS_HERE, int(rows * MOST_OF_ALL)), False
 
 
 def _searches(plan: QueryPlan) -> bool:
