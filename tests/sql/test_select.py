@@ -254,7 +254,7 @@ def test_many_rows_of_a_small_table_are_left_to_spark(agreed, index_session, tab
     monkeypatch.setattr(rows, "_BYTES_OF_A_ROW", 2**20)
     assert agreed("SELECT id FROM cow WHERE amount < 300") == [False]
     (use,) = index_session.relations
-    assert use.reason == "the index finds 100 of 200 rows, and Spark scans so small a table faster"
+    assert use.reason == "the index finds 100 of 200 rows, and Spark scans them faster"
     assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
 
 

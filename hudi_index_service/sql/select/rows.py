@@ -81,7 +81,7 @@ def candidates(run: Execution) -> Candidates | Declined:
         return Candidates(None, scanned, uncovered)
     rows = [max(e.entry.manifest.base_file.rows for e in each.entries) for each in asked]
     searches = _searches(plan)  # without the index, the words of every text have to be found
-    most, small = _most_rows(plan, sum(rows))
+    most = _most_rows(plan, sum(rows))
     found = seen = 0
     for each, of_file in zip(asked, rows, strict=True):  # several threads would not be faster
         statistics = SliceStatistics(each.file_slice.name, each.access)
@@ -97,17 +97,15 @@ def candidates(run: Execution) -> Candidates | Declined:
         return Declined("the index rules out no row")
     if found <= most and seen == sum(rows):
         return Candidates(found, scanned, uncovered)
-    what = "so small a table" if small else "them"
-    return Declined(f"the index finds {found} of {seen} rows, and Spark scans {what} faster")
+    return Declined(f"the index finds {found} of {seen} rows, and Spark scans them faster")
 
 
-def _most_rows(plan: QueryPlan, rows: int) -> tuple[int, bool]:
-    """How many rows are read through the index: where there are more, Spark's own scan is faster.
-    And whether that is so because the table is small."""
-    hardly_longer = max(_FEW_ROWS, _scanned_by_spark(plan) // _BYTES_OF_A_ROW)
-    if hardly_longer < MOST_ROWS_HERE:
-        return hardly_longer, True
-    return max(MOST_ROWS_HERE, int(rows * MOST_OF_ALL)), False
+def _most_rows(plan: QueryPlan, rows: int) -> int:
+    """How many rows are read through the index: more of them Spark's own scan reads faster."""
+    of_small_table = max(_FEW_ROWS, _scanned_by_spark(plan) // _BYTES_OF_A_ROW)
+    if of_small_table < MOST_ROWS_HERE:
+        return of_small_table
+    return max(MOST_ROWS_HERE, int(rows * MOST_OF_ALL))
 
 
 def _searches(plan: QueryPlan) -> bool:
