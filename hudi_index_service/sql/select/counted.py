@@ -40,12 +40,14 @@ class CountedRows:
     Attributes:
         table: Opens the table of a path.
         exact: The where text of a condition on a table, if it has one that means the very same.
+        replaceable: Whether a node and its child may be replaced, whatever they count.
         explain: See `SelectRewriter.rewritten`.
     """
 
     spark: "SparkSession"
     table: Callable[[str], IndexedTable]
     exact: Callable[[IndexedTable, Any], str | None]
+    replaceable: Callable[[Any], bool]
     explain: str | None
 
     def instead(self, node: Any) -> tuple[Any, RelationUse] | None:
@@ -53,9 +55,13 @@ class CountedRows:
         if it asks for more than numbers, or the index does not tell them."""
         if class_name(node) == AGGREGATE:
             counts = counts_of(node)
-            return None if counts is None else self._counted(node, counts)
+            if counts is None or not self.replaceable(node):
+                return None
+            return self._counted(node, counts)
         limited = limited_rows(node)
-        return None if limited is None else self._limited(node, *limited)
+        if limited is None or not self.replaceable(node):
+            return None
+        return self._limited(node, *limited)
 
     def _counted(self, node: Any, asked: Counts) -> tuple[Any, RelationUse] | None:
         source = self._source(asked.rows, asked.rows.column(asked.group))

@@ -73,6 +73,7 @@ class Leaves:
     _left: bool = False
     _told: dict[Hashable, Leaf] = field(default_factory=dict)
     _made: dict[Hashable, Leaf] = field(default_factory=dict)
+    _declined: dict[Hashable, str] = field(default_factory=dict)
     _read: dict[int, pa.ChunkedArray] = field(default_factory=dict)
     _done: set[int] = field(default_factory=set)
     _shared: set[int] = field(default_factory=set)
@@ -198,6 +199,9 @@ class Leaves:
         use: RelationUse,
     ) -> Leaf:
         assert use.where is not None
+        asked = (relation.uri, relation.query_type, relation.as_of, use.where)
+        if asked in self._declined and self.explain is None:
+            return None, replace(use, reason=self._declined[asked])
         run = pinned(table, relation, use.where, columns.names)
         if isinstance(run, str):
             return None, replace(use, reason=run)
@@ -208,6 +212,7 @@ class Leaves:
             return None, replace(use, reason="Spark sees its columns in other types")
         weighed = candidates(run)
         if isinstance(weighed, Declined):
+            self._declined[asked] = weighed.reason
             return None, replace(use, reason=weighed.reason)
         use = replace(use, columns=tuple(columns.names), by_index=True)
         use = replace(use, reason=_served(weighed), expected=weighed.rows)

@@ -135,13 +135,19 @@ class Rewriting:
     def _counted(self, node: Any) -> Any | None:
         if self._subqueries.any_join(node):  # then it is no number of one relation's rows
             return None
+        counting = CountedRows(
+            self._spark, self._table, self._exact, self._is_replaceable, self._explain
+        )
+        return self._instead(node, counting, "Not counted by the index")
+
+    def _is_replaceable(self, node: Any) -> bool:
+        """Whether nothing is lost if Spark does not evaluate a node and its child."""
         nodes = [node, node.child()]  # of which both may have expressions
         if any(map(left_to_spark, nodes)):
-            return None
-        if self._any_subquery and any(True for each in nodes for _ in self._subqueries.own(each)):
-            return None
-        counting = CountedRows(self._spark, self._table, self._exact, self._explain)
-        return self._instead(node, counting, "Not counted by the index")
+            return False
+        return not self._any_subquery or not any(
+            True for each in nodes for _ in self._subqueries.own(each)
+        )
 
     def _instead(self, node: Any, reader: BestRows | CountedRows, failed: str) -> Any | None:
         """What a reader puts in a node's place; None if nothing.
