@@ -61,10 +61,11 @@ class IndexFolderReader:
                 live = threads.submit(self._live)
                 listings = dict(zip(known, threads.map(self._listing, known), strict=True))
                 definitions = live.result()
-        self._known = frozenset(_index_types(definitions))
-        for name in self._known - listings.keys():
+        asked = frozenset(_index_types(definitions))
+        for name in asked - listings.keys():
             listings[name] = self._listing(name)
-        return IndexFolder(definitions, {name: listings[name] for name in sorted(self._known)})
+        self._known = asked
+        return IndexFolder(definitions, {name: listings[name] for name in sorted(asked)})
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:

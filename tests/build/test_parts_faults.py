@@ -10,7 +10,7 @@ from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, ru
 from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.storage import Storage
 from tests.build.base_files import build_task, numbered_rows, write_base_file
-from tests.faults.faulty_storage import FAULTS, Call, Fault, GatedStorage, Killed
+from tests.faults.faulty_storage import FAULTS, Call, Fault, GatedStorage, Killed, numbered
 
 ROWS = numbered_rows(40).select(["id", "sender"])
 
@@ -43,7 +43,7 @@ def test_a_fault_at_any_call(tmp_path: Path, fault: Fault, remote: bool) -> None
             continue
         task = task_on(tmp_path / str(call.number))
         storage = GatedStorage(task.storage.uri, remote=remote)
-        storage.gate = fault.gate(task.storage, call.number)
+        storage.gate = fault.gate(task.storage, numbered(call.number))
 
         with suppress(Killed):
             run_in_parts(build_task(storage, task.due.base_file, ROWS.schema))

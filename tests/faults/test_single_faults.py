@@ -5,7 +5,7 @@ Spark's answer, the next run converges, and the sweep leaves what it leaves of a
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,16 @@ from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.table.hudi_rs import HudiRsTable
 from tests.faults.conftest import CopyState, State
-from tests.faults.faulty_storage import FAULTS, FILE_GONE, Call, Fault, Gate, GatedStorage, Killed
+from tests.faults.faulty_storage import (
+    FAULTS,
+    FILE_GONE,
+    Call,
+    Fault,
+    Gate,
+    GatedStorage,
+    Killed,
+    numbered,
+)
 from tests.faults.invariants import (
     A_WHILE,
     SUMMARIES,
@@ -103,11 +112,6 @@ def test_every_call_fails(
             error.add_note(f"{operation.name}, {fault.name} at {call}; it raised {raised!r}")
             raise
         shutil.rmtree(path)
-
-
-def numbered(number: int) -> Callable[[Call], bool]:
-    """Which call to fail at: paths have names that differ from run to run."""
-    return lambda call: call.number == number
 
 
 def summarising(calls: Sequence[Call]) -> range:
