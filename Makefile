@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions test-cluster test-tpch test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-read bench-sql pins clean
+.PHONY: help demo test test-versions test-cluster test-tpch test-demo test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-read bench-sql pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-14s %s\n", $$1, $$2 }'
@@ -26,8 +26,11 @@ test-cluster: setup ## Test a build on a Spark cluster whose workers have no Pyt
 test-tpch: setup ## Test the queries of TPC-H on indexed tables against Spark's own answers
 	@$(ENVIRONMENT) && pytest tests/tpch $(PYTEST_ARGS)
 
-test-faults: setup ## Test with a fault at every call of the storage, interleaved actors, kills
-	@$(ENVIRONMENT) && pytest tests/faults $(PYTEST_ARGS)
+test-demo: setup ## Test what `make demo` does
+	@$(ENVIRONMENT) && pytest tests/demo $(PYTEST_ARGS)
+
+test-faults: setup ## Test with a fault at every storage call, interleaved actors, threads, kills
+	@$(ENVIRONMENT) && pytest tests/faults tests/concurrency $(PYTEST_ARGS)
 
 test-proof: setup ## Compare index, scan and Spark on many more random tables and predicates
 	@$(ENVIRONMENT) && PROOF_COMPARISONS=$${PROOF_COMPARISONS:-200000} \
