@@ -19,28 +19,39 @@ from hudi_index_service.predicate.expression import (
     conjunction,
 )
 
-LOW = (Operator.GT, Operator.GE)
-HIGH = (Operator.LT, Operator.LE)
+_LOW = (Operator.GT, Operator.GE)
+_HIGH = (Operator.LT, Operator.LE)
 _AFTER = (Operator.GT, Operator.LE)
+_EQUAL = (Operator.EQ, Operator.EQ_NULL_SAFE)
 
 _Cut: TypeAlias = tuple[bool, Any, bool]
 """A place between values in Spark's order: after (True) or before a value. NaN is above all else:
 whether the value is one comes first. Of types with steps it is always before a value."""
 
 
+def listed_values(predicate: Predicate) -> tuple[pa.Scalar, ...]:
+    """The values that alone make it TRUE; none if others may."""
+    match predicate:
+        case Compare(_, operator, value) if operator in _EQUAL:
+            return (value,)
+        case In(_, values):
+            return values
+    return ()
+
+
 def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
     """Conjuncts on one column, of which no list of values is one, without those that others imply:
     the greatest lower and the least upper end are left, and what is unequal to a value between
     them. None if no value is between the ends."""
-    low = max(_ends(leaves, LOW), key=lambda end: end[0], default=None)
-    high = min(_ends(leaves, HIGH), key=lambda end: end[0], default=None)
+    low = max(_ends(leaves, _LOW), key=lambda end: end[0], default=None)
+    high = min(_ends(leaves, _HIGH), key=lambda end: end[0], default=None)
     if low is not None and high is not None and low[0] >= high[0]:
         return None
     kept: list[Predicate] = []
     unequal: set[_Cut] = set()
     for each in leaves:
         cut = _cut(each)
-        if cut is not None and _is(each, Operator.NE):
+        if cut is not None and isinstance(each, Compare) and each.operator is Operator.NE:
             beyond = (low is not None and cut < low[0]) or (high is not None and cut >= high[0])
             if beyond or cut in unequal:
                 continue
@@ -126,7 +137,7 @@ def _unite(ranges: list[_Range], instead: dict[int, Predicate | None]) -> None:
 def _range_of(arm: Predicate) -> _Range | None:
     """An arm as a range: one end, or both on the same column."""
     leaves = arm.operands if isinstance(arm, And) else (arm,)
-    low, high = list(_ends(leaves, LOW)), list(_ends(leaves, HIGH))
+    low, high = list(_ends(leaves, _LOW)), list(_ends(leaves, _HIGH))
     if len(low) > 1 or len(high) > 1 or not low + high or len(low + high) != len(leaves):
         return None
     columns = {end.column.name: end.column for _, end in low + high}
@@ -140,13 +151,9 @@ def _range_of(arm: Predicate) -> _Range | None:
 
 def _is_in_range(arm: Compare | In, by_column: Mapping[str, list[_Range]]) -> bool:
     """Whether each of the values that alone make an arm TRUE is in a range."""
-    ranges = by_column.get(arm.column.name)
-    if ranges is None or (
-        isinstance(arm, Compare) and arm.operator not in (Operator.EQ, Operator.EQ_NULL_SAFE)
-    ):
+    ranges, cuts = by_column.get(arm.column.name), [_before(each) for each in listed_values(arm)]
+    if ranges is None or not cuts:
         return False
-    values = (arm.value,) if isinstance(arm, Compare) else arm.values
-    cuts = [_before(value) for value in values]
     return all(cut is not None and any(each.holds(cut) for each in ranges) for cut in cuts)
 
 
@@ -158,10 +165,6 @@ def _ends(
             cut = _cut(each)
             if cut is not None:
                 yield cut, each
-
-
-def _is(predicate: Predicate, operator: Operator) -> bool:
-    return isinstance(predicate, Compare) and predicate.operator is operator
 
 
 def _cut(predicate: Predicate) -> _Cut | None:

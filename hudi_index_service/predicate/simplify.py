@@ -27,9 +27,7 @@ from hudi_index_service.predicate.expression import (
     conjunction,
     disjunction,
 )
-from hudi_index_service.predicate.ranges import intersected, united
-
-_EQUAL = (Operator.EQ, Operator.EQ_NULL_SAFE)
+from hudi_index_service.predicate.ranges import intersected, listed_values, united
 
 
 def simplified(predicate: Predicate) -> Predicate:
@@ -102,7 +100,7 @@ def _of_one_column(leaves: list[Predicate]) -> list[Predicate] | None:
     if not any(map(_is_false_of_null, stronger)):
         not_null = next(filter(_is_not_null, leaves), None)
         return stronger if not_null is None else [*stronger, not_null]
-    equal = [each for each in stronger if _values(each)]
+    equal = [each for each in stronger if listed_values(each)]
     return _of_listed(equal, stronger) if equal else intersected(stronger)
 
 
@@ -118,21 +116,11 @@ def _is_false_of_null(predicate: Predicate) -> bool:
     return not isinstance(predicate, IsNull)
 
 
-def _values(predicate: Predicate) -> tuple[pa.Scalar, ...]:
-    """The values that alone make it TRUE; none if others may."""
-    match predicate:
-        case Compare(_, operator, value) if operator in _EQUAL:
-            return (value,)
-        case In(_, values):
-            return values
-    return ()
-
-
 def _of_listed(equal: list[Predicate], leaves: list[Predicate]) -> list[Predicate] | None:
     """Of the shortest list the values that make all others TRUE, by the one compiler of predicates;
     and full text and patterns, which take longer to try than to look up."""
-    shortest = min(equal, key=lambda each: len(_values(each)))
-    column, values = _column(shortest), _values(shortest)
+    shortest = min(equal, key=lambda each: len(listed_values(each)))
+    column, values = _column(shortest), listed_values(shortest)
     assert column is not None, "a leaf with values has a column"
     slow = [each for each in leaves if _is_slow(each)]
     others = [each for each in leaves if each is not shortest and not _is_slow(each)]

@@ -201,10 +201,10 @@ def _grouped(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicat
     """The conjuncts, those together that are looked up together. All are where the rows have to be
     known in the end; who reads and checks them anyway asks one by one, and stops when it pays."""
     groups = joined(operands, lookups)
+    if lookups.thrifty or len(groups) < 2:
+        return groups
     together = Together(tuple(groups))
-    if not lookups.thrifty and len(groups) > 1 and lookups.answers(together):
-        return [together]
-    return groups
+    return [together] if lookups.answers(together) else groups
 
 
 def joined(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
