@@ -33,6 +33,10 @@ public final class PointBits extends Query {
     this.range = range;
   }
 
+  PointRangeQuery range() {
+    return range;
+  }
+
   @Override
   public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost)
       throws IOException {

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Term;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.search.ConstantScoreScorer;
@@ -30,13 +31,13 @@ public final class TermScan extends Query {
   private static final int TERMS_AT_ONCE = 256;
   private static final int PLACE_BYTES = 6; // which a double holds exactly
 
-  private final String field;
-  private final BytesRef low;
-  private final boolean lowIncluded;
-  private final BytesRef high;
+  final String field;
+  final BytesRef low;
+  final boolean lowIncluded;
+  final BytesRef high;
   private final boolean highIncluded;
   private final String[] parts;
-  private final LikePattern pattern;
+  final LikePattern pattern;
   private final int longBytes;
 
   /** All terms between two; null is no bound. */
@@ -72,6 +73,13 @@ public final class TermScan extends Query {
     this.lowIncluded = begins || lowIncluded;
     this.high = begins ? abovePrefix(pattern.prefix) : high;
     this.highIncluded = highIncluded;
+  }
+
+  /** All terms that begin so. */
+  static TermScan of(Term prefix) {
+    BytesRef begin = prefix.bytes();
+    byte[] bytes = Arrays.copyOfRange(begin.bytes, begin.offset, begin.offset + begin.length);
+    return new TermScan(prefix.field(), new BytesRef(bytes), true, abovePrefix(bytes), false);
   }
 
   /** The least term above all that begin so; null if there is none. */
@@ -186,11 +194,11 @@ public final class TermScan extends Query {
     return place;
   }
 
-  private static BytesRef seek(TermsEnum terms, BytesRef to) throws IOException {
+  static BytesRef seek(TermsEnum terms, BytesRef to) throws IOException {
     return terms.seekCeil(to) == TermsEnum.SeekStatus.END ? null : terms.term();
   }
 
-  private BytesRef first(TermsEnum terms) throws IOException {
+  BytesRef first(TermsEnum terms) throws IOException {
     if (low == null) {
       return terms.next();
     }
@@ -198,7 +206,7 @@ public final class TermScan extends Query {
     return !lowIncluded && term != null && term.equals(low) ? terms.next() : term;
   }
 
-  private boolean isAbove(BytesRef term) {
+  boolean isAbove(BytesRef term) {
     if (high == null) {
       return false;
     }
@@ -206,7 +214,7 @@ public final class TermScan extends Query {
     return order > 0 || (order == 0 && !highIncluded);
   }
 
-  private boolean fits(BytesRef term) {
+  boolean fits(BytesRef term) {
     return pattern == null
         || term.length >= longBytes
         || pattern.matches(term.bytes, term.offset, term.offset + term.length);
