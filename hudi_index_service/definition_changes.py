@@ -125,10 +125,34 @@ def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
     return column.model_copy(update={"options": {**options, **column.options}})
 
 
-def _refuse_unfit(column: Column, kinds: Iterable[IndexType], schema: pa.Schema) -> None:
+def _refuse_unfit(column: Column, kinds: Sequence[IndexType], schema: pa.Schema) -> None:
     _, type = find_column(schema, column_path(column.name))
+    names = [kind.name for kind in kinds]
+    for option in column.options:
+        of, dot, _ = option.partition(".")
+        if dot and of not in names:
+            raise IndexDefinitionInvalid(
+                f"Column {column.name}: the option {option!r} is for an index type {of!r}, which "
+                "the index does not have.",
+                remedy=f"Its types are: {', '.join(names)}.",
+            )
     for kind in kinds:
-        kind.fields(column.name, type, column.options)
+        try:
+            kind.fields(column.name, type, column.options_of(kind.name))
+        except IndexDefinitionInvalid as error:
+            if len(kinds) == 1:
+                raise
+            raise IndexDefinitionInvalid(
+                f"Index type {kind.name}: {error.message}",
+                remedy=f"{error.remedy} An option for one index type alone begins with its name, "
+                f"such as {_named_for_another(column, kind, names)!r}.",
+            ) from error
+
+
+def _named_for_another(column: Column, kind: IndexType, names: Sequence[str]) -> str:
+    """An option that every type is given, as it would be written for another type alone."""
+    option = next((each for each in column.options if "." not in each), "option")
+    return f"{next(name for name in names if name != kind.name)}.{option}"
 
 
 def _refuse_repeated(index: str, names: Sequence[str]) -> None:

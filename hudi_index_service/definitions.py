@@ -53,12 +53,22 @@ def check_index_name(name: str) -> None:
 
 
 class Column(BaseModel):
-    """A column to index, with options of the index type, such as ``{"analyzer": "standard"}``."""
+    """A column to index, with options of the index types, such as ``{"analyzer": "standard"}``.
+
+    An option is for every index type of the index; one for a type alone begins with its name, as in
+    ``{"lucene.analyzer": "standard"}``.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     options: dict[str, str] = Field(default_factory=dict)
+
+    def options_of(self, index_type: str) -> dict[str, str]:
+        """What one index type is given; its own options win over those for every type."""
+        common = {key: value for key, value in self.options.items() if "." not in key}
+        pairs = [(key.partition("."), value) for key, value in self.options.items()]
+        return common | {key: value for (of, _, key), value in pairs if of == index_type and key}
 
 
 class SeenTimeline(BaseModel):
@@ -128,7 +138,7 @@ class IndexDefinition(Document):
     def fingerprint(self, index_type: str) -> str:
         """A short digest of one index type, columns and options: equal while they are."""
         content = json.dumps(
-            [index_type, [[column.name, column.options] for column in self.columns]],
+            [index_type, [[each.name, each.options_of(index_type)] for each in self.columns]],
             sort_keys=True,
         )
         return hashlib.sha256(content.encode()).hexdigest()[:16]

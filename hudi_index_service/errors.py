@@ -153,10 +153,18 @@ class ColumnNotIndexable(IndexServiceError):
 
 
 class IndexTypeUnknown(IndexServiceError):
-    """No index type of that name is installed, or its plug-in cannot be loaded."""
+    """No index type of that name is installed."""
 
     code = "INDEX_TYPE_UNKNOWN"
     default_remedy = "Use one of the installed index types."
+
+
+class IndexTypeBroken(IndexTypeUnknown):
+    """An index type is installed under that name, but it cannot be loaded, or does not fulfil the
+    contract. Where an unknown one is passed over, it is as well."""
+
+    code = "INDEX_TYPE_BROKEN"
+    default_remedy = "Repair, upgrade or uninstall the package that provides it."
 
 
 class IndexExists(IndexServiceError):
@@ -281,6 +289,13 @@ class ConfigInvalid(IndexServiceError):
 
     code = "CONFIG_INVALID"
     default_remedy = "Correct the setting named."
+
+
+class HistoryUnavailable(IndexServiceError):
+    """The history of queries cannot be changed. Queries go on without it."""
+
+    code = "HISTORY_UNAVAILABLE"
+    default_remedy = "Delete the folder history/ in the state folder by hand, and try again."
 
 
 class CallbackRefused(IndexServiceError):

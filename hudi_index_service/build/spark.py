@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import AccumulatorParam
 from pyspark.util import inheritable_thread_target
 
-from hudi_index_service.build.memory import check_address_space
+from hudi_index_service.build.memory import Needs, check_address_space, runs_jvm
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import settings
@@ -52,7 +52,7 @@ class SparkExecutor:
         Raises:
             WorkerMemoryTooSmall: Spark would give its workers less than they need.
         """
-        self._check_memory()
+        self._check_memory(tasks)
         schedule = Schedule(tasks, slots=self.parallelism)
         try:
             yield from self._run(schedule)
@@ -60,18 +60,20 @@ class SparkExecutor:
         finally:
             schedule.give_up()
 
-    def _check_memory(self) -> None:
+    def _check_memory(self, tasks: Sequence[BuildTask]) -> None:
         conf = self._spark.sparkContext.getConf()
         allowed = conf.get("spark.executor.pyspark.memory")
-        if allowed is not None:
+        if allowed is not None and tasks:
             jvm = self._spark.sparkContext._jvm
             assert jvm is not None, "a running session has one"
             whole_mb = jvm.org.apache.spark.network.util.JavaUtils.byteStringAsMb(allowed)
             heap_mb = conf.get("spark.executorEnv.HUDI_INDEX_LUCENE__HEAP_MB")
-            check_address_space(
-                whole_mb // int(conf.get("spark.executor.cores") or 1),
-                int(heap_mb or settings().lucene.heap_mb),
+            needs = (
+                Needs.of_heap(int(heap_mb or settings().lucene.heap_mb))
+                if any(runs_jvm(task.due.index_type) for task in tasks)
+                else Needs.of_writer(max(task.memory_mb for task in tasks))
             )
+            check_address_space(whole_mb // int(conf.get("spark.executor.cores") or 1), needs)
 
     def _run(self, schedule: Schedule) -> Generator[TaskOutcome | None, None, None]:
         if not schedule.tasks:

@@ -19,7 +19,7 @@ import hudi_index_parquet
 import pyarrow as pa
 
 from hudi_index_service.build.indexing import BaseFileIndexer, Indexed, PartStaged, manifest_column
-from hudi_index_service.build.memory import prepare_worker
+from hudi_index_service.build.memory import prepare_worker, runs_jvm
 from hudi_index_service.build.parts import LEAST_BYTES, WHOLE, Part
 from hudi_index_service.build.reconcile import DueEntry, refuse_newer
 from hudi_index_service.build.scratch import scratch_folder
@@ -110,7 +110,7 @@ def run_task(task: BuildTask) -> TaskOutcome:
     try:
         if task.deadline is not None and time() > task.deadline and not _begun(task):
             return replace(outcome, status=TaskStatus.LEFT)
-        prepare_worker()
+        prepare_worker(task.memory_mb, runs_jvm=runs_jvm(task.due.index_type))
         outcome = _EntryBuild(task).run()
     except FileNotFoundError as error:
         outcome = replace(outcome, **_gone_or_failed(task, error))

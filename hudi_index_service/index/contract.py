@@ -6,20 +6,30 @@ predicate in negation normal form with the row ids for which the leaf is TRUE: `
 leaves, and re-checking what is only a superset, is not its business; but of several conjuncts on
 one column, such as both ends of a range, it may say that one look-up answers their `And`, and of
 conjuncts on any columns that one answers them `Together`.
+
+An index is files, which the service packs into one, publishes with a manifest, copies to where it
+is read, and removes. A type may `store` most of it elsewhere, in a database say: its files are then
+what its reader finds the rest by, and it says how that is removed (`IndexType.destroy`).
+
+The size of an index is that of its files (`PackedIndex.length`).
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from hudi_index_service.config import Settings
+from hudi_index_service.index.scores import RankedRows, TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
+
+CONTRACT_VERSION = 1
+"""Version of what follows. It grows when an index type made for the one before would no longer do;
+methods that a type may leave out do not change it."""
 
 
 class Together(And):
@@ -153,35 +163,6 @@ class PackedIndex:
     blocks: MissingBlocks | None = None
 
 
-class RankedRows(Protocol):
-    """Some rows of a full-text search that can be scored."""
-
-    def statistics(self) -> np.ndarray:
-        """What scores rest on, as integers: those of several `RankedRows` of one search are added
-        up to those of all their rows."""
-
-    def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
-        """The `k` rows (fewer if fewer match) with the highest scores, the highest first, each with
-        its score by the given statistics; of `among` alone, if given."""
-
-
-class RankedTexts(Protocol):
-    """Takes the texts of rows that no entry holds, in row order, to score them."""
-
-    def add(self, texts: pa.Array) -> None:
-        """The next rows' texts."""
-
-    def ranked(self) -> RankedRows:
-        """All rows added; nothing can be added afterwards."""
-
-
-class TextRanker(Protocol):
-    """Scores rows that no entry holds, as an entry would."""
-
-    def texts(self, match: Match) -> AbstractContextManager[RankedTexts]:
-        """To be filled with the rows' texts; what it gives serves for the length of the block."""
-
-
 class IndexReader(Protocol):
     """An open index of one base file. Safe to use from several threads."""
 
@@ -222,6 +203,15 @@ class IndexReader(Protocol):
         """About how many steps `row_ids` takes, at most as many as there are rows; cheaper than
         taking them."""
 
+    def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
+        """How many rows make a leaf, or conjuncts, that `row_ids` takes TRUE: never fewer than the
+        first number, never more than the second; had without going through rows. A reader may
+        leave this method out.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """How many rows have each value of a text column that is not NULL, of `among` alone if
         given; None if there are more than `most` values, or the index does not hold them whole.
@@ -239,11 +229,19 @@ class IndexReader(Protocol):
 
 
 class IndexType(Protocol):
-    """A kind of index. Implementations are stateless and found by entry point.
+    """A kind of index. Implementations are stateless, made without arguments and found by entry
+    point (`hudi_index_service.index.factory`).
 
-    One that has ``fetches_blocks = True`` reads every block of a packed file by `read_member`, or
-    else fetches those that are missing itself (`PackedIndex.blocks`); others get whole files.
+    Besides what stands here, a type may say by attributes of its class
+
+    - ``fetches_blocks = True``: its reader reads every block of a packed file by `read_member`, or
+      fetches those that are missing itself (`PackedIndex.blocks`). Others get whole files;
+    - ``runs_jvm = True``: it builds in a Java machine of the worker's process, whose heap
+      (``lucene.heap_mb``) a worker has to have room for.
     """
+
+    contract: int
+    """The `CONTRACT_VERSION` that it was made for."""
 
     name: str
     """The name users write after USING; also the folder below ``.hoodie/.index/``."""
@@ -314,3 +312,31 @@ class IndexType(Protocol):
             EntryInvalid: damaged, or written by a newer version of the index type.
             NativeModuleMissing: what the index type runs on is not installed.
         """
+
+    # What follows is for types that keep data elsewhere than in files. All others leave it out.
+
+    def configured(self, settings: Settings) -> "IndexType":
+        """The same type with these settings, such as where its server is."""
+
+    def store(
+        self, files: Mapping[str, Path | FileRange], table: str, path: str
+    ) -> Mapping[str, Path | FileRange | bytes]:
+        """Puts elsewhere what is to lie there of a whole index that was built. Storing the same
+        twice comes to the same.
+
+        Args:
+            files: Of the index, by name.
+            table: The table's base path, a URI.
+            path: The data file of the entry in the making, relative to it. No other entry, nor
+                another generation of this one, has the same: it is the identity of what is stored.
+
+        Returns:
+            The files that are packed instead, by which a reader finds the rest.
+        """
+
+    def stored(self, table: str) -> Mapping[str, float]:
+        """What it keeps elsewhere for a table: the data files' paths, with the moment of storing
+        in seconds since 1970."""
+
+    def destroy(self, table: str, paths: Sequence[str]) -> None:
+        """Removes what was stored for these data files; nothing if there is nothing."""

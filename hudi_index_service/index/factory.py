@@ -1,17 +1,21 @@
 """Finds index types by entry point: the installed ones, and those of other packages.
 
 A package adds one by an entry point in the group ``hudi_index_service.index_types`` whose value is
-a class without arguments that fulfils `hudi_index_service.index.contract.IndexType`.
+a class without arguments that fulfils `hudi_index_service.index.contract.IndexType`. The name of
+the entry point is the index type's.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from hudi_index_service.errors import IndexDefinitionInvalid, IndexTypeUnknown
-from hudi_index_service.index.contract import IndexType
+from hudi_index_service.errors import IndexDefinitionInvalid, IndexTypeBroken, IndexTypeUnknown
+from hudi_index_service.index.contract import CONTRACT_VERSION, IndexType
 
 ENTRY_POINT_GROUP = "hudi_index_service.index_types"
+
+_REQUIRED = ("fields", "builder", "combine", "answer", "verify", "open")
 
 
 def index_type_names() -> list[str]:
@@ -24,35 +28,58 @@ def index_type(name: str) -> IndexType:
     """The index type of that name (case-insensitive).
 
     Raises:
-        IndexTypeUnknown: none is installed under the name, or its plug-in is broken.
+        IndexTypeUnknown: none is installed under the name.
+        IndexTypeBroken: what is installed cannot be loaded, or does not fulfil the contract.
     """
-    entry_point = _installed().get(name.lower())
-    if entry_point is None:
+    found = _installed().get(name.lower(), [])
+    if not found:
         raise IndexTypeUnknown(
             f"There is no index type {name!r}.",
             remedy=f"Installed are: {', '.join(index_type_names())}.",
         )
+    if len({point.value for point in found}) > 1:
+        values = " and ".join(sorted(point.value for point in found))
+        raise IndexTypeBroken(
+            f"Several packages bring an index type {name!r}: {values}.",
+            remedy="Uninstall all of them but one.",
+        )
+    return _loaded(name.lower(), found[0])
+
+
+def _loaded(name: str, entry_point: EntryPoint) -> IndexType:
+    """Raises IndexTypeBroken if there is anything wrong with it."""
     try:
         found: IndexType = entry_point.load()()
-        usable = found.name == name.lower() and callable(found.builder) and callable(found.open)
     except Exception as error:  # a plug-in can fail in any way while it is imported
-        raise IndexTypeUnknown(
-            f"Index type {name!r} ({entry_point.value}) cannot be loaded: {error!r}.",
-            remedy="Repair or uninstall the package that provides it.",
+        raise IndexTypeBroken(
+            f"Index type {name!r} ({entry_point.value}) cannot be loaded: {error!r}."
         ) from error
-    if not usable:
-        raise IndexTypeUnknown(
-            f"{entry_point.value} is no index type named {name!r}.",
-            remedy="Repair or uninstall the package that provides it.",
-        )
+    wrong = _what_is_wrong(found, name)
+    if wrong is not None:
+        raise IndexTypeBroken(f"Index type {name!r} ({entry_point.value}) {wrong}.")
     return found
+
+
+def _what_is_wrong(found: object, name: str) -> str | None:
+    made_for = getattr(found, "contract", None)
+    if made_for != CONTRACT_VERSION:
+        return (
+            f"was made for version {made_for} of the contract (its attribute contract), "
+            f"this release has {CONTRACT_VERSION}"
+        )
+    if getattr(found, "name", None) != name:
+        return f"says that its name is {getattr(found, 'name', None)!r}"
+    if not isinstance(getattr(found, "version", None), int):
+        return "has no version that is an integer"
+    missing = [each for each in _REQUIRED if not callable(getattr(found, each, None))]
+    return f"lacks the method {missing[0]}" if missing else None
 
 
 def index_types(names: Iterable[str]) -> tuple[IndexType, ...]:
     """The index types of these names, in their order, for a definition that uses them all.
 
     Raises:
-        IndexTypeUnknown: see `index_type`.
+        IndexTypeUnknown, IndexTypeBroken: see `index_type`.
         IndexDefinitionInvalid: no name, or one twice.
     """
     found = tuple(index_type(name) for name in names)
@@ -68,5 +95,8 @@ def index_types(names: Iterable[str]) -> tuple[IndexType, ...]:
     return found
 
 
-def _installed() -> dict[str, EntryPoint]:
-    return {point.name.lower(): point for point in entry_points(group=ENTRY_POINT_GROUP)}
+def _installed() -> dict[str, list[EntryPoint]]:
+    found = defaultdict(list)
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        found[point.name.lower()].append(point)
+    return dict(found)

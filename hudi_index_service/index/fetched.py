@@ -1,4 +1,5 @@
-"""Counts what is fetched of indexes from a remote store, for whoever asks for it to be counted."""
+"""Counts what is fetched of indexes from a remote store, and which are opened anew, for whoever
+asks for it to be counted."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Fetched:
-    """Requests for data files of entries, and the bytes that came."""
+    """Requests for data files of entries, the bytes that came, and entries that were opened."""
 
     requests: int = 0
     bytes: int = 0
+    opened: int = 0
 
 
 _counting: ContextVar[Fetched | None] = ContextVar("index_fetched", default=None)
@@ -27,9 +29,10 @@ def counted(into: Fetched) -> Iterator[None]:
         _counting.reset(token)
 
 
-def count(*, requests: int, bytes: int) -> None:
-    """Something was fetched."""
+def count(*, requests: int = 0, bytes: int = 0, opened: int = 0) -> None:
+    """Something was fetched, or opened."""
     into = _counting.get()
     if into is not None:
         into.requests += requests
         into.bytes += bytes
+        into.opened += opened

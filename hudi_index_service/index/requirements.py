@@ -13,8 +13,9 @@ import pyarrow as pa
 from hudi_index_service.columns import column_type
 from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
-from hudi_index_service.index.contract import ColumnSpec, TextRanker
+from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Re
         if type is None:
             continue
         try:
-            fields = kind.fields(column.name, type, column.options)
+            fields = kind.fields(column.name, type, column.options_of(kind.name))
         except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
             log.warning("Index %s passes over a column: %s", definition.name, error)
             continue

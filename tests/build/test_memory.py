@@ -11,7 +11,9 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.memory import (
     RESERVED_MB,
+    RESERVED_WITHOUT_JVM_MB,
     RESIDENT_MB,
+    Needs,
     _control_group_limits,
     check_address_space,
     check_held,
@@ -26,8 +28,20 @@ import pyarrow as pa
 from hudi_index_service.build.memory import prepare_worker
 limit = int(sys.argv[1]) << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-prepare_worker()
+prepare_worker(int(sys.argv[2]), runs_jvm=sys.argv[3:] == ["jvm"])
 print(pa.default_memory_pool().backend_name)
+"""
+
+WITHOUT_JVM = """
+import sys
+from hudi_index_service import open_table
+
+with open_table(sys.argv[1]) as table:
+    for each in table.indexes():
+        table.drop_index(each.name)
+    table.create_index("amounts", ["amount"], using="btree")
+    table.build(strategy="all").raise_for_failures()
+    print(table.scan("amount < 30", use_index="require").count(), "lucene" in sys.modules)
 """
 
 ON_SPARK = """
@@ -106,21 +120,41 @@ def test_spark_workers_with_just_enough_build(cow: IndexedTable) -> None:
 
 
 def test_a_worker_checks_the_limit_that_it_was_given() -> None:
-    refused = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB - 1))
+    refused = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB - 1), "16", "jvm")
     assert refused.returncode == 1
     assert "WORKER_MEMORY_TOO_SMALL: A Python worker may reserve 1535 MiB" in refused.stderr
 
-    allowed = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB))
+    allowed = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB), "16", "jvm")
     assert allowed.stdout == "system\n", allowed.stderr
 
 
+def test_a_worker_without_a_java_machine_needs_no_heap() -> None:
+    least = 16 + RESERVED_WITHOUT_JVM_MB
+    refused = run(IN_A_WORKER, str(least - 1), "16")
+    assert f"needs {least}: build.memory_mb of 16 and" in refused.stderr
+    assert "HUDI_INDEX_BUILD__MEMORY_MB" in refused.stderr
+
+    allowed = run(IN_A_WORKER, str(least), "16")
+    assert allowed.stdout == "system\n", allowed.stderr
+
+
+def test_a_btree_is_built_and_asked_without_a_java_machine(cow: IndexedTable) -> None:
+    done = run(WITHOUT_JVM, cow.uri)
+
+    assert done.stdout == "10 False\n", done.stderr
+
+
 def test_limits_are_compared_with_heap_and_the_rest() -> None:
-    check_address_space(768 + RESERVED_MB, 768)
+    heap, writer = Needs.of_heap(768), Needs.of_writer(384)
+    check_address_space(768 + RESERVED_MB, heap)
     with pytest.raises(WorkerMemoryTooSmall, match="needs 2048"):
-        check_address_space(768 + RESERVED_MB - 1, 768)
-    check_held(768 + RESIDENT_MB, 768)
+        check_address_space(768 + RESERVED_MB - 1, heap)
+    check_held(768 + RESIDENT_MB, heap)
     with pytest.raises(WorkerMemoryTooSmall, match=r"may hold 1000 MiB.* needs 1068"):
-        check_held(1000, 768)
+        check_held(1000, heap)
+    check_held(1000, writer)
+    with pytest.raises(WorkerMemoryTooSmall, match=r"needs 684: build.memory_mb of 384"):
+        check_held(683, writer)
 
 
 def test_containers_limits_are_found_in_control_groups_of_both_versions(tmp_path: Path) -> None:

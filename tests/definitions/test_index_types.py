@@ -15,6 +15,7 @@ from hudi_index_service.errors import (
     IndexTypeUnknown,
 )
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.storage import Storage
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, index_files
@@ -118,12 +119,62 @@ def test_options_have_to_fit_each_type(table: IndexedTable, sorted_values: str) 
     distinct = Column(name="amount", options={"distinct": "yes"})
     with pytest.raises(ColumnNotIndexable, match="msg has type string"):
         table.create_index("i", ["amount", "msg"], using=both)
-    with pytest.raises(IndexDefinitionInvalid, match="distinct"):
+    with pytest.raises(IndexDefinitionInvalid, match=r"Index type lucene: .*'distinct'"):
         table.create_index("i", [distinct], using=both)
     with pytest.raises(IndexDefinitionInvalid, match="sorted knows the option distinct only"):
         table.create_index("i", [analysed], using=sorted_values)
     assert table.indexes() == ()
     assert table.create_index("i", [distinct], using=sorted_values).columns == (distinct,)
+
+
+def test_an_option_of_one_type_is_given_to_that_alone(table: IndexedTable) -> None:
+    both = ["lucene", "btree"]
+    plain = Column(name="msg", options={"analyzer": "standard"})
+    with pytest.raises(IndexDefinitionInvalid, match=r"Index type btree: .*'analyzer'") as refused:
+        table.create_index("texts", [plain, "amount"], using=both)
+    assert refused.value.code == "INDEX_DEFINITION_INVALID"
+    assert "'lucene.analyzer'" in refused.value.remedy
+    for key, message in {
+        "hbase.analyzer": "index type 'hbase', which the index does not have",
+        "lucene.analyser": "Index type lucene: .*'analyser'",
+        "btree.analyzer": "Index type btree: .*'analyzer'",
+    }.items():
+        column = Column(name="msg", options={key: "standard"})
+        with pytest.raises(IndexDefinitionInvalid, match=message):
+            table.create_index("texts", [column], using=both)
+    assert table.indexes() == ()
+
+    own = Column(name="msg", options={"lucene.analyzer": "standard"})
+    definition = table.create_index("texts", [own, "amount"], using=both)
+
+    table.build(strategy="all").raise_for_failures()
+    assert table.scan("match(msg, 'car')", use_index="require").count() > 0
+    assert columns(table, "btree") == columns(table, "lucene") == [["amount", "msg"]] * 2
+    before = {name: definition.fingerprint(name) for name in both}
+    changed = table.alter_index("texts", options={"msg": {"lucene.analyzer": "simple"}})
+    assert changed.fingerprint("btree") == before["btree"]
+    assert changed.fingerprint("lucene") != before["lucene"]
+    due = table.build(strategy="refresh", dry_run=True).due
+    assert {each.index_type for each in due} == {"lucene"}
+
+
+@pytest.mark.parametrize("others", [[], ["lucene"]])
+def test_entries_of_mixed_versions_serve_as_far_as_they_are_known(
+    table: IndexedTable, others: list[str]
+) -> None:
+    table.create_index("numbers", ["amount"], using=["btree", *others])
+    table.build(strategy="all").raise_for_failures()
+    path = min(Path(table.uri, ".hoodie/.index/btree").rglob("manifest-0001.json"))
+    manifest = Manifest.from_json(path.read_bytes(), source="here")
+    path.write_bytes(manifest.model_copy(update={"index_type_version": 2}).to_json())
+
+    with open_table(table.uri) as again:
+        scan = again.scan("amount <> 30")
+        told = [each["reason"] for each in scan.explain().to_dict()["slices"]]
+        assert scan.count() == 59
+        assert sum("newer version 2" in each for each in told) == (0 if others else 1)
+        assert used(again, "amount <> 30") == {"btree", *others}
+        assert again.build(strategy="all").due == ()
 
 
 @pytest.mark.parametrize(

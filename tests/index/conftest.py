@@ -1,6 +1,7 @@
 """Indexes built from Arrow data alone: no table, no Spark."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ from hudi_index_service.index.contract import (
     Answer,
     ColumnSpec,
     IndexReader,
+    IndexType,
     PackedIndex,
     StoredColumn,
 )
@@ -21,12 +23,14 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
+from tests.index.plug_in import COPIED_COLUMNS, install
 
 
 @dataclass
 class IndexedData:
     """Rows, their packed index, and the reader that answers from it."""
 
+    kind: IndexType
     data: pa.Table
     index: PackedIndex
     columns: tuple[StoredColumn, ...]
@@ -34,7 +38,7 @@ class IndexedData:
 
     def answer(self, leaf: Predicate) -> Answer:
         """What the index type promises for a leaf."""
-        return index_type("lucene").answer(leaf, self.columns)
+        return self.kind.answer(leaf, self.columns)
 
     def check(self, leaf: Predicate) -> Answer:
         """Holds the index to what it promises: its rows against those that make the leaf TRUE."""
@@ -48,11 +52,26 @@ class IndexedData:
         else:
             assert found >= expected, f"{leaf}: misses {list(expected - found)}"
         assert 0 <= self.reader.estimate(leaf) <= len(self.data)
+        self._check_bounds(leaf, len(expected))
         self._check_shortcuts(leaf, expected, found)
         return promised
 
+    def has(self, method: str) -> bool:
+        """Whether the reader has a method that it may leave out; the service's own leave out none,
+        so that no check of theirs is passed over."""
+        found = hasattr(self.reader, method)
+        assert found or self.kind.name not in ("btree", "lucene"), f"{self.kind.name}: {method}"
+        return found
+
+    def _check_bounds(self, leaf: Predicate, rows: int) -> None:
+        if self.has("row_bounds"):
+            least, most = self.reader.row_bounds(leaf)
+            assert 0 <= least <= rows <= most <= len(self.data), f"{leaf}: {least} to {most}"
+
     def _check_shortcuts(self, leaf: Predicate, expected: BitMap, found: BitMap) -> None:
         """No row is missing among the candidates, and a sample has none that is not there."""
+        if not all(map(self.has, ("candidates", "sample", "narrowed"))):
+            return
         for most in (None, len(self.data) // 3, 0):
             candidates = self.reader.candidates(leaf, most)
             if candidates is None:
@@ -86,8 +105,31 @@ BuildIndex = Callable[..., IndexedData]
 @pytest.fixture(scope="session")
 def build_index(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
     """Builds and opens a Lucene index over a table, `batch_rows` rows at a time."""
+    return building(index_type("lucene"), tmp_path_factory.mktemp("lucene"))
+
+
+@pytest.fixture(scope="session")
+def copied_columns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of an index type that another package brings, which is installed here."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    install(folder, "copied", COPIED_COLUMNS, class_name="CopiedColumns")
+    sys.path.insert(0, str(folder))
+    yield "copied"
+    sys.path.remove(str(folder))
+    index_type.cache_clear()
+
+
+@pytest.fixture(scope="session", params=["btree", "lucene", "copied"])
+def build_any(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, copied_columns: str
+) -> BuildIndex:
+    """The same of each index type that needs no server, one after the other."""
+    return building(index_type(request.param), tmp_path_factory.mktemp(request.param))
+
+
+def building(kind: IndexType, folder: Path) -> BuildIndex:
+    """Builds indexes of one type in a folder."""
     numbers = count()
-    folder = tmp_path_factory.mktemp("lucene")
 
     def build(
         data: pa.Table,
@@ -96,7 +138,6 @@ def build_index(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
         memory_mb: int = 32,
         options: Mapping[str, Mapping[str, str]] | None = None,
     ) -> IndexedData:
-        kind = index_type("lucene")
         specs = [
             ColumnSpec(
                 field.name,
@@ -120,6 +161,6 @@ def build_index(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
         columns = tuple(
             StoredColumn(s.name, s.type, s.fields, built.statistics[s.name]) for s in specs
         )
-        return IndexedData(data, index, columns, kind.open(index, columns))
+        return IndexedData(kind, data, index, columns, kind.open(index, columns))
 
     return build

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.index.lucene.encoding import (
+from hudi_index_service.index.column_kinds import is_wide_number
+from hudi_index_service.index.number_encoding import (
     EMPTY,
     INT64_MAX,
     INT64_MIN,
@@ -22,7 +23,6 @@ from hudi_index_service.index.lucene.encoding import (
     encode_wide,
     wide_bytes,
 )
-from hudi_index_service.index.lucene.fields import is_wide_number
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Column, Compare, Operator
 

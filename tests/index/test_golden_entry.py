@@ -112,3 +112,52 @@ def test_its_stripped_footer_reads_the_rows(storage: Storage, entry: Entry, tmp_
     # It was made before footers said where column indexes are: its pages are not passed over.
     (known,) = old.bounds(path, ["name"], size=size) or []
     assert (known.start, known.stop, known.range) == (0, old.rows, None)
+
+
+BTREE_WHERES = [
+    "key = 'user-0042'",
+    "key BETWEEN 'user-0100' AND 'user-0199x'",
+    "key LIKE 'user-29%'",
+    "city = 'city 3'",
+    "city <> 'city 3'",
+    "city IN ('city 1', 'city 4', 'none')",
+    "city IS NULL",
+    "text = '05 xxxxx'",
+    "text LIKE '69 xxx%'",
+    "raw > X'C000000000'",
+    "age < 1000",
+    "age IN (-1000, 999, 24, 8998001)",
+    "age IS NOT NULL",
+    "far < -9223372036854775000",
+    "member",
+    "score > 100",
+    "score > 1000000",
+    "born < date'1582-10-15'",
+    "seen >= timestamp'2026-01-27 12:00:00'",
+    "wide BETWEEN 5 AND 100000000000000000000000",
+    "array_contains(tags, 't3')",
+    "NOT array_contains(tags, 't3')",
+]
+
+
+def test_the_first_btree_entry_answers(tmp_path: Path) -> None:
+    storage, kind = Storage(make.BTREE_FOLDER), index_type("btree")
+    entry = EntryListing(storage, "btree").find(make.base_file(make.BTREE_FOLDER))
+    columns = [column.stored() for column in entry.manifest.columns]
+    rows = pq.read_table(make.BTREE_FOLDER / make.BASE_FILE, partitioning=None)
+    assert repr(rows.to_pydict()) == repr(make.BTREE_ROWS.to_pydict())
+    assert entry.manifest.index_type_version == 1
+    assert {column.name: column.type for column in columns} == {
+        field.name: field.type for field in make.BTREE_ROWS.schema
+    }
+    with packed_index(storage, entry, Settings(cache_folder=tmp_path)) as index:
+        assert kind.verify(index, columns) == []
+        reader = kind.open(index, columns)
+        for where in BTREE_WHERES:
+            leaf = negation_normal_form(parse_predicate(where, make.BTREE_ROWS.schema))
+            expected = rows_where(leaf, make.BTREE_ROWS)
+            assert kind.answer(leaf, columns) is Answer.EXACT, where
+            assert reader.row_ids(leaf) == expected, where
+            least, most = reader.row_bounds(leaf)
+            assert 0 < least <= len(expected) <= most, where
+        reader.close()

@@ -96,8 +96,8 @@ def with_negations(leaves: list[Predicate]) -> list[Predicate]:
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
-def test_exact_for_every_type_operator_and_list(build_index: BuildIndex, type: pa.DataType) -> None:
-    indexed = build_index(rows_of(type), batch_rows=len(VALUES[type]))
+def test_exact_for_every_type_operator_and_list(build_any: BuildIndex, type: pa.DataType) -> None:
+    indexed = build_any(rows_of(type), batch_rows=len(VALUES[type]))
 
     promises = {indexed.check(leaf) for leaf in with_negations(leaves_over(type, VALUES[type]))}
 
@@ -106,11 +106,11 @@ def test_exact_for_every_type_operator_and_list(build_index: BuildIndex, type: p
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
 def test_a_column_without_a_value_and_an_index_without_a_row(
-    build_index: BuildIndex, type: pa.DataType
+    build_any: BuildIndex, type: pa.DataType
 ) -> None:
     leaves = with_negations(leaves_over(type, VALUES[type]))
     for data in (pa.table({"c": pa.nulls(3, type)}), pa.table({"c": pa.array([], type)})):
-        indexed = build_index(data)
+        indexed = build_any(data)
         for leaf in leaves:
             assert indexed.check(leaf) is Answer.EXACT
 
@@ -128,7 +128,7 @@ def arrays_of(type: pa.DataType) -> pa.Table:
 @pytest.mark.parametrize("type", VALUES, ids=str)
 @pytest.mark.parametrize("batch_rows", [5, 1000])
 def test_elements_of_arrays_are_found_exactly(
-    build_index: BuildIndex, type: pa.DataType, batch_rows: int
+    build_any: BuildIndex, type: pa.DataType, batch_rows: int
 ) -> None:
     column = Column("c", pa.list_(type))
     contains = [ArrayContains(column, pa.scalar(value, type)) for value in VALUES[type]]
@@ -139,26 +139,26 @@ def test_elements_of_arrays_are_found_exactly(
         pa.table({"c": pa.array([[], [None], []], pa.list_(type))}),
         pa.table({"c": pa.array([], pa.list_(type))}),
     ):
-        indexed = build_index(data, batch_rows=batch_rows)
+        indexed = build_any(data, batch_rows=batch_rows)
         for leaf in [*leaves, *map(Not, leaves)]:
             assert indexed.check(leaf) is Answer.EXACT
 
 
-def test_what_lies_behind_arrays_that_are_null_is_not_indexed(build_index: BuildIndex) -> None:
+def test_what_lies_behind_arrays_that_are_null_is_not_indexed(build_any: BuildIndex) -> None:
     hidden = pa.ListArray.from_arrays(
         pa.array([0, 2, 4, 5, 7]),
         pa.array([1, None, 7, None, 7, None, 2]),
         mask=pa.array([False, True, False, False]),
     )
-    indexed = build_index(pa.table({"c": hidden}))
+    indexed = build_any(pa.table({"c": hidden}))
     for value in (1, 2, 7):
         leaf = ArrayContains(Column("c", pa.list_(pa.int64())), pa.scalar(value))
         assert indexed.check(leaf) is Answer.EXACT
         assert indexed.check(Not(leaf)) is Answer.EXACT
 
 
-def test_arrays_themselves_are_not_compared(build_index: BuildIndex) -> None:
-    indexed = build_index(pa.table({"c": pa.array([["a"], None])}))
+def test_arrays_themselves_are_not_compared(build_any: BuildIndex) -> None:
+    indexed = build_any(pa.table({"c": pa.array([["a"], None])}))
     column = Column("c", pa.string())
     for leaf in (
         Compare(column, Operator.EQ, pa.scalar("a")),
@@ -167,7 +167,7 @@ def test_arrays_themselves_are_not_compared(build_index: BuildIndex) -> None:
         Like(column, "a%", "\\", parse_like("a%")),
     ):
         assert indexed.answer(leaf) is Answer.NONE
-    plain = build_index(pa.table({"c": ["a", None]}))
+    plain = build_any(pa.table({"c": ["a", None]}))
     assert plain.answer(ArrayContains(column, pa.scalar("a"))) is Answer.NONE
 
 
@@ -182,14 +182,14 @@ def test_long_elements_are_supersets(build_index: BuildIndex) -> None:
         assert indexed.answer(Not(leaf)) is Answer.NONE
 
 
-def test_an_empty_batch_adds_no_row(build_index: BuildIndex) -> None:
+def test_an_empty_batch_adds_no_row(build_any: BuildIndex) -> None:
     empty = [pa.array([], type) for type in VALUES]
     schema = pa.schema([(f"c{i}", type) for i, type in enumerate(VALUES)])
     full = pa.Table.from_arrays([pa.array(v[:2], t) for t, v in VALUES.items()], schema=schema)
     data = pa.Table.from_batches(
         [pa.RecordBatch.from_arrays(empty, schema=schema), *full.to_batches()]
     )
-    assert build_index(data).index.rows == 2
+    assert build_any(data).index.rows == 2
 
 
 @pytest.fixture(scope="module")
@@ -474,9 +474,9 @@ def test_many_values_of_every_kind_over_many_segments(build_index: BuildIndex) -
             assert indexed.check(leaf) is Answer.EXACT
 
 
-def test_estimates_are_near_the_truth_for_terms(build_index: BuildIndex) -> None:
+def test_estimates_are_near_the_truth_for_terms(build_any: BuildIndex) -> None:
     data = pa.table({"c": ["rare"] + ["common"] * 999, "n": list(range(1000))})
-    indexed = build_index(data)
+    indexed = build_any(data)
     column = Column("c", pa.string())
     estimate = indexed.reader.estimate
 

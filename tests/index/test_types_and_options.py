@@ -1,4 +1,4 @@
-"""What a Lucene index takes, and plug-ins that are none."""
+"""What index types take, and plug-ins that are none."""
 
 import sys
 from pathlib import Path
@@ -9,10 +9,12 @@ import pytest
 from hudi_index_service.errors import (
     ColumnNotIndexable,
     IndexDefinitionInvalid,
+    IndexTypeBroken,
     IndexTypeUnknown,
 )
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.factory import index_type, index_type_names
+from tests.index.plug_in import install
 from tests.index.test_leaves import VALUES
 
 
@@ -27,9 +29,10 @@ from tests.index.test_leaves import VALUES
     ],
     ids=str,
 )  # fmt: skip
-def test_types_it_cannot_hold_are_named(type: pa.DataType) -> None:
-    with pytest.raises(ColumnNotIndexable) as refused:
-        index_type("lucene").fields("price", type, {})
+@pytest.mark.parametrize("name", ["btree", "lucene"])
+def test_types_it_cannot_hold_are_named(name: str, type: pa.DataType) -> None:
+    with pytest.raises(ColumnNotIndexable, match=name.capitalize() + "|" + name) as refused:
+        index_type(name).fields("price", type, {})
     assert "price" in refused.value.message
     assert str(type) in refused.value.message
     if pa.types.is_struct(type):
@@ -76,36 +79,58 @@ def test_manifests_can_spell_every_type_it_holds(type: pa.DataType) -> None:
         assert parse_arrow_type(str(each)) == each
 
 
-def plug_in(folder: Path, name: str, code: str) -> None:
-    """An installed package as pip leaves it, with one entry point."""
-    (folder / f"plug_in_{name}.py").write_text(code)
-    info = folder / f"plug_in_{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plug-in-{name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        f"[hudi_index_service.index_types]\n{name} = plug_in_{name}:Plugged\n"
-    )
+FULL = """
+class Plugged:
+    name, contract, version = "{name}", 1, 1
+    def fields(self, *_): return ()
+    builder = combine = answer = verify = open = fields
+"""
 
 
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [
         ("unimportable", "import a_module_that_is_not_there", "cannot be loaded: ModuleNotFound"),
+        ("unwritten", "class Plugged:", "cannot be loaded: IndentationError"),
         ("classless", "", "cannot be loaded: AttributeError"),
         ("raising", "class Plugged:\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
-        ("nameless", "class Plugged: pass", "cannot be loaded: AttributeError"),
-        ("misnamed", "class Plugged:\n    name = 'x'", "is no index type named 'misnamed'"),
+        ("other", "class Plugged: pass", "made for version None of the contract"),
+        ("newer", FULL.replace(", 1, 1", ", 2, 1"), r"version 2 of the contract.* release has 1"),
+        ("misnamed", FULL.replace("{name}", "x"), "says that its name is 'x'"),
+        ("unnumbered", FULL.replace(", 1, 1", ", 1, None"), "has no version that is an integer"),
+        ("closed", FULL.replace("= open ", ""), "lacks the method open"),
+        ("unanswering", FULL + "    answer = 1", "lacks the method answer"),
     ],
 )
 def test_broken_plug_ins_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str, message: str
 ) -> None:
-    plug_in(tmp_path, name, code)
+    install(tmp_path, name, code.replace("{name}", name))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     assert name in index_type_names()
-    with pytest.raises(IndexTypeUnknown, match=message):
+    with pytest.raises(IndexTypeBroken, match=message) as broken:
         index_type(name)
+    assert f"'{name}' (plug_in_{name}:Plugged)" in broken.value.message
+    assert broken.value.code == "INDEX_TYPE_BROKEN"
+    assert "Repair" in broken.value.remedy
+
+
+def test_a_plug_in_that_fulfils_the_contract_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "whole", FULL.replace("{name}", "whole"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert index_type("Whole").name == "whole"
+
+
+def test_two_packages_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "lucene", FULL.replace("{name}", "lucene"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    index_type.cache_clear()
+    with pytest.raises(IndexTypeBroken, match=r"Several packages.*plug_in_lucene:Plugged") as error:
+        index_type("lucene")
+    assert "all of them but one" in error.value.remedy
 
 
 def test_an_unknown_index_type_lists_the_installed_ones() -> None:

@@ -7,16 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.index.column_kinds import element_type, is_array
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.lucene.encoding import encode_array, encode_wide
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
     RANKED_PREFIX,
     TEXT_PREFIX,
     WIDE_NUMBER,
-    element_type,
-    is_array,
     keyword_field,
     null_element_field,
     null_field,
@@ -24,6 +22,7 @@ from hudi_index_service.index.lucene.fields import (
     text_field,
     wide_number_field,
 )
+from hudi_index_service.index.number_encoding import encode_array, encode_wide
 from hudi_index_service.predicate.comparison import is_string
 from hudi_index_service.predicate.evaluate import element_rows
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.analyzers import ANALYZERS
@@ -15,7 +16,6 @@ from hudi_index_service.index.lucene.arrow_fields import (
     field_values,
     fields_of,
 )
-from hudi_index_service.index.lucene.fields import is_array
 
 _SEGMENTS_OF_A_PART = 2**16  # numbers set apart for each part of a base file: far more than it has
 

@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
+from hudi_index_service.errors import IndexDefinitionInvalid
+from hudi_index_service.index.column_kinds import (
+    element_type,
+    is_number,
+    is_wide_number,
+    not_indexable,
+)
 from hudi_index_service.index.lucene.analyzers import ANALYZERS, analyzer_name
 from hudi_index_service.predicate.comparison import is_binary, is_string
 
@@ -20,7 +26,6 @@ WIDE_NUMBER = "wide_number"
 TEXT_PREFIX = "text:"
 RANKED_PREFIX = "ranked:"
 
-_NARROW_DIGITS = 18  # of a decimal that fits into 64 bits
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -56,9 +61,7 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
         return (NUMBER,)
     if is_wide_number(element):
         return (WIDE_NUMBER,)
-    raise ColumnNotIndexable(
-        f"Column {column}: a Lucene index cannot hold type {type}.", remedy=_instead(column, type)
-    )
+    raise not_indexable(column, type, "a Lucene index")
 
 
 def _text_fields(column: str, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -101,43 +104,6 @@ def text_analyzer(fields: Sequence[str]) -> str | None:
     """The analyser of a column's text field; None if it has none."""
     found = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
     return next(found, None)
-
-
-def _instead(column: str, type: pa.DataType) -> str:
-    if pa.types.is_struct(type):
-        fields = ", ".join(f"{column}.{field.name}" for field in type)
-        return f"Index its fields one by one: {fields}."
-    if pa.types.is_map(type):
-        return "Maps cannot be indexed; write what is searched for into a column of its own."
-    return "Index another column; of arrays, those of strings, numbers, dates or binary."
-
-
-def element_type(type: pa.DataType) -> pa.DataType:
-    """The type of an array's elements; of any other column its own."""
-    return type.value_type if is_array(type) else type
-
-
-def is_array(type: pa.DataType) -> bool:
-    """Whether a row has any number of values."""
-    return bool(pa.types.is_list(type))
-
-
-def is_number(type: pa.DataType) -> bool:
-    """Whether values of the type map to 64-bit integers in their order (see `encoding`)."""
-    return bool(
-        pa.types.is_signed_integer(type)
-        or pa.types.is_float32(type)
-        or pa.types.is_float64(type)
-        or pa.types.is_boolean(type)
-        or pa.types.is_date32(type)
-        or pa.types.is_timestamp(type)
-        or (pa.types.is_decimal128(type) and type.precision <= _NARROW_DIGITS)
-    )
-
-
-def is_wide_number(type: pa.DataType) -> bool:
-    """Whether values of the type map to 16 bytes in their order (see `encoding`)."""
-    return bool(pa.types.is_decimal128(type) and type.precision > _NARROW_DIGITS)
 
 
 def keyword_field(column: str) -> str:

@@ -13,10 +13,10 @@ from hudi_index_service.index.contract import (
     IndexReader,
     PackedIndex,
     StoredColumn,
-    TextRanker,
 )
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, required_fields, text_analyzer
 from hudi_index_service.index.lucene.lookup import lookup
+from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
 
@@ -24,8 +24,10 @@ class LuceneIndexType:
     """See `hudi_index_service.index.contract.IndexType`."""
 
     name = "lucene"
+    contract = 1
     version = 1
     fetches_blocks = True
+    runs_jvm = True
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
         """See `required_fields`."""

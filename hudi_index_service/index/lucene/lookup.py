@@ -8,15 +8,13 @@ from functools import singledispatch
 
 import pyarrow as pa
 
+from hudi_index_service.index.column_kinds import element_type, is_array
 from hudi_index_service.index.contract import Answer, StoredColumn, Together
-from hudi_index_service.index.lucene.encoding import encode_range
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
     TEXT_PREFIX,
     WIDE_NUMBER,
-    element_type,
-    is_array,
     keyword_field,
     null_element_field,
     null_field,
@@ -37,6 +35,7 @@ from hudi_index_service.index.lucene.search import (
     Words,
 )
 from hudi_index_service.index.lucene.words import phrase_by_words, search_by_words
+from hudi_index_service.index.number_encoding import encode_range
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
     And,

@@ -4,7 +4,6 @@ from functools import cache, singledispatch
 from typing import Any
 
 from hudi_index_service.index.lucene.analyzers import ANALYZERS
-from hudi_index_service.index.lucene.encoding import WIDE_BYTES, wide_bytes
 from hudi_index_service.index.lucene.intersection import above_prefix
 from hudi_index_service.index.lucene.search import (
     AllOf,
@@ -18,6 +17,7 @@ from hudi_index_service.index.lucene.search import (
     Terms,
     Words,
 )
+from hudi_index_service.index.number_encoding import WIDE_BYTES, wide_bytes
 from hudi_index_service.predicate.expression import MatchMode
 
 _PARTS = {"any": "%", "one": "_"}  # as TermScan spells them

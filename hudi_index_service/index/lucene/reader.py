@@ -10,10 +10,10 @@ import numpy as np
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.contract import Answer, PackedIndex, RankedRows, StoredColumn
+from hudi_index_service.index.column_kinds import is_array
+from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
-from hudi_index_service.index.lucene.fields import is_array
 from hudi_index_service.index.lucene.lookup import (
     Lookup,
     lookup,
@@ -24,8 +24,10 @@ from hudi_index_service.index.lucene.lookup import (
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.ranking import LuceneRankedRows, holds_ranking
+from hudi_index_service.index.lucene.row_bounds import BoundedIndex, row_bounds
 from hudi_index_service.index.lucene.search import Points, Search, Terms
 from hudi_index_service.index.lucene.term_counts import holds_whole_values, term_counts
+from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.predicate.expression import Match, Predicate
 
 _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
@@ -44,6 +46,7 @@ class LuceneReader:
 
         self._path = index.path
         self._rows = index.rows
+        self._whole = index.blocks is None
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         self._lock = Lock()
@@ -112,6 +115,12 @@ class LuceneReader:
         with _damage_named(self._path):
             steps = self._steps(found.search)
         return self._rows - steps if found.complement else steps
+
+    def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
+        """By the terms' numbers of rows, and the points' tree on the way to both ends."""
+        with _damage_named(self._path):
+            index = BoundedIndex(self._searcher, self._rows, self._whole)
+            return row_bounds(self._lookup(leaf), self._columns, index)
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The rows, to be scored; None if the entry lacks what scores need."""

@@ -28,6 +28,7 @@ class SortedValues:
     """See `hudi_index_service.index.contract.IndexType`."""
 
     name = "sorted"
+    contract = 1
     version = 1
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:

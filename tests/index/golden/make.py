@@ -1,13 +1,15 @@
-"""How the golden entry was made: ``python -m tests.index.golden.make <empty folder>``.
+"""How the golden entries were made: ``python -m tests.index.golden.make <index type> <empty
+folder>``.
 
-It guards the disk format: what stands in ``format_1/`` was written by format 1.0 and must be read,
-and answered from, by every later release. A new format gets a folder of its own; this one is never
-made again.
+They guard the disk format: what stands in ``format_1/`` was written by format 1.0, and what stands
+in ``btree_1/`` by version 1 of the B+ tree's layout; both must be read, and answered from, by every
+later release. A new format gets a folder of its own; these are never made again.
 """
 
 import sys
 from datetime import date, datetime
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,33 +42,61 @@ ROWS = pa.table(
 )
 
 
+BTREE_FOLDER = Path(__file__).parent / "btree_1"
+_NUMBERS = range(3000)
+BTREE_ROWS = pa.table(
+    {  # sets and packed leaves, numbers of every width, keys stored, by LZ4 and by Zstandard
+        "key": pa.array([f"user-{i * 7919 % 3000:04d}" for i in _NUMBERS]),
+        "city": pa.array([None if i % 100 == 0 else f"city {i % 5}" for i in _NUMBERS]),
+        "text": pa.array([f"{i % 70:02d} {'x' * (i % 700)}" for i in _NUMBERS]),
+        "raw": pa.array(
+            [sha256(str(i).encode()).digest()[:20] if i < 600 else None for i in _NUMBERS]
+        ),
+        "age": pa.array([None if i % 50 == 0 else i * i - 1000 for i in _NUMBERS], pa.int64()),
+        "far": pa.array([(-1) ** i * (2**63 - 1 - i) for i in _NUMBERS], pa.int64()),
+        "member": pa.array([i % 3 == 0 for i in _NUMBERS]),
+        "score": pa.array([float("nan") if i % 9 == 0 else (i - 1500) / 8 for i in _NUMBERS]),
+        "born": pa.array([date(1500 + i % 600, 1 + i % 12, 1) for i in _NUMBERS]),
+        "seen": pa.array(
+            [datetime(2026, 1, 1 + i % 28, i % 24) for i in _NUMBERS], pa.timestamp("us", "UTC")
+        ),
+        "wide": pa.array(
+            [Decimal((i - 1500) * 10**30).scaleb(-10) for i in _NUMBERS], pa.decimal128(38, 10)
+        ),
+        "tags": pa.array(
+            [None if i % 40 == 0 else [f"t{i % 7}", None][: i % 3] for i in _NUMBERS],
+            pa.list_(pa.string()),
+        ),
+    }
+)
+
+
 def base_file(folder: Path) -> BaseFile:
     """The golden table's only base file."""
     size = (folder / BASE_FILE).stat().st_size
     return BaseFile(BASE_FILE, PARTITION, FILE_ID, INSTANT, size)
 
 
-def make(folder: Path) -> None:
+def make(name: str, folder: Path) -> None:
     """Writes the base file, the definition and the entry."""
+    rows, options = (ROWS, ANALYSED) if name == "lucene" else (BTREE_ROWS, {})
     path = folder / BASE_FILE
     path.parent.mkdir(parents=True)
-    pq.write_table(ROWS, path, compression="gzip", write_page_index=True)
-    storage, kind = Storage(folder), index_type("lucene")
+    pq.write_table(rows, path, compression="gzip", write_page_index=True)
+    storage, kind = Storage(folder), index_type(name)
     columns = tuple(
-        ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, ANALYSED.get(f.name, {})))
-        for f in ROWS.schema
+        ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, options.get(f.name, {})))
+        for f in rows.schema
     )
     definition = DefinitionStore(storage).create(
         "people",
-        ("lucene",),
-        [Column(name=name, options=ANALYSED.get(name, {})) for name in ROWS.column_names],
+        (name,),
+        [Column(name=each, options=options.get(each, {})) for each in rows.column_names],
         SeenTimeline(start="20251231", instants=("20251231",)),
     )
-    due = DueEntry(
-        base_file(folder), "lucene", columns, {"people": definition.fingerprint("lucene")}
-    )
-    print(run_task(BuildTask(storage, due, "000001", memory_mb=16, batch_rows=4)))
+    due = DueEntry(base_file(folder), name, columns, {"people": definition.fingerprint(name)})
+    print(run_task(BuildTask(storage, due, "000001", memory_mb=16, batch_rows=4 + len(rows) // 2)))
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    make(sys.argv[1], Path(sys.argv[2]))

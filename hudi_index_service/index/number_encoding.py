@@ -1,4 +1,4 @@
-"""Numbers as integers in Spark's order: what the index stores and what queries ask for.
+"""Numbers as integers in Spark's order: what an index stores and what queries ask for.
 
 Integers, booleans, dates (days), timestamps (their own unit) and decimals (unscaled) map to
 themselves. Floating point maps by its bits, after -0.0 became 0.0 and every NaN the same NaN, so
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.index.lucene.fields import is_wide_number
+from hudi_index_service.index.column_kinds import is_wide_number
 from hudi_index_service.predicate.expression import Operator
 
 INT64_MIN = -(2**63)

@@ -1,0 +1,132 @@
+"""Every kind of leaf on every Arrow type, asked of every index type: what is promised is what
+docs/index_types.md says, and what is found is what Spark finds."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.predicate import negation_normal_form
+from hudi_index_service.predicate.expression import (
+    And,
+    ArrayContains,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    RLike,
+)
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import parse_regex
+from tests.index.conftest import BuildIndex
+from tests.index.test_leaves import VALUES, arrays_of, rows_of
+
+EXACT, SUPERSET, NONE = Answer.EXACT, Answer.SUPERSET, Answer.NONE
+
+# Kind of leaf → what lucene, btree and a plug-in promise; of all that is exact, NOT is exact too.
+PROMISED = {
+    "equal": (EXACT, EXACT, EXACT),
+    "range": (EXACT, EXACT, EXACT),
+    "between": (EXACT, EXACT, EXACT),
+    "in": (EXACT, EXACT, EXACT),
+    "is null": (EXACT, EXACT, EXACT),
+    "like beginning": (EXACT, EXACT, EXACT),
+    "like whole": (EXACT, EXACT, EXACT),
+    "like beginning and more": (EXACT, SUPERSET, EXACT),
+    "like anywhere": (EXACT, NONE, EXACT),
+    "rlike beginning": (SUPERSET, SUPERSET, EXACT),
+    "rlike anywhere": (SUPERSET, NONE, EXACT),
+    "array_contains": (EXACT, EXACT, EXACT),
+}
+OF_ANY_TYPE = ("equal", "range", "between", "in", "is null")
+OF_TEXTS = [kind for kind in PROMISED if "like" in kind]
+PATTERNS = {
+    "like beginning": ("a%", "Buying%", "日%"),
+    "like whole": ("ab", "", "Buying"),
+    "like beginning and more": ("a%b", "I%Buying", "a_"),
+    "like anywhere": ("%a", "%uyin%", "_", "%_b"),
+    "rlike beginning": ("^Buy.*g$", "^a"),
+    "rlike anywhere": ("Buy(ing)+", "yin"),
+}
+
+
+def leaves(type: pa.DataType) -> Iterator[tuple[str, Predicate]]:
+    """Leaves over a column of that type, each with its kind."""
+    column = Column("c", type)
+    yield "is null", IsNull(column)
+    scalars = [pa.scalar(value, type) for value in VALUES[type]]
+    for scalar in scalars:
+        for operator in Operator:
+            is_range = operator.value[0] in "<>" and operator.value not in ("<>", "<=>")
+            yield ("range" if is_range else "equal"), Compare(column, operator, scalar)
+        for other in scalars[:: max(1, len(scalars) // 4)]:
+            low = Compare(column, Operator.GE, scalar)
+            yield "between", And((low, Compare(column, Operator.LT, other)))
+        yield "in", In(column, (scalar, scalars[0]))
+        yield "in", In(column, (scalar,), has_null=True)
+    if not (pa.types.is_string(type) or pa.types.is_large_string(type)):
+        return
+    for kind, patterns in PATTERNS.items():
+        for pattern in patterns:
+            if kind.startswith("rlike"):
+                yield kind, RLike(column, pattern, parse_regex(pattern))
+            else:
+                yield kind, Like(column, pattern, "\\", parse_like(pattern))
+
+
+def test_the_service_brings_these_types() -> None:
+    assert {index_type(name).contract for name in ("btree", "lucene")} == {1}
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_each_leaf_is_answered_as_promised(build_any: BuildIndex, type: pa.DataType) -> None:
+    indexed = build_any(rows_of(type), batch_rows=7)
+    place = ("lucene", "btree", "copied").index(indexed.kind.name)
+    compared: Counter[str] = Counter()
+    for kind, leaf in leaves(type):
+        promised = PROMISED[kind][place]
+        assert indexed.check(leaf) is promised, leaf
+        compared[kind] += promised is not NONE
+        if kind != "between":
+            inverse = negation_normal_form(Not(leaf))
+            assert not isinstance(inverse, And | Or)
+            found = indexed.check(inverse)
+            assert found is (EXACT if promised is EXACT else NONE), inverse
+            compared[f"not {kind}"] += found is EXACT
+    is_text = pa.types.is_string(type) or pa.types.is_large_string(type)
+    for kind in (*OF_ANY_TYPE, *OF_TEXTS * is_text):
+        promised = PROMISED[kind][place]
+        assert (compared[kind] > 0) is (promised is not NONE), kind
+        assert (compared[f"not {kind}"] > 0) is (promised is EXACT and kind != "between"), kind
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_elements_of_each_type_are_answered_as_promised(
+    build_any: BuildIndex, type: pa.DataType
+) -> None:
+    indexed = build_any(arrays_of(type), batch_rows=7)
+    column = Column("c", pa.list_(type))
+    compared = 0
+    for value in VALUES[type]:
+        leaf = ArrayContains(column, pa.scalar(value, type))
+        assert indexed.check(leaf) is indexed.check(Not(leaf)) is EXACT
+        compared += len(indexed.reader.row_ids(leaf)) > 0
+    assert compared == len(VALUES[type])
+
+
+def test_what_was_built_is_found_sound(build_any: BuildIndex) -> None:
+    schema = pa.schema([(f"c{i}", type) for i, type in enumerate(VALUES)])
+    data = pa.table([pa.array([*v[:2], None], t) for t, v in VALUES.items()], schema=schema)
+    indexed = build_any(data, batch_rows=2)
+
+    assert indexed.kind.verify(indexed.index, indexed.columns) == []
+    assert indexed.index.length == indexed.index.path.stat().st_size > 0
+    indexed.reader.close()
