@@ -1,0 +1,89 @@
+"""Whether a packed tree is sound: every leaf read, and held against its neighbours and the
+manifest."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.fields import has_number_keys
+from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
+from hudi_index_service.index.btree.leaf_file import LeafFile
+from hudi_index_service.index.btree.merge import Source
+from hudi_index_service.index.btree.tree import Branch, LeafPlace
+from hudi_index_service.index.column_kinds import is_array
+from hudi_index_service.index.contract import PackedIndex, StoredColumn
+
+
+def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
+    """What is wrong with the index, one sentence each; see `IndexType.verify`."""
+    try:
+        with ExitStack() as opened:
+            source = Source.of_part(index)
+            opened.callback(source.close)
+            return list(_findings(source, index.rows, columns))
+    except EntryInvalid as error:
+        return [error.message]
+
+
+def _findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
+    numbers = {name: n for n, name in enumerate(source.description.columns)}
+    for column in columns:
+        if column.name not in numbers:
+            yield f"column {column.name} is missing."
+            continue
+        if source.description.columns[column.name] != has_number_keys(column.type):
+            yield f"column {column.name} has keys of another kind."
+            continue
+        yield from _of_column(source, rows, column, numbers[column.name])
+
+
+def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> Iterator[str]:
+    nulls = source.rows(number, Branch.NULLS)
+    if len(nulls) != column.statistics.null_count:
+        yield (
+            f"column {column.name} is NULL in {len(nulls)} rows, the manifest says "
+            f"{column.statistics.null_count}."
+        )
+    held, last = 0, b""
+    seen = BitMap(nulls)
+    for place in source.tree.leaves(number, Branch.VALUES):
+        try:
+            keys, ids = _checked_leaf(source.leaves, place)
+        except EntryInvalid as error:
+            yield f"column {column.name}: {error.message}"
+            return
+        first = key_bytes(keys, 0)
+        if place.before != held or first != place.key or (held and first <= last):
+            yield f"column {column.name} has leaves that do not follow each other."
+            return
+        held, last = held + place.rows, key_bytes(keys, len(keys) - 1)
+        seen |= ids
+    if seen and seen.max() >= rows:
+        yield f"column {column.name} has rows that the base file does not have."
+    if not is_array(column.type) and (held + len(nulls), len(seen)) != (rows, rows):
+        yield f"column {column.name} has {held} values and {len(nulls)} NULLs in {rows} rows."
+
+
+def _checked_leaf(leaves: LeafFile, place: LeafPlace) -> tuple[Keys, BitMap]:
+    """A leaf's keys and rows.
+
+    Raises:
+        EntryInvalid: it is damaged, or out of order.
+    """
+    if place.is_set:
+        only = np.array([0, len(place.key)], dtype=np.int64)
+        return ByteKeys(only, memoryview(place.key)), leaves.set(place)
+    leaf = leaves.packed(place)
+    keys, rows = leaf.keys, leaf.rows
+    ordered = list(keys) if isinstance(keys, ByteKeys) else keys.tolist()
+    if any(one >= other for one, other in pairwise(ordered)):
+        raise EntryInvalid(f"the keys of the leaf at {place.offset} are out of order.")
+    begins = np.zeros(len(rows) + 1, dtype=bool)
+    begins[leaf.starts] = True
+    if not (begins[1:-1] | (rows[1:] > rows[:-1])).all():
+        raise EntryInvalid(f"the rows of the leaf at {place.offset} are out of order.")
+    return keys, BitMap(rows)

@@ -1,0 +1,187 @@
+"""Rows grouped by key: what is sorted, merged and written."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from hudi_index_service.index.btree.intervals import after
+from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes, position
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Sorted keys, each once, and the rows of each.
+
+    Attributes:
+        counts: How many of `rows` each key has.
+        rows: The row ids, those of one key in their order and next to each other.
+        sets: By the key's position, the rows of keys that have none in `rows`.
+    """
+
+    keys: Keys
+    counts: np.ndarray
+    rows: np.ndarray
+    sets: Mapping[int, BitMap] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def slice(self, start: int, end: int) -> "Groups":
+        """Those of the keys [start, end)."""
+        keys = (
+            self.keys.slice(start, end) if isinstance(self.keys, ByteKeys) else self.keys[start:end]
+        )
+        first, last = int(self.counts[:start].sum()), int(self.counts[:end].sum())
+        sets = {at - start: rows for at, rows in self.sets.items() if start <= at < end}
+        return Groups(keys, self.counts[start:end], self.rows[first:last], sets)
+
+
+def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
+    """Groups of sorted pairs of a key and a row id.
+
+    Args:
+        keys: A key for each row id.
+        unique: Whether the same pair may come twice, and must come once.
+    """
+    begins = np.ones(len(rows), dtype=bool)
+    if isinstance(keys, ByteKeys):
+        array = keys.to_arrow()
+        begins[1:] = np.asarray(pc.not_equal(array[1:], array[:-1]))
+    else:
+        begins[1:] = keys[1:] != keys[:-1]
+    if unique:
+        kept = begins.copy()
+        kept[1:] |= rows[1:] != rows[:-1]
+        rows, begins = rows[kept], begins[kept]
+        keys = _taken(keys, np.flatnonzero(kept))
+    starts = np.flatnonzero(begins)
+    counts = np.diff(starts, append=len(rows))
+    return Groups(keys if len(starts) == len(rows) else _taken(keys, starts), counts, rows)
+
+
+def _taken(keys: Keys, at: np.ndarray) -> Keys:
+    if isinstance(keys, ByteKeys):
+        return ByteKeys.of(keys.to_arrow().take(pa.array(at)))
+    numbers: np.ndarray = keys[at]
+    return numbers
+
+
+def merged(streams: Sequence[Iterable[Groups]]) -> Iterator[Groups]:
+    """The groups of several streams as one. Row ids of a stream are below those of the next; no
+    stream has a key twice."""
+    heads = [_Head(iter(stream)) for stream in streams]
+    while True:
+        heads = [head for head in heads if head.fill()]
+        if not heads:
+            return
+        if len(heads) == 1:
+            yield heads[0].rest()
+            continue
+        # What is not above the least of the last keys is all there: the streams are sorted.
+        bound = min(head.last for head in heads)
+        parts = [part for head in heads if len(part := head.until(bound))]
+        yield parts[0] if len(parts) == 1 else _joined(parts)
+
+
+class _Head:
+    """The next groups of a stream."""
+
+    def __init__(self, stream: Iterator[Groups]) -> None:
+        self._stream = stream
+        self._groups: Groups | None = None
+        self.last = b""
+
+    def fill(self) -> bool:
+        while self._groups is None or not len(self._groups):
+            self._groups = next(self._stream, None)
+            if self._groups is None:
+                return False
+            if len(self._groups):
+                self.last = key_bytes(self._groups.keys, len(self._groups) - 1)
+        return True
+
+    def rest(self) -> Groups:
+        groups, self._groups = self._groups, None
+        assert groups is not None, "asked after fill"
+        return groups
+
+    def until(self, bound: bytes) -> Groups:
+        """The groups up to that key, which then are gone."""
+        groups = self.rest()
+        end = position(groups.keys, after(bound))
+        self._groups = groups.slice(end, len(groups))
+        return groups.slice(0, end)
+
+
+def _joined(parts: Sequence[Groups]) -> Groups:
+    """One of several, whose row ids ascend from each to the next."""
+    keys, order, begins = _sorted_keys([part.keys for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    rows = np.concatenate([part.rows for part in parts])
+    starts = np.cumsum(counts) - counts
+    ordered = counts[order]
+    new_starts = np.cumsum(ordered) - ordered
+    rows = rows[np.repeat(starts[order] - new_starts, ordered) + np.arange(len(rows))]
+    group = np.cumsum(begins) - 1
+    totals = np.bincount(group, weights=ordered, minlength=len(keys)).astype(np.int64)
+    sets = _joined_sets(parts, order, group)
+    if sets:
+        rows, totals = _into_sets(sets, rows, totals)
+    return Groups(keys, totals, rows, sets)
+
+
+def _sorted_keys(parts: Sequence[Keys]) -> tuple[Keys, np.ndarray, np.ndarray]:
+    """All keys sorted, each once; the order of them all, equal ones as they came; and where in that
+    order another key begins."""
+    if all(isinstance(part, ByteKeys) for part in parts):
+        arrays = [part.to_arrow() for part in parts if isinstance(part, ByteKeys)]
+        array = pa.concat_arrays(arrays)
+        order = np.asarray(pc.sort_indices(array))
+        array = array.take(pa.array(order))
+        begins = np.ones(len(order), dtype=bool)
+        begins[1:] = np.asarray(pc.not_equal(array[1:], array[:-1]))
+        return ByteKeys.of(array.filter(pa.array(begins))), order, begins
+    numbers = np.concatenate([np.asarray(part) for part in parts])
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = numbers[1:] != numbers[:-1]
+    return numbers[begins], order, begins
+
+
+def _joined_sets(
+    parts: Sequence[Groups], order: np.ndarray, group: np.ndarray
+) -> dict[int, BitMap]:
+    """The parts' sets by the positions of the joined keys."""
+    if not any(part.sets for part in parts):
+        return {}
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = group
+    sets: dict[int, BitMap] = {}
+    start = 0
+    for part in parts:
+        for at, rows in part.sets.items():
+            to = int(place[start + at])
+            sets[to] = sets[to] | rows if to in sets else rows
+        start += len(part)
+    return sets
+
+
+def _into_sets(
+    sets: dict[int, BitMap], rows: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Moves the rows of keys that have a set into it."""
+    ends = np.cumsum(counts)
+    kept = np.ones(len(rows), dtype=bool)
+    for at in sets:
+        start, end = int(ends[at] - counts[at]), int(ends[at])
+        if end > start:
+            sets[at] = sets[at] | BitMap(rows[start:end])
+            kept[start:end] = False
+    counts = counts.copy()
+    counts[list(sets)] = 0
+    return rows[kept], counts

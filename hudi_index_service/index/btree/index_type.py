@@ -1,0 +1,69 @@
+"""Entry point of the B+ tree index type: what it needs, how it builds, how it opens."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from hudi_index_service.index.btree.fields import required_fields
+from hudi_index_service.index.btree.lookup import lookup
+from hudi_index_service.index.contract import (
+    Answer,
+    ColumnSpec,
+    FileRange,
+    IndexBuilder,
+    IndexReader,
+    PackedIndex,
+    StoredColumn,
+)
+from hudi_index_service.predicate.expression import Predicate
+
+
+class BTreeIndexType:
+    """See `hudi_index_service.index.contract.IndexType`."""
+
+    name = "btree"
+    contract = 1
+    version = 1
+    fetches_blocks = True
+
+    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
+        """See `required_fields`."""
+        return required_fields(column, type, options)
+
+    def builder(
+        self,
+        columns: Sequence[ColumnSpec],
+        folder: Path,
+        *,
+        memory_mb: int,
+        part: int = 0,
+        threads: int = 1,
+    ) -> IndexBuilder:
+        """A builder that writes into `folder`; a part's rows begin at 0 whatever its number."""
+        from hudi_index_service.index.btree.builder import BTreeBuilder
+
+        return BTreeBuilder(columns, folder, memory_mb=memory_mb, threads=threads)
+
+    def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
+        """One index, merged from those of the parts."""
+        from hudi_index_service.index.btree.combine import combine
+
+        return combine(parts, folder)
+
+    def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+        """From the columns' types and numbers of values too long alone."""
+        found = lookup(leaf, {column.name: column for column in columns})
+        return Answer.NONE if found is None else found.answer
+
+    def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
+        """Every leaf's checksum, order and numbers, and those of the manifest."""
+        from hudi_index_service.index.btree.check import check_index
+
+        return check_index(index, columns)
+
+    def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
+        """Opens the packed tree; leaves are checked as they are read."""
+        from hudi_index_service.index.btree.reader import BTreeReader
+
+        return BTreeReader(index, columns)

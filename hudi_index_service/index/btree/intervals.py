@@ -1,0 +1,70 @@
+"""Sets of keys as intervals of byte strings."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """The keys from `low` on that are below `high`; None is no bound."""
+
+    low: bytes
+    high: bytes | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no byte string lies in it."""
+        return self.high is not None and self.high <= self.low
+
+    def holds(self, key: bytes) -> bool:
+        """Whether a key lies in it."""
+        return self.low <= key and (self.high is None or key < self.high)
+
+
+EVERY_KEY = Interval(b"", None)
+
+Intervals = tuple[Interval, ...]
+"""In order and apart from each other."""
+
+
+def point(key: bytes) -> Interval:
+    """The one key."""
+    return Interval(key, after(key))
+
+
+def after(key: bytes) -> bytes:
+    """The least byte string above the key."""
+    return key + b"\0"
+
+
+def above_prefix(start: bytes) -> bytes | None:
+    """The least byte string above all that begin with `start`; None if there is none."""
+    kept = start.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def prefixed(start: bytes) -> Interval:
+    """The keys that begin with `start`."""
+    return Interval(start, above_prefix(start))
+
+
+def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Intervals:
+    """The keys that lie in both."""
+    left, right = list(one), list(other)
+    found, at, to = [], 0, 0
+    while at < len(left) and to < len(right):
+        a, b = left[at], right[to]
+        both = Interval(max(a.low, b.low), _least(a.high, b.high))
+        if not both.is_empty:
+            found.append(both)
+        if a.high is not None and a.high == both.high:
+            at += 1
+        else:
+            to += 1
+    return tuple(found)
+
+
+def _least(one: bytes | None, other: bytes | None) -> bytes | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

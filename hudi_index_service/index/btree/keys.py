@@ -1,0 +1,145 @@
+"""Values as keys whose order is Spark's order of the values.
+
+A number, boolean, date or timestamp, and a decimal of up to 18 digits, is an integer of 64 bits
+(see `hudi_index_service.index.number_encoding`: NaN is one value above all others, -0.0 is 0.0). As
+a key it is unsigned, the least one 0, and its bytes are big-endian. Longer decimals are 16 such
+bytes. Strings are their UTF-8, binary is itself; of a long value a key has the first `CUT_BYTES`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.index.column_kinds import is_wide_number
+from hudi_index_service.index.number_encoding import encode_array, encode_wide
+
+LONGEST_KEY = 511
+"""LMDB's limit, in bytes."""
+
+CUT_BYTES = LONGEST_KEY - 3
+"""Three bytes say whose value it is (see `tree`). A key of exactly so many bytes may be the
+beginning of a longer value, a shorter one is a whole value."""
+
+_SIGN = np.uint64(1 << 63)
+_NUMBER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ByteKeys:
+    """Keys that are bytes, one behind the other: key i is ``data[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: np.ndarray
+    data: memoryview
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, at: int) -> bytes:
+        return bytes(self.data[int(self.offsets[at]) : int(self.offsets[at + 1])])
+
+    def __iter__(self) -> Iterator[bytes]:
+        ends = self.offsets.tolist()
+        return (bytes(self.data[a:b]) for a, b in pairwise(ends))
+
+    def slice(self, start: int, end: int) -> "ByteKeys":
+        """Those of [start, end)."""
+        offsets = self.offsets[start : end + 1]
+        data = self.data[int(offsets[0]) : int(offsets[-1])]
+        return ByteKeys(offsets - offsets[0], data)
+
+    def to_arrow(self) -> pa.Array:
+        """As an array of type large_binary."""
+        offsets = pa.py_buffer(np.ascontiguousarray(self.offsets, dtype=np.int64))
+        buffers = [None, offsets, pa.py_buffer(self.data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+
+    @classmethod
+    def of(cls, array: pa.Array) -> "ByteKeys":
+        """The values of a large_binary array without NULL."""
+        if not len(array):
+            return cls(np.zeros(1, dtype=np.int64), memoryview(b""))
+        _, offsets, data = array.buffers()
+        places = np.frombuffer(offsets, dtype=np.int64)[array.offset :][: len(array) + 1]
+        return cls(places, memoryview(b"") if data is None else memoryview(data))
+
+
+Keys = np.ndarray | ByteKeys
+"""Numbers as unsigned integers of 64 bits, or bytes."""
+
+
+def chained_keys(parts: Sequence[Keys]) -> Keys:
+    """All keys of several of one kind, one behind the other."""
+    if all(isinstance(part, ByteKeys) for part in parts):
+        return ByteKeys.of(
+            pa.concat_arrays([part.to_arrow() for part in parts if isinstance(part, ByteKeys)])
+        )
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def number_keys(values: pa.Array) -> np.ndarray:
+    """The keys of values without NULL whose type has number keys."""
+    return np.asarray(encode_array(values)).view(np.uint64) ^ _SIGN
+
+
+def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
+    """The keys of all other values without NULL, as binary of some kind, and how many were cut."""
+    if is_wide_number(values.type):
+        return encode_wide(values), 0
+    keys = _as_binary(values)
+    lengths = pc.binary_length(keys)
+    if not len(keys) or pc.max(lengths).as_py() < CUT_BYTES:
+        return keys, 0
+    cut = int(pc.sum(pc.greater_equal(lengths, CUT_BYTES)).as_py())
+    return pc.binary_slice(keys, 0, CUT_BYTES), cut
+
+
+def _as_binary(values: pa.Array) -> pa.Array:
+    """Text as bytes; nothing is checked or changed."""
+    if pa.types.is_string(values.type):
+        return values.view(pa.binary())
+    return values.view(pa.large_binary()) if pa.types.is_large_string(values.type) else values
+
+
+def key_of_number(encoded: int) -> bytes:
+    """The key of a number that `encode_range` gives."""
+    return (encoded + (1 << 63)).to_bytes(_NUMBER_BYTES, "big")
+
+
+def bytes_of_numbers(keys: np.ndarray) -> list[bytes]:
+    """Number keys as bytes."""
+    raw = keys.astype(">u8").tobytes()
+    return [raw[at : at + _NUMBER_BYTES] for at in range(0, len(raw), _NUMBER_BYTES)]
+
+
+def key_bytes(keys: Keys, at: int) -> bytes:
+    """One key as bytes."""
+    if isinstance(keys, ByteKeys):
+        return keys[at]
+    return int(keys[at]).to_bytes(_NUMBER_BYTES, "big")
+
+
+def position(keys: Keys, bound: bytes) -> int:
+    """How many of the sorted keys are below a byte string."""
+    if isinstance(keys, ByteKeys):
+        low, high = 0, len(keys)
+        while low < high:
+            middle = (low + high) // 2
+            if keys[middle] < bound:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+    number = lowest_number(bound)
+    if number >> 64:
+        return len(keys)
+    return int(np.searchsorted(keys, np.uint64(number), side="left"))
+
+
+def lowest_number(bound: bytes) -> int:
+    """The least number whose key, as bytes, is not below a byte string."""
+    number = int.from_bytes(bound[:_NUMBER_BYTES].ljust(_NUMBER_BYTES, b"\0"), "big")
+    return number + 1 if len(bound) > _NUMBER_BYTES else number

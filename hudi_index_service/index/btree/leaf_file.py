@@ -1,0 +1,116 @@
+"""The leaves of one entry, read one by one from its packed file and checked each time."""
+
+import os
+import weakref
+import zlib
+from collections import OrderedDict
+from itertools import pairwise
+
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.leaves import PackedLeaf, row_set
+from hudi_index_service.index.btree.tree import LeafPlace
+from hudi_index_service.index.contract import PackedIndex
+
+LEAVES = "leaves"
+TREE = "tree"
+
+_KEPT = 16  # decoded leaves
+_AT_ONCE = 2**20  # bytes of neighbours read by one call
+
+
+class LeafFile:
+    """Reads leaves. Safe to use from several threads, and in forked processes.
+
+    Raises:
+        EntryInvalid: the packed file cannot be opened, or has no leaves.
+    """
+
+    def __init__(self, index: PackedIndex) -> None:
+        if LEAVES not in index.members:
+            raise EntryInvalid(f"{index.path} has no member {LEAVES}.")
+        self._index = index
+        self._start, self._length = index.members[LEAVES]
+        try:
+            self._handle = os.open(index.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error
+        self._close = weakref.finalize(self, os.close, self._handle)
+        self._kept: OrderedDict[int, PackedLeaf] = OrderedDict()
+
+    def packed(self, place: LeafPlace) -> PackedLeaf:
+        """A packed leaf; the last ones are kept."""
+        leaf = self._kept.get(place.offset)
+        if leaf is None:
+            leaf = PackedLeaf(self._read(place), place.rows, place.keys)
+            self._kept[place.offset] = leaf
+            if len(self._kept) > _KEPT:
+                self._forget()
+        return leaf
+
+    def _forget(self) -> None:
+        try:
+            self._kept.popitem(last=False)
+        except KeyError:  # another thread was faster
+            return
+
+    def set(self, place: LeafPlace) -> BitMap:
+        """The rows of a leaf that is a set."""
+        rows = row_set(self._read(place))
+        if len(rows) != place.rows:
+            raise EntryInvalid(f"{self._index.path}: a set of rows has another size.")
+        return rows
+
+    def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
+        """The bytes of leaves, of which those that lie side by side are read together."""
+        bodies: list[bytes] = []
+        for first, end in _runs(places):
+            start = places[first].offset
+            content = self._bytes(start, places[end - 1].offset + places[end - 1].length - start)
+            for place in places[first:end]:
+                body = content[place.offset - start : place.offset - start + place.length]
+                bodies.append(body if _is_sound(body, place) else self._read(place))
+        return bodies
+
+    def close(self) -> None:
+        """Gives up the file."""
+        self._close()
+
+    def _read(self, place: LeafPlace) -> bytes:
+        body = self._bytes(place.offset, place.length)
+        if _is_sound(body, place):
+            return body
+        if self._index.blocks is not None:
+            size, start = self._index.block_size, self._start + place.offset
+            for block in range(start // size, (start + place.length - 1) // size + 1):
+                self._index.blocks.fetch(block)
+            body = self._bytes(place.offset, place.length)
+        if not _is_sound(body, place):
+            raise EntryInvalid(f"{self._index.path}: the leaf at {place.offset} is damaged.")
+        return body
+
+    def _bytes(self, offset: int, length: int) -> bytes:
+        if offset + length > self._length:
+            raise EntryInvalid(f"{self._index.path} ends before a leaf does.")
+        if not self._close.alive:
+            raise EntryInvalid(f"{self._index.path} is closed.")
+        try:
+            return os.pread(self._handle, length, self._start + offset)
+        except OSError as error:
+            raise EntryInvalid(f"{self._index.path} cannot be read: {error.strerror}.") from error
+
+
+def _is_sound(body: bytes, place: LeafPlace) -> bool:
+    return len(body) == place.length and zlib.crc32(body) == place.crc32
+
+
+def _runs(places: list[LeafPlace]) -> list[tuple[int, int]]:
+    """[first, end) of places that lie side by side, up to `_AT_ONCE` bytes."""
+    breaks, start = [0], places[0].offset if places else 0
+    for number, (one, other) in enumerate(pairwise(places), start=1):
+        beyond = other.offset + other.length - start > _AT_ONCE
+        if other.offset != one.offset + one.length or beyond:
+            breaks.append(number)
+            start = other.offset
+    return list(pairwise([*breaks, len(places)])) if places else []

@@ -1,0 +1,263 @@
+"""Answers predicate leaves from a packed tree."""
+
+from array import array
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TypeVar
+
+import numpy as np
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.counting import Counter
+from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
+from hudi_index_service.index.btree.keys import ByteKeys
+from hudi_index_service.index.btree.leaf_file import TREE, LeafFile
+from hudi_index_service.index.btree.leaves import PackedLeaf
+from hudi_index_service.index.btree.lookup import Lookup, lookup
+from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
+from hudi_index_service.index.column_kinds import is_array
+from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
+from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.scores import RankedRows
+from hudi_index_service.predicate.comparison import is_string
+from hudi_index_service.predicate.expression import Match, Predicate
+
+_FEW_STEPS = 4_096  # taken rather than leave some rows to be read and checked
+_LITTLE = 32  # a sample may take as many steps as this part of the rows
+_SAMPLED_LEAVES = 16
+
+_Item = TypeVar("_Item")
+
+
+class BTreeReader:
+    """See `hudi_index_service.index.contract.IndexReader`."""
+
+    def __init__(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
+        self._rows = index.rows
+        self._columns = {column.name: column for column in columns}
+        self._nulls: dict[str, BitMap] = {}
+        with ExitStack() as opened:
+            self._leaves = LeafFile(index)
+            opened.callback(self._leaves.close)
+            self._tree = Tree(lambda: read_member(index, TREE))
+            opened.callback(self._tree.close)
+            description = self._tree.description()
+            if description.rows != self._rows:
+                raise EntryInvalid(f"{index.path} holds {description.rows} rows, not {self._rows}.")
+            self._numbers = {name: n for n, name in enumerate(description.columns)}
+            missing = sorted({*self._columns} - {*self._numbers})
+            if missing:
+                raise EntryInvalid(f"{index.path} lacks the column {missing[0]}.")
+            self._counter = Counter(self._tree, self._leaves)
+            opened.pop_all()
+
+    def row_ids(self, leaf: Predicate) -> BitMap:
+        """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
+        found = self._lookup(leaf)
+        rows = self._found(found)
+        return self._rest(found, rows, BitMap(range(self._rows))) if found.complement else rows
+
+    def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
+        """The same, unless that takes too many steps."""
+        if most is not None and self._steps(self._lookup(leaf)) > most:
+            return None
+        return self.row_ids(leaf)
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
+        """By looking all rows up, where these are few."""
+        found = lookup(leaf, self._columns)
+        if found is None or self._steps(found) > _FEW_STEPS:
+            return rows, Answer.NONE
+        hit = self._found(found)
+        return self._rest(found, hit, rows) if found.complement else rows & hit, found.answer
+
+    def sample(self, leaf: Predicate, most: int) -> BitMap:
+        """Rows of some leaves, evenly spaced."""
+        found = self._lookup(leaf)
+        if found.complement:
+            if self._steps(found) > self._rows // _LITTLE:
+                return BitMap()
+            spread = range(0, self._rows, max(1, -(-self._rows // most)))
+            return self._rest(found, self._found(found), BitMap(spread))
+        if found.keys is None:
+            return _thinned(self._found(found), most)
+        return _thinned(self._of_keys(found.column, found.keys, _SAMPLED_LEAVES), most)
+
+    def estimate(self, leaf: Predicate) -> int:
+        """How many rows are found, or left out, as `row_bounds` counts them."""
+        found = self._lookup(leaf)
+        steps = self._steps(found)
+        return self._rows - steps if found.complement else steps
+
+    def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
+        """Least and most rows of which the leaf may be TRUE: hard bounds, from the inner tree and
+        the leaves at a range's ends alone."""
+        found = self._lookup(leaf)
+        least, most = self._counted(found, exactly=True)
+        if found.complement:
+            nulls = self._left_out(found)
+            # An array may hold what is looked for, and a NULL.
+            apart = not is_array(self._columns[found.column].type)
+            without = least + nulls if apart else max(least, nulls)
+            least, most = self._rows - nulls - most, self._rows - without
+        most = min(max(most, 0), self._rows)
+        return (0 if found.answer is Answer.SUPERSET else max(least, 0)), most
+
+    def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
+        """How many rows have each value of a text column; of `among` alone, if given."""
+        stored = self._columns[column]
+        if not is_string(stored.type) or stored.statistics.truncated:
+            return None
+        places = self._places(column, (EVERY_KEY,))[0]
+        if sum(place.keys for place in places) > most:
+            return None
+        wanted = np.zeros(self._rows, dtype=bool)
+        if among is not None:
+            wanted[_ids(among)] = True
+        counts: dict[str, int] = {}
+        try:
+            for place in places:
+                if place.is_set:
+                    of_all = place.rows if among is None else len(self._leaves.set(place) & among)
+                    counts[place.key.decode()] = of_all
+                    continue
+                leaf = self._leaves.packed(place)
+                keys, starts = leaf.keys, leaf.starts
+                numbers = np.diff(starts)
+                if among is not None:
+                    hits = wanted[self._checked(leaf.rows)].astype(np.int64)
+                    numbers = np.add.reduceat(hits, starts[:-1])
+                assert isinstance(keys, ByteKeys), "of text"
+                counts |= zip((key.decode() for key in keys), numbers.tolist(), strict=True)
+        except UnicodeDecodeError:
+            return None
+        return {value: count for value, count in counts.items() if count}
+
+    def ranked(self, match: Match) -> RankedRows | None:
+        """A tree knows no words."""
+        return None
+
+    def close(self) -> None:
+        """Closes the index."""
+        self._tree.close()
+        self._leaves.close()
+
+    def _lookup(self, leaf: Predicate) -> Lookup:
+        found = lookup(leaf, self._columns)
+        if found is None:
+            raise ValueError(f"This index does not answer {leaf}: ask IndexType.answer first.")
+        return found
+
+    def _found(self, found: Lookup) -> BitMap:
+        """The rows that are looked for, before any complement."""
+        if found.keys is None:
+            return self._branch(found.column, Branch.NULLS)
+        return self._of_keys(found.column, found.keys)
+
+    def _rest(self, found: Lookup, without: BitMap, rows: BitMap) -> BitMap:
+        """Those of the rows that are in the look-up's complement."""
+        rest = rows - without
+        return rest - self._null_rows(found.column) if found.without_null else rest
+
+    def _left_out(self, found: Lookup) -> int:
+        """How many rows are left out for NULL."""
+        stored = self._columns[found.column]
+        if not found.without_null:
+            return 0
+        if is_array(stored.type):
+            return len(self._null_rows(found.column))
+        return stored.statistics.null_count
+
+    def _null_rows(self, column: str) -> BitMap:
+        """The rows where the column is NULL, or an array that has an element which is."""
+        rows = self._nulls.get(column)
+        if rows is None:
+            rows = self._branch(column, Branch.NULLS) | self._branch(column, Branch.NULL_ELEMENTS)
+            self._nulls[column] = rows
+        return rows
+
+    def _branch(self, column: str, branch: Branch) -> BitMap:
+        if branch is Branch.NULLS and not self._columns[column].statistics.null_count:
+            return BitMap()
+        rows = BitMap()
+        for place in list(self._tree.leaves(self._numbers[column], branch)):
+            rows |= self._leaves.set(place)
+        return self._within(rows)
+
+    def _places(self, column: str, keys: Sequence[Interval]) -> list[list[LeafPlace]]:
+        """For each interval the leaves that may hold its keys."""
+        ranges = [(each.low, each.high) for each in keys]
+        return self._tree.places(self._numbers[column], ranges)
+
+    def _of_keys(
+        self, column: str, keys: Sequence[Interval], most_leaves: int | None = None
+    ) -> BitMap:
+        """The rows of the keys; of so many leaves at most, if given."""
+        keys = keys if most_leaves is None else _spread(keys, most_leaves)
+        sets, packed = BitMap(), [np.zeros(0, dtype=np.uint32)]
+        for interval, places in zip(keys, self._places(column, keys), strict=True):
+            inner = []
+            numbered = list(enumerate(places))
+            for number, place in (
+                numbered if most_leaves is None else _spread(numbered, most_leaves)
+            ):
+                if place.is_set:
+                    if interval.holds(place.key):
+                        sets |= self._leaves.set(place)
+                elif 0 < number < len(places) - 1:
+                    inner.append(place)
+                else:
+                    packed.append(_part(self._leaves.packed(place), interval))
+            for place, body in zip(inner, self._leaves.neighbours(inner), strict=True):
+                packed.append(PackedLeaf(body, place.rows, place.keys).rows)
+        ids = packed[1] if len(packed) == 2 else np.concatenate(packed)
+        # Sorted, and by way of an array, is by far the fastest way into a bitmap.
+        found = BitMap(array("I", np.sort(ids).tobytes()))
+        return self._within(sets | found if sets else found)
+
+    def _within(self, rows: BitMap) -> BitMap:
+        if rows and rows.max() >= self._rows:
+            raise EntryInvalid("A btree index names rows that the base file does not have.")
+        return rows
+
+    def _checked(self, rows: np.ndarray) -> np.ndarray:
+        if len(rows) and int(rows.max()) >= self._rows:
+            raise EntryInvalid("A btree index names rows that the base file does not have.")
+        return rows
+
+    def _steps(self, found: Lookup) -> int:
+        return min(self._counted(found)[1], self._rows)
+
+    def _counted(self, found: Lookup, *, exactly: bool = False) -> tuple[int, int]:
+        """Least and most rows that are looked for, before any complement; about so many, unless
+        exactly."""
+        if found.keys is None:
+            nulls = self._columns[found.column].statistics.null_count
+            return nulls, nulls
+        column = self._numbers[found.column]
+        if exactly:
+            return self._counter.bounds(column, found.keys)
+        about = self._counter.about(column, found.keys)
+        return about, about
+
+
+def _part(leaf: PackedLeaf, interval: Interval) -> np.ndarray:
+    """The rows of a leaf whose keys lie in the interval."""
+    return leaf.rows_between(*leaf.span(interval.low, interval.high))
+
+
+def _spread(some: Sequence[_Item], most: int) -> Sequence[_Item]:
+    """So many of them at most, evenly spaced."""
+    return some[:: max(1, -(-len(some) // most))]
+
+
+def _thinned(rows: BitMap, most: int) -> BitMap:
+    """So many of the rows at most, evenly spaced."""
+    if len(rows) <= most:
+        return rows
+    return BitMap(_ids(rows)[:: -(-len(rows) // most)])
+
+
+def _ids(rows: BitMap) -> np.ndarray:
+    return np.frombuffer(rows.to_array(), dtype=np.uint32)

@@ -1,0 +1,250 @@
+"""The inner part of the tree: an LMDB file that knows, by its first key, where each leaf lies.
+
+A key in LMDB is the number of the column (two bytes), what follows (one byte: the rows where the
+column is NULL, the arrays with an element that is NULL, or values), and of values the key itself.
+The last key of all holds the description of the columns.
+
+LMDB maps its file into memory and believes it, so that a damaged one could end the process. The
+file is therefore stored compressed, checked before it is unpacked, and unpacked into an unnamed
+file of this process's own, which nobody else can change. A process that was forked from another
+unpacks its own. See `Environment` in LMDB's documentation, "Caveats".
+"""
+
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from mmap import PAGESIZE
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lmdb
+import pyarrow as pa
+
+from hudi_index_service.errors import EntryInvalid, StorageFailed
+from hudi_index_service.index.btree.keys import LONGEST_KEY
+
+LAYOUT = 1
+
+LEAF = struct.Struct("<BQIIQIQ")
+"""What the tree says of a leaf: the fields of a `LeafPlace` but its key. See docs/format.md."""
+
+_DESCRIPTION = b"\xff\xff\xff"
+_PREFIX = struct.Struct(">HB")
+_SLACK = 64  # pages beyond what the leaves' keys take: inner ones, and LMDB's own
+_LENGTH = struct.Struct("<Q")
+_CODEC = "zstd"
+
+
+class Branch(IntEnum):
+    """What of a column lies below an inner key."""
+
+    NULLS = 0
+    NULL_ELEMENTS = 1
+    VALUES = 2
+
+
+class LeafPlace(NamedTuple):
+    """Where a leaf lies, and what is known of it without reading it.
+
+    Attributes:
+        key: The first key; of a set, the only one.
+        is_set: Whether it is a set of rows, else a packed leaf.
+        offset: Where it begins among the leaves.
+        length: Its bytes.
+        crc32: Of its bytes.
+        rows: Rows in it: pairs of a key and a row id.
+        keys: Keys in it.
+        before: Rows in the leaves of the same branch before this one.
+    """
+
+    key: bytes
+    is_set: bool
+    offset: int
+    length: int
+    crc32: int
+    rows: int
+    keys: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a tree holds: the rows that it covers, and its columns (whether their keys are numbers)
+    in the order of their numbers."""
+
+    rows: int
+    columns: Mapping[str, bool]
+
+
+def write_tree(
+    path: Path, leaves: Sequence[tuple[int, Branch, LeafPlace]], description: Description
+) -> None:
+    """Writes the compressed tree to `path`; the leaves come in the order of column, branch, key."""
+    plain = path.with_name(path.name + ".mdb")
+    last = json.dumps(
+        {"layout": LAYOUT, "rows": description.rows, "columns": list(description.columns.items())}
+    ).encode()
+    taken = sum(len(leaf.key) + LEAF.size + 16 for _, _, leaf in leaves) + len(last)
+    size = PAGESIZE * (2 * taken // PAGESIZE + _SLACK)
+    environment = lmdb.open(
+        str(plain), subdir=False, map_size=size, lock=False, sync=False, metasync=False
+    )
+    try:
+        with environment.begin(write=True) as transaction:
+            for column, branch, leaf in leaves:
+                key = _PREFIX.pack(column, branch) + leaf.key
+                transaction.put(key, _packed(leaf), append=True)
+            transaction.put(_DESCRIPTION, last, append=True)
+    finally:
+        environment.close()
+    content = plain.read_bytes()
+    plain.unlink()
+    path.write_bytes(_LENGTH.pack(len(content)) + pa.compress(content, codec=_CODEC, asbytes=True))
+
+
+def _packed(leaf: LeafPlace) -> bytes:
+    return LEAF.pack(
+        leaf.is_set, leaf.offset, leaf.length, leaf.crc32, leaf.rows, leaf.keys, leaf.before
+    )
+
+
+def _unpacked(key: bytes, value: bytes) -> LeafPlace:
+    if len(value) != LEAF.size:
+        raise EntryInvalid("A btree index holds something else than leaves.")
+    is_set, offset, length, crc32, rows, keys, before = LEAF.unpack(value)
+    return LeafPlace(key, bool(is_set), offset, length, crc32, rows, keys, before)
+
+
+class Tree:
+    """An open tree. Safe to use from several threads, and in forked processes.
+
+    Args:
+        load: Gives the bytes that `write_tree` wrote, checked; called once in each process, when
+            something is first looked up.
+    """
+
+    def __init__(self, load: Callable[[], bytes]) -> None:
+        self._load = load
+        self._environments: dict[int, Any] = {}
+
+    def leaves(
+        self, column: int, branch: Branch, low: bytes = b"", high: bytes | None = None
+    ) -> Iterator[LeafPlace]:
+        """The leaves that may hold keys from `low` on and below `high` (None: no bound)."""
+        with self._reading() as transaction, transaction.cursor() as cursor:
+            yield from _between(cursor, _PREFIX.pack(column, branch), low, high)
+
+    def places(
+        self, column: int, ranges: Sequence[tuple[bytes, bytes | None]]
+    ) -> list[list[LeafPlace]]:
+        """The leaves of values for each of several ranges."""
+        prefix = _PREFIX.pack(column, Branch.VALUES)
+        with self._reading() as transaction, transaction.cursor() as cursor:
+            return [_places(cursor, prefix, low, high) for low, high in ranges]
+
+    def floors(self, column: int, keys: Iterable[bytes]) -> list[LeafPlace | None]:
+        """For each key the last leaf of values whose first key is not above it."""
+        prefix = _PREFIX.pack(column, Branch.VALUES)
+        with self._reading() as transaction, transaction.cursor() as cursor:
+            return [_floor(cursor, prefix, key) for key in keys]
+
+    def description(self) -> Description:
+        """What the tree holds.
+
+        Raises:
+            EntryInvalid: it is damaged, or was written by a newer release.
+        """
+        with self._reading() as transaction:
+            found = transaction.get(_DESCRIPTION)
+        try:
+            read = json.loads(found or b"")
+            layout, rows, columns = read["layout"], int(read["rows"]), dict(read["columns"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise EntryInvalid("A btree index lacks its description.") from error
+        if layout != LAYOUT:
+            raise EntryInvalid(f"A btree index has layout {layout}, this release reads {LAYOUT}.")
+        return Description(rows, columns)
+
+    def close(self) -> None:
+        """Gives up the file."""
+        environment = self._environments.pop(os.getpid(), None)
+        if environment is not None:
+            environment.close()
+
+    def _reading(self) -> Any:
+        process = os.getpid()
+        environment = self._environments.get(process)
+        if environment is None:
+            # Two threads may both open one: then one of them is not kept.
+            opened = _opened(self._load())
+            environment = self._environments.setdefault(process, opened)
+        try:
+            return environment.begin()
+        except lmdb.Error as error:
+            raise EntryInvalid(f"A btree index cannot be read: {error}.") from error
+
+
+def _floor(cursor: Any, prefix: bytes, key: bytes) -> LeafPlace | None:
+    if not _seek(cursor, prefix, key):
+        return None
+    found = cursor.key()
+    if not found.startswith(prefix) or found[_PREFIX.size :] > key:
+        return None
+    return _unpacked(found[_PREFIX.size :], cursor.value())
+
+
+def _places(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> list[LeafPlace]:
+    if high == low + b"\0":  # a single key is in one leaf alone
+        place = _floor(cursor, prefix, low)
+        return [] if place is None else [place]
+    return list(_between(cursor, prefix, low, high))
+
+
+def _between(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> Iterator[LeafPlace]:
+    if not _seek(cursor, prefix, low):
+        return
+    for key, value in cursor.iternext():
+        first = key[_PREFIX.size :]
+        if not key.startswith(prefix) or (high is not None and first >= high):
+            return
+        yield _unpacked(first, value)
+
+
+def _seek(cursor: Any, prefix: bytes, key: bytes) -> bool:
+    """Goes to the last leaf of the branch whose first key is not above the given one, else to its
+    first leaf; False if there is nothing."""
+    wanted = (prefix + key)[:LONGEST_KEY]
+    if cursor.set_range(wanted):
+        if cursor.key() == wanted:
+            return True
+        if cursor.prev() and cursor.key().startswith(prefix):
+            return True
+        return bool(cursor.set_range(prefix))
+    return False  # the description comes last: there is nothing at all
+
+
+def _opened(stored: bytes) -> Any:
+    """Unpacks a tree, and opens it."""
+    try:
+        (length,) = _LENGTH.unpack_from(stored)
+        content = pa.decompress(stored[_LENGTH.size :], decompressed_size=length, codec=_CODEC)
+    except (OSError, ValueError, struct.error, MemoryError) as error:
+        raise EntryInvalid("A btree index cannot be unpacked.") from error
+    try:
+        with tempfile.NamedTemporaryFile(prefix="hudi-index-btree-") as file:
+            file.write(content)
+            file.flush()
+            return lmdb.open(
+                file.name, subdir=False, readonly=True, lock=False, create=False, max_spare_txns=8
+            )
+    except lmdb.Error as error:
+        raise EntryInvalid(f"A btree index cannot be opened: {error}.") from error
+    except OSError as error:
+        raise StorageFailed(
+            f"A btree index cannot be unpacked into {tempfile.gettempdir()}: {error.strerror}.",
+            remedy="Set TMPDIR to a folder that can be written to and has room.",
+        ) from error

@@ -1,0 +1,155 @@
+"""Flipped bits are detected or harmless, whatever they hit. (tests/read/test_btree.py does the same
+by the public door.)"""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.merge import Source
+from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree, write_tree
+from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.packed_file import checksums, pack
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from tests.index.conftest import BuildIndex, IndexedData, building
+
+DATA = pa.table(
+    {
+        "n": pa.array([None if i % 50 == 0 else (i * 7919) % 10_007 for i in range(20_000)]),
+        "s": [f"text {i % 3000} {'x' * (i % 40)}" for i in range(20_000)],
+        "f": ["abc"[i % 3] for i in range(20_000)],
+    }
+)
+WHERE = [
+    "n = 12",
+    "n < 5000",
+    "n IS NULL",
+    "s LIKE 'text 12%'",
+    "s > 'text 2'",
+    "f = 'a'",
+    "f <> 'a'",
+]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> IndexedData:
+    build: BuildIndex = building(index_type("btree"), tmp_path_factory.mktemp("btree"))
+    return build(DATA, batch_rows=5000)
+
+
+def answers(data: IndexedData) -> list[object]:
+    """The answers, or why there is none."""
+    found: list[object] = []
+    try:
+        reader = data.kind.open(data.index, data.columns)
+    except EntryInvalid:
+        return ["refused"] * len(WHERE)
+    for where in WHERE:
+        leaf = negation_normal_form(parse_predicate(where, DATA.schema))
+        try:
+            found.append(reader.row_ids(leaf))
+        except EntryInvalid:
+            found.append("refused")
+    reader.close()
+    return found
+
+
+def test_a_flipped_bit_is_refused_or_harmless(indexed: IndexedData, tmp_path: Path) -> None:
+    whole = indexed.index.path.read_bytes()
+    expected = answers(indexed)
+    damaged = replace(indexed, index=replace(indexed.index, path=tmp_path / "damaged"))
+    choose, refused = random.Random(3), 0
+    for _ in range(120):
+        content = bytearray(whole)
+        content[choose.randrange(len(whole))] ^= 1 << choose.randrange(8)
+        damaged.index.path.write_bytes(content)
+        found = answers(damaged)
+        refused += "refused" in found
+        assert all(a in (b, "refused") for a, b in zip(found, expected, strict=True))
+    assert refused > 60
+
+
+def test_a_bit_flipped_while_it_is_open_is_refused_or_harmless(
+    indexed: IndexedData, tmp_path: Path
+) -> None:
+    path = tmp_path / "open"
+    whole = indexed.index.path.read_bytes()
+    path.write_bytes(whole)
+    reader = indexed.kind.open(replace(indexed.index, path=path), indexed.columns)
+    leaves = [negation_normal_form(parse_predicate(where, DATA.schema)) for where in WHERE]
+    expected = [indexed.reader.row_ids(leaf) for leaf in leaves]
+    with path.open("r+b") as file:
+        for at in range(0, len(whole), 97):
+            file.seek(at)
+            file.write(bytes([whole[at] ^ 16]))
+    for leaf, rows in zip(leaves, expected, strict=True):
+        try:
+            found = reader.row_ids(leaf)
+        except EntryInvalid:
+            continue
+        assert found == rows
+
+
+def test_verify_finds_what_checksums_do_not(indexed: IndexedData, tmp_path: Path) -> None:
+    assert indexed.kind.verify(indexed.index, indexed.columns) == []
+    wrong = [
+        replace(c, statistics=ColumnStatistics(c.statistics.null_count + 1))
+        for c in indexed.columns
+    ]
+    found = indexed.kind.verify(indexed.index, wrong)
+    assert found[0] == "column n is NULL in 400 rows, the manifest says 401."
+    assert len(found) == 3
+    other = StoredColumn("other", pa.int64(), ("key",), ColumnStatistics(0))
+    assert indexed.kind.verify(indexed.index, [other]) == ["column other is missing."]
+    fewer = replace(indexed.index, rows=19_999)
+    assert "holds 20000 rows" in indexed.kind.verify(fewer, indexed.columns)[0]
+    content = bytearray(indexed.index.path.read_bytes())
+    content[indexed.index.members["leaves"][0] + 5000] ^= 1
+    path = tmp_path / "damaged"
+    path.write_bytes(content)
+    damaged = replace(indexed.index, path=path)
+    assert "damaged" in indexed.kind.verify(damaged, indexed.columns)[0]
+
+
+def test_leaves_in_another_order_are_found(indexed: IndexedData, tmp_path: Path) -> None:
+    """As only a fault of the builder could write them: all checksums are right."""
+    source = Source.of_part(indexed.index)
+    places: list[tuple[int, Branch, LeafPlace]] = [
+        (column, branch, place)
+        for column in range(3)
+        for branch in Branch
+        for place in source.tree.leaves(column, branch)
+    ]
+    of_n = [at for at, (column, branch, _) in enumerate(places) if (column, branch) == (0, 2)]
+    one, other = places[of_n[0]][2], places[of_n[1]][2]
+    places[of_n[0]] = (0, Branch.VALUES, other._replace(key=one.key, before=one.before))
+    places[of_n[1]] = (0, Branch.VALUES, one._replace(key=other.key, before=other.before))
+    write_tree(tmp_path / "tree", places, source.description)
+    offset, length = indexed.index.members["leaves"]
+    leaves = indexed.index.path.read_bytes()[offset : offset + length]
+    done = pack({"leaves": leaves, "tree": tmp_path / "tree"}, tmp_path / "wrong.pack")
+    index = replace(
+        indexed.index,
+        path=tmp_path / "wrong.pack",
+        members=done.members,
+        length=done.length,
+        block_crc32=done.block_crc32,
+    )
+    assert checksums(index.path)[0] == done.block_crc32
+    found = indexed.kind.verify(index, indexed.columns)
+    assert found == ["column n has leaves that do not follow each other."]
+
+
+def test_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hudi_index_service.index.btree.tree.LAYOUT", 2)
+    description = Description(2, {"n": True})
+    write_tree(tmp_path / "tree", [], description)
+    content = (tmp_path / "tree").read_bytes()
+    assert Tree(lambda: content).description() == description
+    monkeypatch.undo()
+    with pytest.raises(EntryInvalid, match="has layout 2, this release reads 1"):
+        Tree(lambda: content).description()

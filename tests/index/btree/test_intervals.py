@@ -1,0 +1,49 @@
+"""Sets of keys as intervals."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index_service.index.btree.intervals import (
+    Interval,
+    above_prefix,
+    after,
+    intersection,
+    point,
+    prefixed,
+)
+
+BYTES = [b"", b"\x00", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff"]
+
+
+def several(ends: list[bytes]) -> list[Interval]:
+    """Intervals in order and apart: of each two ends that follow each other."""
+    ordered = sorted({*ends})
+    return [Interval(a, b) for a, b in zip(ordered[::2], ordered[1::2], strict=False)]
+
+
+@settings(derandomize=True, deadline=None, max_examples=300, database=None)
+@given(
+    one=st.lists(st.sampled_from(BYTES), max_size=8),
+    other=st.lists(st.sampled_from(BYTES), max_size=8),
+    open_end=st.booleans(),
+)
+def test_an_intersection_holds_what_both_hold(
+    one: list[bytes], other: list[bytes], open_end: bool
+) -> None:
+    left, right = several(one), several(other)
+    if open_end and left:
+        left[-1] = Interval(left[-1].low, None)
+    both = intersection(left, right)
+    for key in [*BYTES, *map(after, BYTES)]:
+        in_both = any(each.holds(key) for each in left) and any(each.holds(key) for each in right)
+        assert in_both == any(each.holds(key) for each in both)
+    assert list(both) == sorted(both, key=lambda each: each.low)
+
+
+def test_points_and_prefixes() -> None:
+    for key in BYTES:
+        assert [other for other in BYTES if point(key).holds(other)] == [key]
+        begin_so = [other for other in BYTES if other.startswith(key)]
+        assert [other for other in BYTES if prefixed(key).holds(other)] == begin_so
+    assert above_prefix(b"a\xff") == b"b"
+    assert above_prefix(b"\xff\xff") is None

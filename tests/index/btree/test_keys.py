@@ -1,0 +1,142 @@
+"""The order of keys is Spark's order of the values, for every type."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index_service.index.btree.fields import has_number_keys
+from hudi_index_service.index.btree.keys import (
+    CUT_BYTES,
+    ByteKeys,
+    byte_keys,
+    key_bytes,
+    number_keys,
+    position,
+)
+from hudi_index_service.index.btree.sorting import sorted_bytes, sorted_numbers
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.expression import Column, Compare, Operator
+from tests.index.test_leaves import VALUES
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=60, database=None)
+
+
+def keys_of(values: list[object], type: pa.DataType) -> list[bytes]:
+    array = pa.array([None, *values], type).slice(1)  # which begins inside its buffers
+    if has_number_keys(type):
+        numbers = number_keys(array)
+        return [key_bytes(numbers, at) for at in range(len(numbers))]
+    return list(ByteKeys.of(byte_keys(array)[0].cast(pa.large_binary())))
+
+
+def decimals(precision: int, scale: int) -> st.SearchStrategy[object]:
+    most = 10**precision - 1
+    return st.integers(-most, most).map(lambda n: Decimal(f"{n}E-{scale}"))
+
+
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30))
+ANY: dict[pa.DataType, st.SearchStrategy[object]] = {
+    pa.bool_(): st.booleans(),
+    pa.int8(): st.integers(-(2**7), 2**7 - 1),
+    pa.int16(): st.integers(-(2**15), 2**15 - 1),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float32(): st.floats(width=32),
+    pa.float64(): st.floats(),
+    pa.decimal128(1, 0): decimals(1, 0),
+    pa.decimal128(18, 6): decimals(18, 6),
+    pa.decimal128(19, 19): decimals(19, 19),
+    pa.decimal128(38, 10): decimals(38, 10),
+    pa.date32(): st.dates(date(1, 1, 1), date(9999, 12, 31)),
+    pa.timestamp("us"): MOMENTS,
+    pa.timestamp("ms"): MOMENTS.map(lambda moment: moment.replace(microsecond=0)),
+    pa.timestamp("us", "UTC"): MOMENTS.map(lambda moment: moment.replace(tzinfo=UTC)),
+    pa.string(): st.text(st.sampled_from("aZé日😀\x00\x7f\uffff")),
+    pa.binary(): st.binary(max_size=12),
+}  # fmt: skip
+
+
+def is_true(column: Column, operator: Operator, value: pa.Scalar, data: pa.Table) -> list[bool]:
+    return list(evaluate(Compare(column, operator, value), data).to_pylist())
+
+
+@pytest.mark.parametrize("type", ANY, ids=str)
+def test_keys_compare_as_spark_compares_values(type: pa.DataType) -> None:
+    @PROPERTY
+    @given(values=st.lists(ANY[type], min_size=1, max_size=30), one=ANY[type])
+    def holds(values: list[object], one: object) -> None:
+        column, data = Column("c", type), pa.table({"c": pa.array(values, type)})
+        keys, (key,) = keys_of(values, type), keys_of([one], type)
+        scalar = pa.scalar(one, type)
+        assert [other < key for other in keys] == is_true(column, Operator.LT, scalar, data)
+        assert [other == key for other in keys] == is_true(column, Operator.EQ, scalar, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_the_awkward_values_are_in_order(type: pa.DataType) -> None:
+    """They stand in Spark's order in the list, with -0.0 beside 0.0."""
+    if pa.types.is_floating(type) or not (has_number_keys(type) or pa.types.is_decimal(type)):
+        ordered = sorted(keys_of(VALUES[type], type))
+    else:
+        ordered = keys_of(VALUES[type], type)
+    assert all(one <= other for one, other in pairwise(ordered))
+    if pa.types.is_floating(type):
+        nan, least, negative, zero = keys_of([float("nan"), -float("inf"), -0.0, 0.0], type)
+        assert (ordered[-1], ordered[0]) == (nan, least)
+        assert negative == zero
+
+
+def test_every_nan_is_the_same() -> None:
+    payloads = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF800000000ABCD], np.uint64)
+    assert len({*number_keys(pa.array(payloads.view(np.float64))).tolist()}) == 1
+
+
+@pytest.mark.parametrize("length", [CUT_BYTES - 1, CUT_BYTES, CUT_BYTES + 1, 5_000])
+def test_long_keys_are_cut(length: int) -> None:
+    keys, cut = byte_keys(pa.array(["a", "é" * (length // 2) + "x" * (length % 2)]))
+    assert cut == (length >= CUT_BYTES)
+    assert [len(key.as_py()) for key in keys] == [1, min(length, CUT_BYTES)]
+
+
+@PROPERTY
+@given(
+    keys=st.lists(st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 1)), max_size=40),
+    start=st.integers(0, 2**32 - 41),
+    unique=st.booleans(),
+)
+def test_numbers_are_sorted_with_their_rows(keys: list[int], start: int, unique: bool) -> None:
+    rows = np.arange(start, start + len(keys), dtype=np.uint32) // (2 if unique else 1)
+    groups = sorted_numbers(np.array(keys, dtype=np.uint64), rows, unique=unique)
+    pairs = sorted(zip(keys, rows.tolist(), strict=True))
+    assert np.repeat(groups.keys, groups.counts).tolist() == [
+        key for key, _ in (sorted({*pairs}) if unique else pairs)
+    ]
+    assert groups.rows.tolist() == [row for _, row in (sorted({*pairs}) if unique else pairs)]
+
+
+@PROPERTY
+@given(keys=st.lists(st.binary(max_size=3), max_size=40), repeated=st.integers(1, 3))
+def test_bytes_are_sorted_with_their_rows(keys: list[bytes], repeated: int) -> None:
+    keys = keys * repeated
+    groups = sorted_bytes(
+        [pa.array(keys, pa.binary())], np.arange(len(keys), dtype=np.uint32), unique=False
+    )
+    pairs = sorted((key, row) for row, key in enumerate(keys))
+    assert list(groups.keys) == sorted({*keys})
+    assert groups.rows.tolist() == [row for _, row in pairs]
+
+
+@PROPERTY
+@given(keys=st.sets(st.integers(0, 2**64 - 1), max_size=30), bound=st.binary(max_size=9))
+def test_positions_of_bounds_among_numbers(keys: set[int], bound: bytes) -> None:
+    numbers = np.array(sorted(keys), dtype=np.uint64)
+    below = sum(key_bytes(numbers, at) < bound for at in range(len(numbers)))
+    assert position(numbers, bound) == below

@@ -1,0 +1,173 @@
+"""Runs of one builder and parts of a base file are merged into what one go would have built."""
+
+import random
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.groups import Groups, merged
+from hudi_index_service.index.btree.keys import ByteKeys
+from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, StoredColumn
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from tests.index.conftest import IndexedData
+
+KIND = index_type("btree")
+ROWS = 9_000
+NAN = float("nan")
+
+
+def some_rows() -> pa.Table:
+    """Few and many values, NULLs, arrays with doubles and NULLs, keys cut and keys alike."""
+    choose = random.Random(11)
+
+    def maybe(value: object) -> object:
+        return None if choose.random() < 0.1 else value
+
+    return pa.table(
+        {
+            "few": pa.array([maybe(choose.choice("abc")) for _ in range(ROWS)]),
+            "many": pa.array([maybe(choose.randrange(-(2**62), 2**62)) for _ in range(ROWS)]),
+            "alike": pa.array([maybe(f"{choose.randrange(ROWS):09}" * 5) for _ in range(ROWS)]),
+            "wide": pa.array(
+                [maybe(Decimal(choose.randrange(-5000, 5000)) * 10**20) for _ in range(ROWS)],
+                pa.decimal128(38, 0),
+            ),
+            "tags": pa.array(
+                [maybe([maybe(choose.randrange(40)) for _ in range(3)]) for _ in range(ROWS)],
+                pa.list_(pa.int32()),
+            ),
+            "long": pa.array([maybe("x" * choose.choice((3, 507, 508, 600))) for _ in range(ROWS)]),
+            "nothing": pa.nulls(ROWS, pa.int64()),
+            "double": pa.array([choose.choice((NAN, -0.0, 0.0, 1.5)) for _ in range(ROWS)]),
+        }
+    )  # fmt: skip
+
+
+DATA = some_rows()
+WHERE = [
+    "few = 'a'", "few <> 'b'", "few IS NULL", "few > 'a'", "many > 0", "many < -1000000000000",
+    "many IS NOT NULL", "alike LIKE '0000%'", "alike BETWEEN '000001' AND '000007'", "wide > 0",
+    "wide = 100000000000000000000", "array_contains(tags, 7)", "NOT array_contains(tags, 7)",
+    "tags IS NULL", "long = 'xxx'", "nothing IS NULL", "nothing IS NOT NULL", "nothing = 1",
+    "double = 0", "double = CAST('NaN' AS DOUBLE)", "double < 1", "double > 1",
+]  # fmt: skip
+
+
+def specs() -> list[ColumnSpec]:
+    return [ColumnSpec(f.name, f.type, KIND.fields(f.name, f.type, {})) for f in DATA.schema]
+
+
+def build_part(rows: pa.Table, folder: Path, *, memory_mb: int, threads: int = 1) -> PackedIndex:
+    folder.mkdir()
+    builder = KIND.builder(specs(), folder, memory_mb=memory_mb, threads=threads)
+    for batch in rows.to_batches(max_chunksize=700):
+        builder.add(batch)
+    built = builder.finish()
+    return packed(dict(built.files), Path(f"{folder}.pack"), built.rows)
+
+
+def packed(files: dict[str, Path], path: Path, rows: int) -> PackedIndex:
+    done = pack(files, path)
+    return PackedIndex(path, done.members, done.length, BLOCK_SIZE, done.block_crc32, rows)
+
+
+def stored(folder: Path) -> tuple[StoredColumn, ...]:
+    """The columns with the statistics of a build in one go."""
+    folder.mkdir()
+    builder = KIND.builder(specs(), folder, memory_mb=256)
+    builder.add(DATA.combine_chunks().to_batches()[0])
+    built = builder.finish()
+    return tuple(StoredColumn(s.name, s.type, s.fields, built.statistics[s.name]) for s in specs())
+
+
+def check(index: PackedIndex, columns: tuple[StoredColumn, ...]) -> None:
+    assert KIND.verify(index, columns) == []
+    indexed = IndexedData(KIND, DATA, index, columns, KIND.open(index, columns))
+    for where in WHERE:
+        leaf = negation_normal_form(parse_predicate(where, DATA.schema))
+        assert indexed.check(leaf) is Answer.EXACT, where
+    indexed.reader.close()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_does_not_fit_into_memory_is_merged(tmp_path: Path, threads: int) -> None:
+    at_once = build_part(DATA, tmp_path / "once", memory_mb=256, threads=threads)
+    in_runs = build_part(DATA, tmp_path / "runs", memory_mb=1, threads=threads)
+    columns = stored(tmp_path / "columns")
+    check(at_once, columns)
+    check(in_runs, columns)
+
+
+@pytest.mark.parametrize("cuts", [[0, ROWS], [0, 1, 4000, 4000, 8192, ROWS]])
+def test_parts_are_joined_without_the_base_file(tmp_path: Path, cuts: list[int]) -> None:
+    parts = [
+        build_part(DATA.slice(start, end - start), tmp_path / f"part{start}-{end}", memory_mb=64)
+        for start, end in pairwise(cuts)
+    ]
+    folder = tmp_path / "joined"
+    folder.mkdir()
+    files = KIND.combine(parts, folder)
+    paths = {name: path for name, path in files.items() if isinstance(path, Path)}
+    assert sorted(paths) == sorted(files) == ["leaves", "tree"]
+    joined = packed(paths, tmp_path / "joined.pack", ROWS)
+    check(joined, stored(tmp_path / "columns"))
+
+
+def test_damaged_parts_are_not_joined(tmp_path: Path) -> None:
+    part = build_part(DATA.slice(0, 3000), tmp_path / "part", memory_mb=64)
+    content = bytearray(part.path.read_bytes())
+    content[part.members["leaves"][0] + part.members["leaves"][1] // 2] ^= 4
+    part.path.write_bytes(content)
+    (tmp_path / "joined").mkdir()
+    with pytest.raises(EntryInvalid, match="damaged"):
+        KIND.combine([part, part], tmp_path / "joined")
+
+
+def stream(keys: list[int], offset: int, *, as_bytes: bool) -> list[Groups]:
+    """Groups of three keys; each has a row or two, every fourth a set."""
+    made = []
+    for start in range(0, len(keys), 3):
+        some = keys[start : start + 3]
+        counts = np.array([0 if key % 4 == 0 else 1 + key % 2 for key in some])
+        rows = [offset + key * 2 + i for key, count in zip(some, counts, strict=True)
+                for i in range(count)]  # fmt: skip
+        sets = {at: BitMap([offset + key * 2]) for at, key in enumerate(some) if key % 4 == 0}
+        numbers = np.array(some, dtype=np.uint64)
+        own = ByteKeys.of(pa.array([b"%03d" % key for key in some], pa.large_binary()))
+        made.append(
+            Groups(own if as_bytes else numbers, counts, np.array(rows, dtype=np.uint32), sets)
+        )
+    return made
+
+
+@settings(derandomize=True, deadline=None, max_examples=100, database=None)
+@given(
+    streams=st.lists(st.sets(st.integers(0, 40), max_size=20), min_size=1, max_size=4),
+    as_bytes=st.booleans(),
+)
+def test_streams_are_merged(streams: list[set[int]], as_bytes: bool) -> None:
+    expected: dict[int, list[int]] = {}
+    for number, keys in enumerate(streams):
+        for key in keys:
+            rows = [1000 * number + key * 2 + i for i in range(1 + key % 2)]
+            expected.setdefault(key, []).extend(rows)
+    made = [stream(sorted(s), 1000 * n, as_bytes=as_bytes) for n, s in enumerate(streams)]
+    found: dict[int, list[int]] = {}
+    for groups in merged(made):
+        ends = np.cumsum(groups.counts)
+        for at, key in enumerate(groups.keys):
+            rows = groups.rows[ends[at] - groups.counts[at] : ends[at]].tolist()
+            assert not (rows and at in groups.sets)
+            found[int(key)] = rows or list(groups.sets[at])
+    assert found == dict(sorted(expected.items()))
+    assert list(found) == sorted(found)

@@ -1,0 +1,98 @@
+"""A reader in several threads, and in processes forked from the one that opened it."""
+
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import IndexReader
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.predicate.expression import Column, Compare, Operator
+from tests.index.conftest import BuildIndex, IndexedData, building
+
+ROWS = 60_000
+COLUMN = Column("n", pa.int64())
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
+    return building(index_type("btree"), tmp_path_factory.mktemp("btree"))
+
+
+@pytest.fixture
+def indexed(build: BuildIndex) -> IndexedData:
+    return build(pa.table({"n": [(i * 7919) % ROWS for i in range(ROWS)]}), batch_rows=20_000)
+
+
+def rows_below(reader: IndexReader, value: int) -> BitMap:
+    return reader.row_ids(Compare(COLUMN, Operator.LT, pa.scalar(value)))
+
+
+def test_many_threads_get_their_own_answers(indexed: IndexedData) -> None:
+    def ask(value: int) -> bool:
+        expected = {row for row in range(ROWS) if (row * 7919) % ROWS < value}
+        return {*rows_below(indexed.reader, value)} == expected
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(ask, [1, 50, 2_047, 2_048, 5_000, 30_000, ROWS] * 6))
+
+
+def in_a_fork(reader: IndexReader) -> str:
+    """What a forked process says of the reader: "" if it answers there as here."""
+    expected = rows_below(reader, 5_000)
+    into, out = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with ThreadPoolExecutor(4) as threads:
+                found = list(threads.map(lambda _: rows_below(reader, 5_000), range(8)))
+            said = "" if found == [expected] * 8 else "another answer"
+            reader.close()
+        except BaseException as error:  # noqa: BLE001 - the child must not go on as pytest
+            said = repr(error)
+        os.write(out, said.encode() or b"well")
+        os._exit(0)
+    os.close(out)
+    with os.fdopen(into) as answer:
+        said = answer.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return said
+
+
+def test_a_forked_process_opens_its_own(indexed: IndexedData) -> None:
+    assert in_a_fork(indexed.reader) == "well"
+    assert len(rows_below(indexed.reader, 100)) == 100  # what the child closed was its own
+    assert in_a_fork(indexed.reader) == "well"
+
+
+def test_two_readers_of_one_file(indexed: IndexedData) -> None:
+    other = indexed.kind.open(indexed.index, indexed.columns)
+    assert rows_below(other, 70) == rows_below(indexed.reader, 70)
+    indexed.reader.close()
+    assert len(rows_below(other, 70)) == 70
+
+
+def test_what_is_unpacked_has_no_name(
+    indexed: IndexedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    reader = indexed.kind.open(indexed.index, indexed.columns)
+    assert len(rows_below(reader, 10)) == 10
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_open_reader_outlives_its_file(indexed: IndexedData) -> None:
+    indexed.index.path.unlink()
+    assert len(rows_below(indexed.reader, 100)) == 100
+
+
+def test_a_closed_reader_says_so(indexed: IndexedData) -> None:
+    indexed.reader.close()
+    indexed.reader.close()
+    with pytest.raises(EntryInvalid):
+        rows_below(indexed.reader, 10)

@@ -1,0 +1,221 @@
+"""What the tree answers, exactly or as a superset, where other index types answer otherwise."""
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
+from hudi_index_service.index.btree.keys import CUT_BYTES
+from hudi_index_service.index.btree.leaves import LEAF_ROWS, SET_ROWS
+from hudi_index_service.index.contract import Answer, Together
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import (
+    ArrayContains,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Predicate,
+    RLike,
+)
+from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.regex import parse_regex
+from tests.index.conftest import BuildIndex, IndexedData, building, rows_where
+from tests.index.test_leaves import BROKEN, PATTERNS, VALUES, rows_of
+
+TEXT = Column("c", pa.string())
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
+    return building(index_type("btree"), tmp_path_factory.mktemp("btree"))
+
+
+@pytest.fixture(scope="module")
+def strings(build: BuildIndex) -> IndexedData:
+    return build(rows_of(pa.string()))
+
+
+def like(pattern: str) -> Like:
+    return Like(TEXT, pattern, "\\", parse_like(pattern))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_like_is_answered_by_what_every_match_begins_with(
+    strings: IndexedData, pattern: str
+) -> None:
+    leaf = like(pattern)
+    kinds = [part.kind for part in leaf.parts]
+    if kinds in ([], ["text"], ["any"], ["text", "any"]):
+        expected = Answer.EXACT
+    else:
+        expected = Answer.SUPERSET if leaf.prefix else Answer.NONE
+    assert strings.check(leaf) is expected
+    assert strings.check(Not(leaf)) is (expected if expected is Answer.EXACT else Answer.NONE)
+
+
+@pytest.mark.parametrize("pattern", ["^a", "^Buying .*r$", r"\Aab(ab)*$", "ab$", "(?i)^abc"])
+def test_expressions_are_narrowed_by_what_every_match_begins_with(
+    strings: IndexedData, pattern: str
+) -> None:
+    leaf = RLike(TEXT, pattern, parse_regex(pattern))
+    assert strings.check(leaf) is (Answer.SUPERSET if leaf.regex.prefix else Answer.NONE)
+    assert strings.answer(Not(leaf)) is Answer.NONE
+
+
+CUT = "x" * CUT_BYTES
+LONG = [CUT, CUT + "a", CUT + "b", CUT[:-1], CUT[:-1] + "é", CUT[:-2] + "yz" + CUT, "x", "y", ""]
+
+
+@pytest.fixture(scope="module")
+def long_values(build: BuildIndex) -> IndexedData:
+    """Values around the longest whole key, some of which differ only behind it."""
+    return build(pa.table({"c": [*LONG, None, *LONG]}))
+
+
+def test_only_literals_as_long_as_cut_keys_make_supersets(long_values: IndexedData) -> None:
+    assert long_values.columns[0].statistics.truncated == 10
+    for text in (*LONG, "z", CUT + "c", CUT[:-1] + "w", CUT[:100]):
+        is_long = len(text.encode()) >= CUT_BYTES
+        expected = Answer.SUPERSET if is_long else Answer.EXACT
+        literal = pa.scalar(text)
+        for operator in set(Operator) - {Operator.NE}:
+            assert long_values.check(Compare(TEXT, operator, literal)) is expected
+        unequal = long_values.check(Compare(TEXT, Operator.NE, literal))
+        assert unequal is (Answer.NONE if is_long else Answer.EXACT)
+        assert long_values.check(In(TEXT, (literal, pa.scalar("y")))) is expected
+    for pattern in (CUT[:-1] + "%", CUT + "%", CUT + "a%", "x%", CUT + "a"):
+        assert long_values.check(like(pattern)) is not Answer.NONE
+    assert long_values.check(like(CUT + "%")) is Answer.EXACT
+    assert long_values.check(like(CUT + "a%")) is Answer.SUPERSET
+
+
+def test_long_literals_are_exact_where_no_value_is_cut(build: BuildIndex) -> None:
+    indexed = build(pa.table({"c": ["a", CUT[:-1], None, "xy", "y", ""]}))
+    for text in (CUT, CUT + "a", CUT[:-1] + "é", "y" * 600, "\x00" * 600):
+        for operator in Operator:
+            assert indexed.check(Compare(TEXT, operator, pa.scalar(text))) is Answer.EXACT
+        assert indexed.check(like(text + "%")) is not Answer.NONE
+
+
+def test_long_elements_and_binary(build: BuildIndex) -> None:
+    arrays = [[CUT + "a", "y"], ["y", None], [CUT, CUT + "b"], None]
+    indexed = build(pa.table({"c": arrays}))
+    for text, expected in (
+        (CUT, Answer.SUPERSET),
+        (CUT + "c", Answer.SUPERSET),
+        ("y", Answer.EXACT),
+    ):
+        leaf = ArrayContains(Column("c", pa.list_(pa.string())), pa.scalar(text))
+        assert indexed.check(leaf) is expected
+    raw = build(pa.table({"c": [b"\xff" * 600, b"\xff" * 508, b"\xff" * 507, None]}))
+    column = Column("c", pa.binary())
+    for value in (b"\xff" * 600, b"\xff" * 507, b"\xff"):
+        for operator in set(Operator) - {Operator.NE}:
+            assert raw.check(Compare(column, operator, pa.scalar(value))) is not Answer.NONE
+
+
+def test_text_that_is_no_utf8_compares_by_its_bytes(build: BuildIndex) -> None:
+    values = pa.array(BROKEN).view(pa.string())
+    indexed = build(pa.table({"c": values}))
+    for literal in (values[0], values[1], values[2], values[6], pa.scalar("a")):
+        for operator in Operator:
+            assert indexed.check(Compare(TEXT, operator, literal)) is Answer.EXACT
+    java = pa.table({"c": [value and value.decode(errors="replace") for value in BROKEN]})
+    for pattern, expected in (
+        ("a%", Answer.EXACT),
+        ("a\ufffd", Answer.SUPERSET),
+        ("\ufffd%", Answer.NONE),
+    ):
+        assert indexed.answer(like(pattern)) is expected
+        if expected is not Answer.NONE:
+            assert indexed.reader.row_ids(like(pattern)) >= rows_where(like(pattern), java)
+    assert indexed.reader.value_counts("c", None, 100) is None
+
+
+def test_leaves_of_every_shape(build: BuildIndex) -> None:
+    """Keys with one row, with some, with as many as a set takes, over many leaves."""
+    choose = random.Random(5)
+    often = [7] * SET_ROWS + [8] * (SET_ROWS - 1) + [2**40] * 3000 + [9] * 300
+    values = [*often, *(choose.randrange(-(10**9), 10**9) for _ in range(3 * LEAF_ROWS)), None]
+    choose.shuffle(values)
+    data = pa.table({"n": pa.array(values), "s": [v and f"{v:x}" * 9 for v in values]})
+    indexed = build(data, batch_rows=1500)
+    for where in (
+        "n = 7", "n = 8", "n = 9", "n <> 8", "n > 7", "n BETWEEN 7 AND 9", "n < 1000", "n >= 8",
+        "n IN (7, 8, 9, 10, 11, 12, 13, 14, 15, 16)", "NOT n IN (7, 8)", "s LIKE '7%'", "s > '8'",
+        "s = '777777777'", "s LIKE '1%'", "s BETWEEN '2' AND '5'", "n IS NULL", "s IS NOT NULL",
+    ):  # fmt: skip
+        leaf = negation_normal_form(parse_predicate(where, data.schema))
+        assert indexed.check(leaf) is Answer.EXACT
+    assert indexed.kind.verify(indexed.index, indexed.columns) == []
+    assert indexed.columns[0].statistics.distinct == len({*values} - {None})
+
+
+def test_estimates_are_exact_for_a_few_ranges_and_near_for_long_lists(build: BuildIndex) -> None:
+    data = pa.table({"n": pa.array([i // 3 for i in range(30_000)])})
+    indexed = build(data, batch_rows=10_000)
+    column = Column("n", pa.int64())
+    some = In(column, tuple(pa.scalar(value) for value in range(0, 9000, 30)))
+    assert 0.5 <= indexed.reader.estimate(some) / 900 <= 2
+    range_ = negation_normal_form(parse_predicate("n BETWEEN 100 AND 4099", data.schema))
+    assert indexed.reader.estimate(range_) == 12_000
+    assert indexed.reader.row_bounds(range_) == (12_000, 12_000)
+    assert indexed.check(some) is Answer.EXACT
+
+
+def test_values_are_counted(build: BuildIndex) -> None:
+    texts = ["a", "b", None, "a", "", "c"] * 200 + [f"t{i}" for i in range(40)]
+    indexed = build(pa.table({"c": texts, "n": list(range(len(texts)))}))
+    counts = indexed.reader.value_counts("c", None, 100)
+    assert counts == {t: texts.count(t) for t in {*texts} - {None}}
+    among = indexed.reader.row_ids(Compare(Column("n", pa.int64()), Operator.LT, pa.scalar(6)))
+    assert indexed.reader.value_counts("c", among, 100) == {"a": 2, "b": 1, "": 1, "c": 1}
+    assert indexed.reader.value_counts("c", None, 10) is None
+    assert indexed.reader.value_counts("n", None, 10_000) is None
+
+
+def test_columns_are_looked_up_one_by_one(build: BuildIndex) -> None:
+    indexed = build(pa.table({"a": [1, 2], "b": [1, 2]}))
+    leaves: list[Predicate] = [
+        Compare(Column(name, pa.int64()), Operator.GT, pa.scalar(1)) for name in "ab"
+    ]
+    assert indexed.answer(Together(tuple(leaves))) is Answer.NONE
+    other = Column("other", pa.string())
+    for leaf in (IsNull(other), Not(IsNull(other)), like("a%"), *leaves[:0]):
+        assert indexed.answer(leaf) is Answer.NONE
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.uint8(), pa.uint64(), pa.float16(), pa.decimal256(39, 0), pa.time64("us"), pa.binary(4),
+        pa.struct([("a", pa.string())]), pa.map_(pa.string(), pa.string()), pa.null(),
+        pa.list_(pa.list_(pa.string())), pa.dictionary(pa.int32(), pa.string()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_types_it_cannot_hold_are_named(type: pa.DataType) -> None:
+    with pytest.raises(ColumnNotIndexable, match="price") as refused:
+        index_type("btree").fields("price", type, {})
+    assert str(type) in refused.value.message
+
+
+def test_it_has_no_options() -> None:
+    with pytest.raises(IndexDefinitionInvalid, match="no column option 'analyzer'"):
+        index_type("btree").fields("c", pa.string(), {"analyzer": "standard"})
+    for type in VALUES:
+        assert index_type("btree").fields("c", type, {}) == ("key",)
+
+
+def test_what_is_built_leaves_nothing_else_behind(build: BuildIndex, tmp_path: Path) -> None:
+    indexed = build(pa.table({"c": ["a"] * 5000}), batch_rows=500, memory_mb=1)
+    assert sorted(indexed.index.members) == ["leaves", "tree"]
+    folder = Path(str(indexed.index.path).removesuffix(".pack"))
+    assert sorted(path.name for path in folder.iterdir()) == ["leaves", "tree"]

@@ -1,0 +1,157 @@
+"""Tables with a btree index, alone and next to Lucene's: Spark's answers, and none of them lost."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.predicate.expression import And
+from hudi_index_service.read.entry_lookups import EntryLookups
+from hudi_index_service.read.planner import Wanted
+from hudi_index_service.read.query import Binding
+from hudi_index_service.read.row_ids import joined
+from hudi_index_service.read.slice_entries import SliceEntries
+from tests.read.conftest import COLUMNS, Indexed
+from tests.read.test_answers import PREDICATES
+
+PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
+
+RANGES = [
+    "amount BETWEEN 30 AND 300",
+    "amount >= 30 AND amount < 300 AND price > 0",
+    "name LIKE 'p%' OR name LIKE 'P%'",
+    "NOT (msg LIKE 'Buying a new car%')",
+    "place.city LIKE 'a%' AND place.city < 'b'",
+]
+
+
+def indexed_anew(path: Path, target: Path, using: str | list[str]) -> IndexedTable:
+    """A copy of a table with an index of these types instead of its own."""
+    shutil.copytree(path, target)
+    table = open_table(target)
+    table.drop_index("all_columns", purge=True)
+    table.create_index("in_order", PLAIN_COLUMNS, using=using)
+    table.build(strategy="all").raise_for_failures()
+    return table
+
+
+@pytest.fixture(scope="module", params=["btree", "lucene,btree"])
+def table(
+    request: pytest.FixtureRequest,
+    clustered: Callable[[bool], Indexed],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> IndexedTable:
+    target = tmp_path_factory.mktemp("btree") / "table"
+    return indexed_anew(clustered(True).path, target, request.param.split(","))
+
+
+def test_every_predicate_gives_sparks_answer(
+    table: IndexedTable, clustered: Callable[[bool], Indexed]
+) -> None:
+    wheres = [*PREDICATES, *RANGES]
+    flags = [f"coalesce({where}, false) AS p{i}" for i, where in enumerate(wheres)]
+    by_spark = clustered(True).by_spark().selectExpr("id", *flags).collect()
+    for i, where in enumerate(wheres):
+        expected = sorted(row["id"] for row in by_spark if row[f"p{i}"])
+        scan = table.scan(where, columns=["id"])
+        assert sorted(scan.to_arrow().column("id").to_pylist()) == expected, where
+        assert scan.count() == len(expected), where
+
+
+def test_the_index_is_read_and_sound(table: IndexedTable) -> None:
+    scan = table.scan("amount BETWEEN 30 AND 300", use_index="require")
+    plan = scan.explain().plan
+    assert plan is not None
+    assert {each.access for each in plan.slices} == {Access.INDEX}
+    assert scan.count() > 0
+    assert not table.verify().unrepaired
+
+
+def test_what_only_one_type_answers_is_asked_of_it(
+    clustered: Callable[[bool], Indexed], tmp_path: Path
+) -> None:
+    table = indexed_anew(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
+    contains = table.scan("msg LIKE '%car%' AND amount BETWEEN 30 AND 300", use_index="require")
+    expected = contains.count()
+    assert expected > 0
+    # One type's entries are lost: the other answers what it can, and the answer stays.
+    for kind in ("btree", "lucene"):
+        for data in (tmp_path / "table/.hoodie/.index" / kind).rglob("data-*.pack"):
+            data.unlink()
+        where = "msg LIKE '%car%' AND amount BETWEEN 30 AND 300"
+        with open_table(tmp_path / "table") as again:
+            assert again.scan(where).count() == expected, kind
+
+
+def test_each_condition_is_asked_of_the_type_that_answers_it_soonest(
+    clustered: Callable[[bool], Indexed], tmp_path: Path
+) -> None:
+    table = indexed_anew(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
+    where = "msg LIKE '%car%' AND amount >= 30 AND amount <= 300 AND name = 'plain'"
+    query, plan = table._planner.plan(Binding(where, None, "UTC"), Wanted())
+    planned = next(each for each in plan.slices if each.access is Access.INDEX)
+    assert isinstance(query.normal_form, And)
+    with SliceEntries.leased(planned, table._pool) as entries:
+        asked = joined(query.normal_form.operands, EntryLookups(entries, thrifty=True))
+        told = {
+            (*each.columns(), type(each).__name__): next(entries._answering(each))[
+                1
+            ].index_type.name
+            for each in asked
+        }
+    assert told == {
+        ("msg", "Like"): "lucene",
+        ("amount", "_OneColumn"): "btree",
+        ("name", "Compare"): "btree",
+    }
+
+
+_PROGRAM = """
+import sys
+from hudi_index_service import open_table
+
+for line in sys.stdin.read().split():
+    path, at, bit = line.split(":")
+    with open(path, "r+b") as file:
+        file.seek(int(at))
+        old = file.read(1)[0]
+        file.seek(int(at))
+        file.write(bytes([old ^ 1 << int(bit)]))
+    table = open_table(sys.argv[1])
+    for where in sys.argv[2:]:
+        print(table.scan(where, columns=["id"]).to_arrow().num_rows, end=" ")
+    print()
+"""
+
+
+def test_flipped_bits_never_end_the_process(
+    clustered: Callable[[bool], Indexed], tmp_path: Path
+) -> None:
+    """One after the other, they stay; each time the table is opened and queried anew, in a process
+    of its own, so that a crash would show."""
+    table = indexed_anew(clustered(True).path, tmp_path / "table", "btree")
+    wheres = ["amount BETWEEN 30 AND 300", "name = 'plain'", "msg LIKE 'Buying a new car 1%'",
+              "raw IS NULL", "NOT array_contains(tags, 'x')"]  # fmt: skip
+    expected = [str(table.scan(where, use_index="never").count()) for where in wheres]
+    choose = random.Random(17)
+    packs = sorted((tmp_path / "table/.hoodie/.index/btree").rglob("data-*.pack"))
+    flips = [
+        f"{pack}:{choose.randrange(pack.stat().st_size)}:{choose.randrange(8)}"
+        for pack in packs * 8
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path / "table"), *wheres],
+        input="\n".join(flips), capture_output=True, text=True, check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = [line.split() for line in done.stdout.splitlines()]
+    assert found == [expected] * len(flips)
+    assert "damaged" in done.stderr
