@@ -89,6 +89,9 @@ class ReadSettings(_Section):
 
     enabled: The kill switch: false turns all use of indexes off.
     max_predicates: A query with more predicates than this is scanned (RFC-51, RBO example).
+    min_table_mb: A query that has to look into fewer MiB of base files is scanned; 0 for none.
+    min_coverage: A query is scanned if less than this fraction of the bytes it has to look into is
+    in base files that an entry serves; 0 for none.
     scan_fraction: Above this fraction of the columns' bytes, reading a base file whole is cheaper
     than reading its pages one by one, unless fewer than one row in 16 is wanted.
     parallelism: File slices read at once.
@@ -99,6 +102,8 @@ class ReadSettings(_Section):
 
     enabled: bool = True
     max_predicates: Positive = 10
+    min_table_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    min_coverage: Annotated[float, Field(ge=0, le=1)] = 0
     scan_fraction: Annotated[float, Field(gt=0, le=1)] = 0.9
     parallelism: Positive = 4
     open_mb: Positive = 8192
@@ -116,6 +121,22 @@ class CleanSettings(_Section):
 
     retention: Literal["file-slice", "instant"] = "file-slice"
     grace_seconds: Annotated[int, Field(ge=0)] = 3600
+
+
+class HistorySettings(_Section):
+    """What is remembered of queries, by which the optimizer corrects itself: never a literal.
+
+    enabled: Whether queries are recorded, and the optimizer goes by those recorded before.
+    max_shapes: Shapes of queries (table, columns and operators) that are kept; beyond them, those
+    go that were asked longest ago.
+    half_life_queries, half_life_days: After so many queries of a shape, and after so long, what was
+    seen before counts half.
+    """
+
+    enabled: bool = True
+    max_shapes: Positive = 2_000
+    half_life_queries: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 32
+    half_life_days: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 14
 
 
 class HookSettings(_Section):
@@ -182,6 +203,7 @@ class Settings(BaseSettings):
     build: BuildSettings = BuildSettings()
     read: ReadSettings = ReadSettings()
     clean: CleanSettings = CleanSettings()
+    history: HistorySettings = HistorySettings()
     hook: HookSettings = HookSettings()
     watch: WatchSettings = WatchSettings()
     cache_folder: Path = Field(default_factory=_default_cache)

@@ -11,6 +11,7 @@ from decimal import Context
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import lib
 
 from hudi_index_service.predicate.expression import (
     And,
@@ -28,6 +29,18 @@ from hudi_index_service.predicate.expression import (
 
 _BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8: it is not in the bounds
 _EXACT = Context(prec=76)
+
+# By number, since every query asks for every literal.
+_COUNTED = {lib.Type_DATE32, lib.Type_TIMESTAMP}
+_FLOATING = {lib.Type_FLOAT, lib.Type_DOUBLE}
+_PLAIN = {
+    lib.Type_BOOL,
+    lib.Type_INT8,
+    lib.Type_INT16,
+    lib.Type_INT32,
+    lib.Type_INT64,
+    lib.Type_BINARY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +69,19 @@ UNKNOWN = ValueBounds()
 def bound_of(value: pa.Scalar) -> bool | int | float | bytes | None:
     """A value as bounds have it: days and moments as integers, decimals unscaled, text in UTF-8;
     None for types that have no bounds, and for NaN."""
-    kind, t = value.type, pa.types
-    if t.is_date32(kind) or t.is_timestamp(kind):
+    kind = value.type.id
+    if kind in _COUNTED:
         return int(value.value)
-    if t.is_boolean(kind) or t.is_signed_integer(kind) or t.is_binary(kind):
+    if kind in _PLAIN:
         plain: bool | int | bytes = value.as_py()
         return plain
-    if t.is_float32(kind) or t.is_float64(kind):
+    if kind == lib.Type_STRING:
+        return _utf8(value.as_py())
+    if kind in _FLOATING:
         number = float(value.as_py())
         return None if math.isnan(number) else number
-    if t.is_decimal128(kind):
-        return int(value.as_py().scaleb(kind.scale, _EXACT))
-    if t.is_string(kind):
-        return _utf8(value.as_py())
+    if kind == lib.Type_DECIMAL128:
+        return int(value.as_py().scaleb(value.type.scale, _EXACT))
     return None
 
 

@@ -1,0 +1,18 @@
+"""What reading costs: constants that a short run measures, and a model that puts them together."""
+
+from hudi_index_service.optimizer.cost.constants import (
+    Constants,
+    constants_path,
+    forget_constants,
+    load_constants,
+)
+from hudi_index_service.optimizer.cost.model import CostModel, pays
+
+__all__ = [
+    "Constants",
+    "CostModel",
+    "constants_path",
+    "forget_constants",
+    "load_constants",
+    "pays",
+]

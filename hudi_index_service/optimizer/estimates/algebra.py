@@ -1,0 +1,90 @@
+"""Rows of a whole predicate, from those of its leaves.
+
+The predicate is in negation normal form, so only TRUE has to be counted: a row makes AND true iff
+it makes every operand true, and OR iff any.
+
+Bounds hold however the operands hang together (M. Fréchet, *Généralisation du théorème des
+probabilités totales*, Fundamenta Mathematicae 25, 1935). The guess takes operands as independent,
+with exponential back-off for AND: of the conjuncts, the most selective one first, the second counts
+by the square root of its selectivity, the third by the fourth root, the fourth by the eighth, and
+others not at all, since real columns hang together (J. Sack, *Optimizing Your Query Plans with the
+SQL Server 2014 Cardinality Estimator*, Microsoft, 2014). Arms of an OR are mostly alternatives,
+which have less in common than independent ones: they are not backed off.
+"""
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
+
+LeafRows = Callable[[Predicate], RowEstimate]
+
+_BACKED_OFF = 4  # conjuncts that count
+
+
+def between(least: int, expected: float, most: int) -> RowEstimate:
+    """The guess, brought within the bounds."""
+    if expected > most:
+        expected = most
+    elif expected < least:
+        expected = least
+    return RowEstimate(least, expected, most)
+
+
+def all_of(operands: Sequence[RowEstimate], total: int) -> RowEstimate:
+    """Rows that are in all of some sets of the `total` rows; all rows of no set."""
+    if len(operands) == 1:
+        return operands[0]
+    least, most = total, total
+    shares: list[float] = []
+    for each in operands:
+        least += each.least - total
+        if each.most < most:
+            most = each.most
+        shares.append(each.expected)
+    if most <= 0:
+        return RowEstimate(0, 0, 0)
+    shares.sort()
+    expected = float(total)
+    for share in reversed(shares[:_BACKED_OFF]):  # so is the last one rooted most often
+        expected = share / total * sqrt(expected / total) * total
+    return between(max(least, 0), expected, most)
+
+
+def any_of(operands: Sequence[RowEstimate], total: int) -> RowEstimate:
+    """Rows that are in any of some sets of the `total` rows; none of no set."""
+    if len(operands) == 1:
+        return operands[0]
+    least, most, without = 0, 0, 1.0
+    for each in operands:
+        if each.least > least:
+            least = each.least
+        most += each.most
+        without *= 1 - each.expected / total if total else 1
+    return between(least, (1 - without) * total, min(most, total))
+
+
+def rows_of(predicate: Predicate, leaf: LeafRows, total: int) -> RowEstimate:
+    """The rows that make a predicate in negation normal form TRUE.
+
+    Args:
+        leaf: Those of a leaf, or of its negation.
+        total: How many rows there are.
+    """
+    match predicate:
+        case Constant():
+            return constant(predicate.value, total)
+        case Not(Constant(value)):
+            return constant(None if value is None else not value, total)
+        case And(operands):
+            return all_of([rows_of(each, leaf, total) for each in operands], total)
+        case Or(operands):
+            return any_of([rows_of(each, leaf, total) for each in operands], total)
+    return leaf(predicate)
+
+
+def constant(value: bool | None, total: int) -> RowEstimate:
+    """The rows of a constant: all if it is TRUE, else none."""
+    rows = total if value else 0
+    return RowEstimate(rows, rows, rows)

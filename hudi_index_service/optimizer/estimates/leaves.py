@@ -1,0 +1,188 @@
+"""Rows that make a leaf of a predicate TRUE, by what manifests tell of its column."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from hudi_index_service.optimizer.estimates import selectivities
+from hudi_index_service.optimizer.estimates.algebra import between, constant
+from hudi_index_service.optimizer.estimates.values import Values
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.predicate.bounds import bound_of
+from hudi_index_service.predicate.expression import (
+    ArrayContains,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Match,
+    Not,
+    Operator,
+    Predicate,
+    RLike,
+)
+
+Known: TypeAlias = Mapping[str, Values]
+"""What is known of columns, by name."""
+
+Estimate: TypeAlias = Callable[[Known, int], RowEstimate]
+"""Estimates a predicate's rows among so many."""
+
+_BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8: it is not in the bounds
+
+
+@lru_cache(maxsize=4096)
+def _any_values(total: int) -> Values:
+    return Values(0, total, None, None, total * selectivities.EQUAL, None)
+
+
+def values_in(known: Known, column: str, total: int) -> Values:
+    """What is known of a column; as if it had any values, where nothing is."""
+    return known.get(column) or _any_values(total)
+
+
+def constant_rows(value: bool | None) -> Estimate:
+    """Estimates a constant."""
+    return lambda known, total: constant(value, total)
+
+
+def leaf_rows(leaf: Predicate) -> Estimate:
+    """Estimates a leaf of a predicate in negation normal form."""
+    match leaf:
+        case IsNull(column):
+            return _null_rows(column.name)
+        case Not(IsNull() | Compare(operator=Operator.EQ_NULL_SAFE) as operand):
+            return _complement(leaf_rows(operand))
+        case Not(In(has_null=True)):
+            return constant_rows(False)
+        case Not(ArrayContains(column) as operand):
+            return _not_containing(column.name, leaf_rows(operand))
+        case Not(In(column) | Like(column) | RLike(column) | Match(column) as operand):
+            return _others(column.name, leaf_rows(operand))
+        case Compare(column, Operator.NE, value):
+            return _others(column.name, _equal_rows(column.name, (value,)))
+        case Compare(column, Operator.EQ | Operator.EQ_NULL_SAFE, value):
+            return _equal_rows(column.name, (value,))
+        case Compare(column):
+            return _some(column.name, selectivities.RANGE)
+        case In(column, values):
+            return _equal_rows(column.name, values)
+        case Like(column):
+            return _like_rows(leaf)
+        case RLike(column, regex=regex):
+            return _some(column.name, selectivities.text(regex.required))
+        case Match(column, mode):
+            return _some(column.name, selectivities.match(mode))
+        case ArrayContains(column):
+            return _some(column.name, selectivities.CONTAINED)
+    return lambda known, total: RowEstimate(0, total * selectivities.RANGE, total)
+
+
+def _null_rows(column: str) -> Estimate:
+    def rows(known: Known, total: int) -> RowEstimate:
+        values = known.get(column)
+        if values is None:
+            return RowEstimate(0, total * selectivities.NULL, total)
+        return RowEstimate(values.nulls, values.nulls, values.nulls)
+
+    return rows
+
+
+def _complement(estimate: Estimate) -> Estimate:
+    """All rows but those."""
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        found = estimate(known, total)
+        return RowEstimate(total - found.most, total - found.expected, total - found.least)
+
+    return rows
+
+
+def _others(column: str, estimate: Estimate) -> Estimate:
+    """The rows with another value than those have."""
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        count, found = values_in(known, column, total).count, estimate(known, total)
+        least = count - found.most if column in known else 0
+        return RowEstimate(least, count - found.expected, count - found.least)
+
+    return rows
+
+
+def _not_containing(column: str, estimate: Estimate) -> Estimate:
+    """The arrays with other elements: none of those with an element that is NULL."""
+    others = _others(column, estimate)
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        found = others(known, total)
+        return RowEstimate(0, found.expected, found.most)
+
+    return rows
+
+
+def _some(column: str, share: float) -> Estimate:
+    """A share of the rows with a value, for want of knowledge."""
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        count = values_in(known, column, total).count
+        return RowEstimate(0, count * share, count)
+
+    return rows
+
+
+def _equal_rows(column: str, literals: Sequence[pa.Scalar]) -> Estimate:
+    """The rows with one of the values."""
+    bounds = [bound_of(each) for each in literals]
+    number = len(bounds)
+    if any(each is None for each in bounds):
+
+        def unordered(known: Known, total: int) -> RowEstimate:
+            values = values_in(known, column, total)
+            return between(0, number * values.equal, values.count)
+
+        return unordered
+    ascending: list[Any] = sorted(bounds)  # all of one kind
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        values = values_in(known, column, total)
+        least, count, hits = values.least, values.count, number
+        if least is not None:
+            first = bisect_left(ascending, least)
+            hits = bisect_right(ascending, values.greatest) - first
+            if not hits:
+                return RowEstimate(0, 0, 0)
+            if least == values.greatest:
+                return RowEstimate(count, count, count)
+        return between(0, hits * values.equal, count)
+
+    return rows
+
+
+def _like_rows(like: Like) -> Estimate:
+    column, pattern_share = like.column.name, selectivities.like(like.parts)
+    try:
+        prefix = like.prefix.encode()
+    except UnicodeEncodeError:  # half a character
+        prefix = b""
+    if not prefix or _BROKEN in like.pattern:
+        return _some(column, pattern_share)
+    if all(part.kind == "text" for part in like.parts):
+        return _equal_rows(column, (pa.scalar(like.prefix),))
+    rest = selectivities.like(like.parts[1:])
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        values = values_in(known, column, total)
+        least, greatest, count = values.least, values.greatest, values.count
+        if values.below is None:
+            return RowEstimate(0, count * pattern_share, count)
+        if not least[: len(prefix)] <= prefix <= greatest:
+            return RowEstimate(0, 0, 0)
+        if like.is_prefix_only and least.startswith(prefix) and greatest.startswith(prefix):
+            return RowEstimate(count, count, count)
+        share = (values.below(prefix, True) - values.below(prefix, False)) * rest
+        return between(0, max(share * count, min(values.equal, 1.0)), count)
+
+    return rows

@@ -1,0 +1,123 @@
+"""Rows of a predicate in base files, by the statistics in their entries' manifests: no index is
+opened.
+
+Bounds come from the number of NULLs and the least and greatest value; the guess from the number of
+distinct values and, for ranges and prefixes, from where the literal stands between the two.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
+from hudi_index_service.optimizer.estimates.leaves import Estimate, constant_rows, leaf_rows
+from hudi_index_service.optimizer.estimates.ranges import range_rows, ranges
+from hudi_index_service.optimizer.estimates.values import Values, values_by_column
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.partitions import PartitionValues
+from hudi_index_service.optimizer.plan import Access, ServingEntry, SlicePlan
+from hudi_index_service.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+)
+from hudi_index_service.predicate.negate import negation_normal_form
+from hudi_index_service.predicate.substitute import with_values
+
+_NOTHING = RowEstimate(0, 0, 0)
+
+
+class ManifestEstimates:
+    """Estimates one predicate for many slices: make it once a query.
+
+    Args:
+        predicate: In negation normal form; a leaf serves, too.
+        partitions: What the paths of the slices' partitions tell; it saves time where there are
+            many, since slices know their own values.
+    """
+
+    def __init__(self, predicate: Predicate, partitions: PartitionValues | None = None) -> None:
+        self._predicate = predicate
+        self._columns = predicate.columns()
+        self._asked: dict[str, Predicate] = {}
+        self._estimates: dict[int, Estimate] = {id(predicate): _compiled(predicate)}
+        names = partitions.table.schema.names if partitions and partitions.table.num_columns else ()
+        if partitions is not None and not self._columns.isdisjoint(names):
+            self._asked.update(partitions.within(predicate))
+
+    def rows(self, plan: SlicePlan) -> RowEstimate | None:
+        """The rows of a slice that make the predicate TRUE; None where it has no entry, so that not
+        even the number of its rows is known."""
+        if plan.access is Access.SKIP:
+            return _NOTHING
+        entries = plan.entries or plan.unused
+        if not entries:
+            return None
+        asked = self._predicate
+        if plan.values and not self._columns.isdisjoint(plan.values):
+            asked = self._in_partition(plan)
+        estimate = self._estimates.get(id(asked))
+        if estimate is None:
+            estimate = self._estimates[id(asked)] = _compiled(asked)
+        return estimate(self._known(entries), entries[0].entry.manifest.base_file.rows)
+
+    def _in_partition(self, plan: SlicePlan) -> Predicate:
+        """What is left to ask of the slice; kept, so that its id is its own."""
+        partition = plan.file_slice.partition
+        asked = self._asked.get(partition)
+        if asked is None:
+            asked = self._asked[partition] = with_values(self._predicate, plan.values)
+        return asked
+
+    def _known(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
+        known: dict[str, Values] = {}
+        columns = self._columns
+        for serving in entries:
+            held = values_by_column(serving.entry.manifest)
+            for stored in serving.columns:
+                name = stored.name
+                if name in columns and name not in known:
+                    known[name] = held[name]
+        return known
+
+
+@lru_cache(maxsize=256)
+def _estimates(predicate: Predicate) -> ManifestEstimates:
+    return ManifestEstimates(predicate)
+
+
+def estimated_rows(plan: SlicePlan, predicate: Predicate) -> RowEstimate | None:
+    """See `ManifestEstimates`, which serves better for many slices.
+
+    Args:
+        predicate: In negation normal form; a leaf serves, too.
+    """
+    return _estimates(predicate).rows(plan)
+
+
+def _compiled(predicate: Predicate) -> Estimate:
+    match predicate:
+        case Constant(value):
+            return constant_rows(value)
+        case Not(Constant(value)):
+            return constant_rows(None if value is None else not value)
+        case And(operands):
+            found, others = ranges(operands)
+            return _all_of([*map(range_rows, found), *map(_compiled, others)])
+        case Or(operands):
+            return _any_of([_compiled(each) for each in operands])
+        case Not(Compare(operator=operator)) if operator is not Operator.EQ_NULL_SAFE:
+            return _compiled(negation_normal_form(predicate))
+    found, _ = ranges((predicate,))
+    return range_rows(found[0]) if found else leaf_rows(predicate)
+
+
+def _all_of(parts: list[Estimate]) -> Estimate:
+    return lambda known, total: all_of([each(known, total) for each in parts], total)
+
+
+def _any_of(parts: list[Estimate]) -> Estimate:
+    return lambda known, total: any_of([each(known, total) for each in parts], total)

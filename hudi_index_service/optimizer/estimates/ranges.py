@@ -1,0 +1,100 @@
+"""Rows whose value lies in a range: what conjuncts on one column ask together, both ends of a range
+say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_index_service.optimizer.estimates import selectivities
+from hudi_index_service.optimizer.estimates.algebra import between
+from hudi_index_service.optimizer.estimates.leaves import Estimate, Known, values_in
+from hudi_index_service.optimizer.estimates.values import Values
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.predicate.bounds import bound_of
+from hudi_index_service.predicate.expression import Compare, Operator, Predicate
+
+_UPWARDS = (Operator.GT, Operator.GE)
+_DOWNWARDS = (Operator.LT, Operator.LE)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values of a column between two, as `bound_of` writes them; None where an end is open."""
+
+    column: str
+    low: Any = None
+    low_included: bool = True
+    high: Any = None
+    high_included: bool = True
+
+    def narrowed(self, operator: Operator, bound: Any) -> "Range":
+        """Those of the values for which the comparison is TRUE, too."""
+        included = operator in (Operator.GE, Operator.LE)
+        if operator in _UPWARDS:
+            if self.low is None or (bound, not included) > (self.low, not self.low_included):
+                return Range(self.column, bound, included, self.high, self.high_included)
+        elif self.high is None or (bound, included) < (self.high, self.high_included):
+            return Range(self.column, self.low, self.low_included, bound, included)
+        return self
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value lies between its ends."""
+        if self.low is None or self.high is None:
+            return False
+        both = self.low_included and self.high_included
+        return bool(self.low > self.high or (self.low == self.high and not both))
+
+
+def ranges(operands: Sequence[Predicate]) -> tuple[list[Range], list[Predicate]]:
+    """The ranges that some conjuncts ask for, one a column, and the conjuncts that ask for none."""
+    found: dict[str, Range] = {}
+    others: list[Predicate] = []
+    for each in operands:
+        bound = bound_of(each.value) if isinstance(each, Compare) else None
+        if isinstance(each, Compare) and bound is not None and _is_range(each.operator):
+            name = each.column.name
+            found[name] = found.get(name, Range(name)).narrowed(each.operator, bound)
+        else:
+            others.append(each)
+    return list(found.values()), others
+
+
+def _is_range(operator: Operator) -> bool:
+    return operator in _UPWARDS or operator in _DOWNWARDS
+
+
+def range_rows(asked: Range) -> Estimate:
+    """Estimates the rows whose value lies in a range."""
+    if asked.is_empty:
+        return lambda known, total: RowEstimate(0, 0, 0)
+
+    def rows(known: Known, total: int) -> RowEstimate:
+        values = values_in(known, asked.column, total)
+        count = values.count
+        if values.below is None:
+            closed = asked.low is not None and asked.high is not None
+            share = selectivities.CLOSED_RANGE if closed else selectivities.RANGE
+            return RowEstimate(0, count * share, count)
+        return _within(asked, values)
+
+    return rows
+
+
+def _within(asked: Range, values: Values) -> RowEstimate:
+    assert values.below is not None, "only of values whose bounds are known"
+    least, greatest, count = values.least, values.greatest, values.count
+    low, high, start, stop = asked.low, asked.high, 0.0, 1.0
+    all_above = low is None or low < least or (asked.low_included and low == least)
+    all_below = high is None or high > greatest or (asked.high_included and high == greatest)
+    if all_above and all_below:
+        return RowEstimate(count, count, count)
+    if not all_above:
+        if low > greatest or (low == greatest and not asked.low_included):
+            return RowEstimate(0, 0, 0)
+        start = values.below(low, not asked.low_included and not isinstance(low, bytes))
+    if not all_below:
+        if high < least or (high == least and not asked.high_included):
+            return RowEstimate(0, 0, 0)
+        stop = values.below(high, asked.high_included and not isinstance(high, bytes))
+    return between(0, max((stop - start) * count, min(values.equal, 1.0)), count)

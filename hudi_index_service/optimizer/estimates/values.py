@@ -1,0 +1,101 @@
+"""What a manifest tells of a column's values, made ready for estimates."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import finalize
+
+from hudi_index_service.index.manifest import Manifest, ManifestColumn
+from hudi_index_service.optimizer.estimates import selectivities
+from hudi_index_service.optimizer.estimates.byte_scale import ByteScale
+
+Share = Callable[[Any, bool], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of a column in a base file.
+
+    Attributes:
+        nulls: Rows where it is NULL.
+        count: Rows where it is not.
+        least, greatest: Bounds of all values, none of which is NaN, as `bound_of` writes them; None
+            where one of them is not known.
+        equal: A guess of the rows that have one value.
+        below: Guesses the share of the values that are below one that lies between the bounds; or
+            that equal it, too, where that is asked for, or of bytes, begin with it. None where the
+            bounds are not known.
+    """
+
+    nulls: int
+    count: int
+    least: Any
+    greatest: Any
+    equal: float
+    below: Share | None
+
+
+class _Columns(dict[str, Values]):
+    """By name what a manifest says of columns, each made when it is first asked for. Does not hold
+    the manifest, with which it goes."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        super().__init__()
+        self._columns = manifest.columns
+        self._rows = manifest.base_file.rows
+
+    def __missing__(self, name: str) -> Values:
+        column = next(each for each in self._columns if each.name == name)
+        made = self[name] = _values(column, self._rows)
+        return made
+
+
+_known: dict[int, _Columns] = {}  # by the manifest's id
+
+
+def values_by_column(manifest: Manifest) -> Mapping[str, Values]:
+    """What a manifest says of the columns that it holds, by name; made once for each."""
+    number = id(manifest)
+    found = _known.get(number)
+    if found is None:
+        found = _known[number] = _Columns(manifest)
+        finalize(manifest, _known.pop, number, None)
+    return found
+
+
+def _values(column: ManifestColumn, rows: int) -> Values:
+    known = column.bounds(rows)
+    least, greatest, nulls = known.least, known.greatest, column.null_count
+    count = max(rows - nulls, 0)
+    told = count / column.distinct if column.distinct else None
+    if least is None or greatest is None:
+        equal = count * selectivities.EQUAL if told is None else told
+        return Values(nulls, count, None, None, equal, None)
+    equal = count / _distinct(count, least, greatest) if told is None else told
+    return Values(nulls, count, least, greatest, equal, _share(least, greatest))
+
+
+def _distinct(count: int, least: Any, greatest: Any) -> float:
+    """How many values there may be: of whole numbers, days and the like no more than lie between
+    the bounds; of others somewhere between one and all."""
+    if isinstance(least, int):
+        return float(max(1, min(count, greatest - least + 1)))
+    return math.sqrt(max(1, count))
+
+
+def _share(least: Any, greatest: Any) -> Share:
+    if isinstance(least, bytes):
+        scale = ByteScale.between(least, greatest)
+        return lambda value, after: float(scale.share(value, above=after))
+    if isinstance(least, int):
+        first, span = int(least), int(greatest) - int(least) + 1
+        return lambda value, after: float((int(value) - first + after) / span)
+    return lambda value, after: _of_reals(value, float(least), float(greatest))
+
+
+def _of_reals(value: float, least: float, greatest: float) -> float:
+    width = greatest - least
+    if width == 0 or not math.isfinite(width):
+        return 0.5  # one of them is infinite
+    return (value - least) / width

@@ -1,0 +1,27 @@
+"""Whether the entries of a slice leave any row out."""
+
+from collections.abc import Iterator
+
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+
+
+def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
+    """Whether the slice's entries narrow a predicate in negation normal form: any conjunct that
+    they answer does, but every arm of an OR has to be answered."""
+    match predicate:
+        case Constant():
+            return predicate.value is not True
+        case And(operands):
+            return any(narrows(each, plan) for each in operands)
+        case Or(operands):
+            return all(narrows(each, plan) for each in operands)
+        case leaf:
+            return any(entry.answer(leaf) is not Answer.NONE for entry in plan.entries)
+
+
+def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> Iterator[bool]:
+    """Of each slice that is to be read by index, whether its entries narrow the predicate; of all
+    others, which have none to be asked, that they do."""
+    return (each.access is not Access.INDEX or narrows(predicate, each) for each in plan.slices)

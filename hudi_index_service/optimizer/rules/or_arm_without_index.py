@@ -1,0 +1,42 @@
+"""Of an OR every row stays a candidate if one arm has no index, however well the others have."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.narrowing import narrowed_slices, narrows
+from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.predicate.expression import And, Or, Predicate
+
+
+def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
+    """Scans the slices where nothing narrows the predicate, and an OR would but for some arms."""
+    predicate = plan.predicate
+    if predicate is None or not any(_ors(predicate)):
+        return plan
+    narrowed = tuple(narrowed_slices(plan, predicate))
+    if all(narrowed):
+        return replace(plan, narrowed=narrowed)
+    slices = tuple(
+        each if done else _planned(each, predicate)
+        for each, done in zip(plan.slices, narrowed, strict=True)
+    )
+    return replace(plan, slices=slices, narrowed=narrowed)
+
+
+def _planned(slice_plan: SlicePlan, predicate: Predicate) -> SlicePlan:
+    for each in _ors(predicate):
+        missing = [arm for arm in each.operands if not narrows(arm, slice_plan)]
+        if len(missing) < len(each.operands):
+            # Without its literals: what people search for stays out of the log.
+            columns = sorted(frozenset[str]().union(*(arm.columns() for arm in missing)))
+            reason = f"an OR has an arm on {', '.join(columns)} that no index answers"
+            return slice_plan.declined(reason, "or_arm_without_index")
+    return slice_plan
+
+
+def _ors(predicate: Predicate) -> Iterator[Or]:
+    """The predicate, or its conjuncts, as far as they are ORs."""
+    for each in predicate.operands if isinstance(predicate, And) else (predicate,):
+        if isinstance(each, Or):
+            yield each

@@ -1,0 +1,56 @@
+"""What single steps cost: shipped, calibrated, or not to be read."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost import (
+    Constants,
+    constants_path,
+    forget_constants,
+    load_constants,
+)
+from hudi_index_service.optimizer.cost.constants import FEWEST_STEPS
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Iterator[Settings]:
+    forget_constants()
+    yield Settings(state_folder=tmp_path)
+    forget_constants()
+
+
+def test_those_shipped_serve_until_somebody_calibrates(settings: Settings) -> None:
+    assert load_constants(settings) == Constants()
+    calibrated = Constants(scanned_mib_ms=1.5)
+    constants_path(settings).write_text(calibrated.model_dump_json())
+    assert load_constants(settings) == Constants(), "they are read once a process"
+    forget_constants()
+    assert load_constants(settings) == calibrated
+
+
+def test_what_a_file_leaves_out_is_as_shipped(settings: Settings) -> None:
+    constants_path(settings).write_text('{"open_ms": 9, "of_a_later_release": 1}')
+    assert load_constants(settings) == Constants(open_ms=9)
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", '{"open_ms": 0}', '{"open_ms": "Infinity"}'])
+def test_a_broken_file_is_told_of_once_and_not_used(
+    settings: Settings, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    constants_path(settings).write_text(text)
+    assert load_constants(settings) == load_constants(settings) == Constants()
+    assert caplog.text.count("costs.json is not used") == 1
+
+
+def test_steps_follow_from_milliseconds() -> None:
+    slow = Constants(step_ms=2 * Constants().step_ms)
+    assert 10_000 < Constants().row_steps < 40_000
+    assert slow.row_steps == Constants().row_steps // 2
+    assert 1_000_000 // 100 < Constants().few_steps(1_000_000) < 1_000_000 // 10
+    assert slow.few_steps(1_000_000) == pytest.approx(Constants().few_steps(1_000_000) / 2, abs=1)
+    assert slow.few_steps(10) == FEWEST_STEPS

@@ -1,0 +1,72 @@
+"""What a relation of a Spark query costs, on paper."""
+
+from dataclasses import replace
+
+import pytest
+
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost import Constants, CostModel
+from hudi_index_service.optimizer.cost.in_spark import NOTHING, Reader, SparkCosts, Work
+from hudi_index_service.optimizer.plan import QueryPlan, Surroundings
+from tests.optimizer.tables import PaperTable
+
+ROWS = 4_000_000
+FILE = {"rows": ROWS, "mb": 100, "index": {"a": {"distinct": ROWS}}}
+TABLE = PaperTable({"a": "int64", "b": "string"}, [FILE] * 8)
+EVERYONE = tuple(Reader)
+
+
+def costs(plan: QueryPlan, cores: int = 2, **constants: float) -> SparkCosts:
+    plan = replace(plan, surroundings=Surroundings(share=0.5))
+    model = replace(CostModel.of(plan, Settings()), constants=Constants(**constants))
+    return SparkCosts.of(plan, model, 2, cores)
+
+
+def reader(rows: int, cores: int = 2, **constants: float) -> Reader:
+    """Who reads a table in which so many rows of each file match."""
+    plan = TABLE.plan("a >= 0", ["a", "b"], use_index="require")
+    told = costs(plan, cores, **constants)
+    work = sum((told.reading(each, rows) for each in plan.slices), NOTHING)
+    assert work.rows == rows * len(plan.slices)
+    return told.cheapest(work, EVERYONE)
+
+
+def test_few_rows_are_the_drivers_and_most_are_sparks() -> None:
+    assert reader(0) is reader(100) is Reader.DRIVER
+    assert reader(ROWS) is Reader.SPARK
+
+
+def test_tasks_read_where_there_are_many_to_share_the_work() -> None:
+    assert reader(20, cores=8, tasks_ms=1, task_slice_ms=1) is Reader.TASKS
+    assert reader(20, cores=1, tasks_ms=1, task_slice_ms=1) is Reader.DRIVER
+
+
+def test_rows_cost_more_where_handing_them_over_does() -> None:
+    assert reader(1_000) is Reader.DRIVER
+    assert reader(1_000, handed_row_ms=10) is Reader.SPARK
+
+
+def test_spark_reads_no_other_partitions_and_hardly_what_statistics_exclude() -> None:
+    every = TABLE.first_plan("a = 1", ["a"])
+    first, *others = every.slices
+    excluded = replace(
+        every, slices=(first, *(each.skipped("", "excluded_by_statistics") for each in others))
+    )
+    pruned = replace(
+        every, slices=(first, *(each.skipped("", "partition_pruning") for each in others))
+    )
+    known = Constants()
+    alone = known.spark_scan_ms + known.spark_file_ms + 50 * known.spark_mib_ms
+    assert costs(pruned).spark_ms == pytest.approx(alone)
+    together = known.spark_scan_ms + (8 * known.spark_file_ms + 50 * known.spark_mib_ms) / 2
+    assert costs(excluded).spark_ms == pytest.approx(together)
+    full = known.spark_scan_ms + 8 * (known.spark_file_ms + 50 * known.spark_mib_ms) / 2
+    assert costs(every).spark_ms == pytest.approx(full)
+    assert costs(every, cores=100).spark_ms == pytest.approx(alone), "no more tasks than files"
+
+
+def test_work_adds_up() -> None:
+    some = Work(2, 3) + Work(1, 1)
+    assert some - Work(1, 1) == Work(2, 3)
+    assert some * 2 == Work(6, 8)
+    assert costs(TABLE.first_plan("a = 1", ["a", "b"])).values(some) == 8

@@ -1,0 +1,81 @@
+"""Plans of slices whose entries' manifests are those of given rows: nothing is built."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_index_service.build.extremes import Extremes
+from hudi_index_service.index.entry import Entry
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.manifest import (
+    BuildInfo,
+    DataFile,
+    IndexedBaseFile,
+    Manifest,
+    ManifestColumn,
+)
+from hudi_index_service.optimizer.plan import Access, ServingEntry, SlicePlan
+from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.table.protocol import BaseFile, FileSlice
+
+
+def described(name: str, column: pa.ChunkedArray, distinct: int | None) -> ManifestColumn:
+    """What a manifest says of a column, as a build writes it."""
+    extremes = Extremes()
+    for chunk in column.chunks:
+        extremes.add(chunk)
+    return ManifestColumn(
+        name=name,
+        type=str(column.type),
+        fields=("keyword",),
+        null_count=column.null_count,
+        distinct=distinct,
+        minimum=extremes.minimum,
+        maximum=extremes.maximum,
+    )
+
+
+def slice_of(
+    data: pa.Table,
+    *,
+    distinct: Mapping[str, int] | None = None,
+    values: Mapping[str, pa.Scalar] | None = None,
+    path: str = "part/file.parquet",
+) -> SlicePlan:
+    """The plan of a base file with these rows, all columns of which an entry holds."""
+    columns = tuple(
+        described(name, data.column(name), (distinct or {}).get(name)) for name in data.column_names
+    )
+    manifest = Manifest(
+        generation=1,
+        index_type="lucene",
+        index_type_version=1,
+        base_file=IndexedBaseFile(path=path, length=1, rows=len(data), footer_sha256=""),
+        data=DataFile(
+            name="data.pack", length=1, block_size=1, block_crc32="", sha256="", members=()
+        ),
+        columns=columns,
+        definitions={},
+        build=BuildInfo(id="", started="", finished="", versions={}),
+    )
+    partition = path.rpartition("/")[0]
+    file = BaseFile(path, partition, "file", "20260101000000000", 1)
+    serving = ServingEntry(
+        Entry("folder", manifest), index_type("lucene"), tuple(each.stored() for each in columns)
+    )
+    return SlicePlan(
+        FileSlice(partition, "file", file), Access.INDEX, (serving,), values=values or {}
+    )
+
+
+def normal(where: str, schema: pa.Schema) -> Predicate:
+    """The predicate that a where text means, as rules and readers have it."""
+    return negation_normal_form(parse_predicate(where, schema, time_zone="UTC"))
+
+
+def count_where(predicate: Predicate, data: pa.Table) -> int:
+    """How many rows make it TRUE."""
+    truth = evaluate(predicate, data).fill_null(False)
+    return int(np.count_nonzero(truth.to_numpy(zero_copy_only=False)))

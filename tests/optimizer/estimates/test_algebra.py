@@ -1,0 +1,132 @@
+"""Bounds of AND and OR hold however the operands hang together; the guess is between them."""
+
+from functools import reduce
+from operator import and_, or_
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from hudi_index_service.optimizer.estimates import all_of, any_of, rows_of
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.predicate.expression import And, Constant, IsNull, Not, Or, Predicate
+from tests.optimizer.estimates.trees import leaf, trees
+
+TOTAL = 24
+
+
+def exactly(rows: int) -> RowEstimate:
+    return RowEstimate(rows, rows, rows)
+
+
+ROW_SETS = st.builds(BitMap, st.sets(st.integers(0, TOTAL - 1)))
+
+
+@st.composite
+def known_sets(draw: st.DrawFn) -> tuple[BitMap, RowEstimate]:
+    """Any rows, and what somebody knows of their number who is right."""
+    rows = draw(ROW_SETS)
+    least = draw(st.integers(0, len(rows)))
+    most = draw(st.integers(len(rows), TOTAL))
+    return rows, RowEstimate(least, draw(st.floats(least, most)), most)
+
+
+def holds(estimate: RowEstimate, rows: BitMap) -> None:
+    """The number of rows lies between the bounds, and so does the guess."""
+    assert 0 <= estimate.least <= len(rows) <= estimate.most <= TOTAL
+    assert estimate.least <= estimate.expected <= estimate.most
+
+
+@settings(derandomize=True, database=None, max_examples=200)
+@given(st.lists(known_sets(), min_size=1, max_size=6))
+def test_bounds_hold_however_sets_hang_together(sets: list[tuple[BitMap, RowEstimate]]) -> None:
+    rows, known = [each for each, _ in sets], [each for _, each in sets]
+
+    holds(all_of(known, TOTAL), reduce(and_, rows))
+    holds(any_of(known, TOTAL), reduce(or_, rows))
+
+
+@settings(derandomize=True, database=None, max_examples=200)
+@given(trees(), st.lists(known_sets(), min_size=6, max_size=6))
+def test_bounds_of_a_tree_hold_whatever_its_leaves_have(
+    tree: Predicate, sets: list[tuple[BitMap, RowEstimate]]
+) -> None:
+    by_leaf = {leaf(number): each for number, each in enumerate(sets)}
+
+    def rows(predicate: Predicate) -> BitMap:
+        match predicate:
+            case And(operands):
+                return reduce(and_, map(rows, operands))
+            case Or(operands):
+                return reduce(or_, map(rows, operands))
+            case Constant(value):
+                return BitMap(range(TOTAL)) if value else BitMap()
+        return by_leaf[predicate][0]
+
+    holds(rows_of(tree, lambda each: by_leaf[each][1], TOTAL), rows(tree))
+
+
+def test_bounds_are_the_narrowest_there_are() -> None:
+    assert all_of([exactly(70), exactly(80)], 100).least == 50
+    assert all_of([exactly(70), exactly(80)], 100).most == 70
+    assert all_of([exactly(20), exactly(30)], 100).least == 0
+    assert any_of([exactly(20), exactly(30)], 100).least == 30
+    assert any_of([exactly(20), exactly(30)], 100).most == 50
+    assert any_of([exactly(70), exactly(80)], 100).most == 100
+
+
+def test_conjuncts_are_backed_off_the_most_selective_first() -> None:
+    half, tenth = exactly(500), exactly(100)
+    several = [half, tenth, half, half]
+    assert all_of(several, 1000).expected == pytest.approx(100 * 0.5**0.5 * 0.5**0.25 * 0.5**0.125)
+    # More than four count no more.
+    assert all_of([*several, half], 1000).expected == all_of(several, 1000).expected
+
+
+def test_arms_are_independent() -> None:
+    assert any_of([exactly(500), exactly(100)], 1000).expected == pytest.approx(550)
+
+
+def test_the_guess_stays_within_the_bounds() -> None:
+    assert all_of([exactly(600), RowEstimate(500, 500, 1000)], 1000) == RowEstimate(
+        100, pytest.approx(500 * 0.6**0.5), 600
+    )
+    assert all_of([exactly(300), RowEstimate(900, 900, 1000)], 1000).expected == 300 * 0.9**0.5
+    assert all_of([exactly(1000), exactly(3)], 1000) == exactly(3)
+    assert any_of([exactly(0), exactly(3)], 1000) == exactly(3)
+
+
+def test_one_operand_is_itself_and_no_row_is_none() -> None:
+    assert all_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
+    assert any_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
+    assert all_of([exactly(0), exactly(0)], 0) == exactly(0)
+    assert any_of([exactly(0), exactly(0)], 0) == exactly(0)
+
+
+@pytest.mark.parametrize(("value", "rows"), [(True, 7), (False, 0), (None, 0)])
+def test_constants(value: bool | None, rows: int) -> None:
+    def unasked(predicate: Predicate) -> RowEstimate:
+        raise AssertionError(predicate)
+
+    assert rows_of(Constant(value), unasked, 7) == exactly(rows)
+
+
+def test_a_negated_constant_is_one_too() -> None:
+    """As a partition's value makes of NOT (part IN (…))."""
+    for value, rows in ((True, 0), (False, 7), (None, 0)):
+        assert rows_of(Not(Constant(value)), lambda each: exactly(1), 7) == exactly(rows)
+
+
+def test_leaves_are_asked_with_their_negation() -> None:
+    asked: list[Predicate] = []
+
+    def rows(predicate: Predicate) -> RowEstimate:
+        asked.append(predicate)
+        return exactly(1)
+
+    negated = Not(leaf(0))
+    rows_of(And((negated, leaf(1))), rows, 7)
+
+    assert asked == [negated, leaf(1)]
+    assert isinstance(leaf(1), IsNull)

@@ -1,0 +1,252 @@
+"""What manifests tell of rows: bounds that hold, guesses that are near."""
+
+import gc
+import random
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index_service.optimizer.estimates import ManifestEstimates, estimated_rows
+from hudi_index_service.optimizer.estimates.values import values_by_column
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.partitions import PartitionValues
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.predicate.expression import Predicate
+from tests.optimizer.estimates.conftest import count_where, normal, slice_of
+from tests.optimizer.estimates.trees import trees
+from tests.predicate.test_bounds import LEAVES, SCHEMA, VALUES
+
+PREDICATES = [normal(where, SCHEMA) for where in LEAVES]
+
+
+def some_rows(dice: random.Random, *, nulls: bool = True) -> pa.Table:
+    """A few rows of values with all that is odd about them; some columns have one value only."""
+    rows, columns = dice.randrange(0, 6), {}
+    for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
+        values = dice.sample(VALUES[name], dice.randrange(1, len(VALUES[name]) + 1))
+        choice = [*values, None] if nulls and dice.random() < 0.5 else values
+        columns[name] = pa.array([dice.choice(choice) for _ in range(rows)], kind)
+    return pa.table(columns)
+
+
+def holds(plan: SlicePlan, predicate: Predicate, data: pa.Table) -> RowEstimate:
+    """The true number of rows lies between the bounds, and so does the guess."""
+    found = estimated_rows(plan, predicate)
+    assert found is not None
+    rows = count_where(predicate, data)
+    assert 0 <= found.least <= rows <= found.most <= len(data), f"{predicate}: {found}, has {rows}"
+    assert found.least <= found.expected <= found.most, f"{predicate}: {found}"
+    return found
+
+
+def test_bounds_hold_for_every_leaf_on_every_type() -> None:
+    dice, exact = random.Random(7), 0
+    for _ in range(60):
+        data = some_rows(dice)
+        plan = slice_of(data)
+        for predicate in PREDICATES:
+            found = holds(plan, predicate, data)
+            exact += found.least == found.most
+    assert exact > 60 * len(PREDICATES) / 4  # they say something
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=150)
+@given(tree=trees(st.sampled_from(PREDICATES)), seed=st.integers(0, 10_000))
+def test_bounds_hold_for_trees(tree: Predicate, seed: int) -> None:
+    data = some_rows(random.Random(seed))
+
+    holds(slice_of(data), tree, data)
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=150)
+@given(
+    ends=st.tuples(*[st.sampled_from(("<", "<=", ">", ">=", "="))] * 3),
+    literals=st.tuples(*[st.integers(-1, 6)] * 3),
+    values=st.lists(st.none() | st.integers(0, 5), max_size=6),
+)
+def test_ranges_of_one_column_are_taken_together(
+    ends: tuple[str, ...], literals: tuple[int, ...], values: list[int | None]
+) -> None:
+    data = pa.table({"i": pa.array(values, pa.int32())})
+    where = " AND ".join(f"i {end} {literal}" for end, literal in zip(ends, literals, strict=True))
+
+    holds(slice_of(data), normal(where, data.schema), data)
+
+
+@pytest.fixture(scope="module")
+def sales() -> pa.Table:
+    """20,000 rows, evenly spread, a tenth of each column NULL."""
+    rows, dice = 20_000, np.random.default_rng(3)
+
+    def column(values: list[object], kind: pa.DataType) -> pa.Array:
+        return pa.array(values, kind, mask=dice.random(rows) < 0.1)
+
+    days = dice.integers(0, 1000, rows)
+    return pa.table(
+        {
+            "id": column(list(dice.permutation(rows)), pa.int64()),
+            "state": column(list(dice.integers(0, 5, rows)), pa.int32()),
+            "price": column(list(dice.random(rows) * 200 - 100), pa.float64()),
+            "cut": column([Decimal(int(n)) / 100 for n in dice.integers(0, 11, rows)],
+                          pa.decimal128(9, 2)),
+            "day": column([date(2024, 1, 1) + timedelta(int(n)) for n in days], pa.date32()),
+            "code": column([f"order-{n:05}" for n in dice.integers(0, 10_000, rows)], pa.string()),
+            "word": column([f"{chr(97 + n)}x" for n in dice.integers(0, 26, rows)], pa.string()),
+            "flag": column(list(dice.random(rows) < 0.5), pa.bool_()),
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id = 77",
+        "state = 3",
+        "state <> 3",
+        "state IN (1, 3, 9)",
+        "state NOT IN (1, 3)",
+        "cut = 0.05",
+        "cut >= 0.08",
+        "flag",
+        "id < 5000",
+        "id BETWEEN 1000 AND 1999",
+        "NOT (id <=> 5)",
+        "price > 50",
+        "price BETWEEN -1 AND 1",
+        "day >= date '2026-01-01'",
+        "day < date '2024-01-11'",
+        "code LIKE 'order-01%'",
+        "code >= 'order-05000'",
+        "code BETWEEN 'order-02' AND 'order-03'",
+        "word LIKE 'b%'",
+        "word > 'n'",
+        "price IS NULL",
+        "price IS NOT NULL",
+        "state = 3 AND price IS NOT NULL",
+        "state = 3 OR id < 5000",
+    ],
+)
+def test_guesses_are_near_where_values_are_spread_evenly(sales: pa.Table, where: str) -> None:
+    plan = slice_of(sales, distinct={"code": 10_000, "word": 26})
+    predicate = normal(where, sales.schema)
+    rows = count_where(predicate, sales)
+
+    assert holds(plan, predicate, sales).expected == pytest.approx(rows, rel=0.25, abs=10)
+
+
+def test_one_value_a_column_is_known_exactly() -> None:
+    data = pa.table({"a": ["x", "x", None], "n": pa.array([1, 1, 1], pa.int32())})
+    plan = slice_of(data)
+    for where, rows in {
+        "a = 'x'": 2,
+        "a <> 'x'": 0,
+        "a <> 'y'": 2,
+        "a LIKE 'x%'": 2,
+        "a LIKE 'y%'": 0,
+        "a IS NULL": 1,
+        "NOT (a <=> 'x')": 1,
+        "n = 1 AND a = 'x'": 2,
+        "n > 0": 3,
+        "n BETWEEN 2 AND 1": 0,
+    }.items():
+        assert estimated_rows(plan, normal(where, data.schema)) == RowEstimate(rows, rows, rows)
+
+
+def test_columns_that_no_entry_holds_may_have_any_values() -> None:
+    held, whole = pa.table({"a": [1, 2, None]}), pa.table({"a": [1, 2, None], "b": [1, 1, None]})
+    plan = slice_of(held)
+    for where in ("b = 1", "b <> 1", "b IS NULL", "NOT (b <=> 1)", "b NOT IN (2)", "b < 5",
+                  "a = 1 AND b = 1", "b = 1 OR a IS NULL"):  # fmt: skip
+        found = estimated_rows(plan, normal(where, whole.schema))
+        assert found is not None
+        assert found.least <= count_where(normal(where, whole.schema), whole) <= found.most
+
+
+def test_a_partitions_value_counts_not_what_the_file_holds() -> None:
+    data = pa.table({"part": ["old", "old"], "n": [1, 2]})
+    plan = slice_of(data, values={"part": pa.scalar("new")})
+    estimates = {
+        where: estimated_rows(plan, normal(where, data.schema))
+        for where in ("part = 'new'", "part = 'old'", "part = 'new' AND n > 0", "part <> 'new'")
+    }
+
+    assert list(estimates.values()) == [
+        RowEstimate(rows, rows, rows) for rows in (2, 0, 2, 0)
+    ]  # fmt: skip
+
+
+def test_one_estimator_serves_many_slices() -> None:
+    tables = [pa.table({"n": list(range(start, start + 10))}) for start in (0, 10, 20)]
+    estimates = ManifestEstimates(normal("n >= 15", tables[0].schema))
+    plans = [slice_of(data, path=f"{number}.parquet") for number, data in enumerate(tables)]
+
+    assert [estimates.rows(plan) for plan in plans] == [
+        RowEstimate(0, 0, 0),
+        RowEstimate(0, 5, 10),
+        RowEstimate(10, 10, 10),
+    ]
+
+
+def test_what_is_made_of_a_manifest_is_kept_and_does_not_keep_it() -> None:
+    plan = slice_of(pa.table({"n": [1, 2, 3]}))
+    manifest = plan.entries[0].entry.manifest
+    assert values_by_column(manifest)["n"] is values_by_column(manifest)["n"]
+    gone = weakref.ref(manifest)
+
+    del plan, manifest
+    gc.collect()
+
+    assert gone() is None
+
+
+PARTITIONS = {"day=1": "1", "day=2": "2", "day=3": "3", "other": None}
+
+
+def partition_values(told: Mapping[str, str | None]) -> PartitionValues:
+    """Partitions of which most paths tell the value of `part`."""
+    values = {path: {"part": pa.scalar(value)} if value else {} for path, value in told.items()}
+    column = pa.array(list(told.values()), pa.string())
+    return PartitionValues(values, pa.record_batch([column], ["part"]))
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["part = '2'", "part > '1' AND n > 5", "part = '1' OR n > 5", "n > 5", "part IN ('1', '3')",
+     "NOT (part IN ('1', NULL) AND n > 2)", "part = '2' AND (part < '3' OR n = 1) AND n < 9"],
+)  # fmt: skip
+def test_partitions_told_at_once_are_those_told_one_by_one(where: str) -> None:
+    data = pa.table({"part": pa.array(["4"] * 10), "n": list(range(10))})
+    predicate, partitions = normal(where, data.schema), partition_values(PARTITIONS)
+    at_once = ManifestEstimates(predicate, partitions)
+    for path, values in partitions.by_partition.items():
+        plan = slice_of(data, values=values, path=f"{path}/file.parquet")
+        assert at_once.rows(plan) == estimated_rows(plan, predicate)
+
+
+def test_partitions_in_which_the_same_is_true_ask_the_same() -> None:
+    schema = pa.schema([("part", pa.string()), ("n", pa.int64())])
+    predicate = normal("part < '3' AND n > 5", schema)
+    left = partition_values(PARTITIONS).within(predicate)
+
+    assert left["day=1"] is left["day=2"]
+    assert left["day=1"].columns() == {"n"}
+    assert left["day=3"] != left["day=1"]
+    assert "other" not in left
+
+
+def test_slices_without_entries_are_not_known_and_those_passed_over_have_none() -> None:
+    data = pa.table({"n": [1, 2]})
+    plan, predicate = slice_of(data), normal("n = 1", data.schema)
+
+    assert estimated_rows(replace(plan, entries=()), predicate) is None
+    assert estimated_rows(plan.skipped("no row", "rule"), predicate) == RowEstimate(0, 0, 0)
+    # What a rule declined is known all the same.
+    assert estimated_rows(plan.declined("it is small", "rule"), predicate) == RowEstimate(0, 1, 2)

@@ -1,0 +1,225 @@
+"""Tables that exist on paper: a snapshot, and entries with real manifests, but no file at all. That
+is all that plans are made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.index.arrow_types import parse_arrow_type
+from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
+from hudi_index_service.index.entry import Entry, entry_folder
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.manifest import (
+    BuildInfo,
+    DataFile,
+    IndexedBaseFile,
+    Manifest,
+    ManifestColumn,
+)
+from hudi_index_service.optimizer.partitions import PartitionValues
+from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.rules import AFTER_COVERAGE, BEFORE_COVERAGE, optimize
+from hudi_index_service.predicate.expression import Compare, In, Operator, Predicate
+from hudi_index_service.read.planner import first_plan
+from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.table.partition_path import PartitionPaths
+from hudi_index_service.table.protocol import BaseFile, FileSlice, Snapshot
+
+MB = 2**20
+
+
+class Ordered:
+    """An index type of which nothing but its name and its answers is there: values in order."""
+
+    name = "ordered"
+    version = 1
+
+    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
+        """One for each column."""
+        return ("ordered",)
+
+    def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+        """Comparisons, and nothing else."""
+        match leaf:
+            case Compare(column, operator) if operator is not Operator.NE:
+                pass
+            case In(column):
+                pass
+            case _:
+                return Answer.NONE
+        return Answer.EXACT if column.name in {each.name for each in columns} else Answer.NONE
+
+
+def _kind(name: str) -> IndexType:
+    return Ordered() if name == Ordered.name else index_type(name)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table as a fixture describes it.
+
+    Attributes:
+        columns: Name → Arrow type.
+        slices: Of each: ``rows``, ``mb`` of its base file, ``partition``, ``log_files``,
+            ``index`` (column → what its manifest says: ``nulls``, ``distinct``, ``min``, ``max``),
+            ``index_mb`` and ``types`` (of the entries; lucene alone if not given). A base file
+            without ``index`` has no entry; without ``mb`` there are log files alone.
+        partitioned_by: Columns whose values the paths tell.
+    """
+
+    columns: Mapping[str, str]
+    slices: Sequence[Mapping[str, Any]]
+    partitioned_by: Sequence[str] = field(default=())
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Of the rows."""
+        return pa.schema([(name, parse_arrow_type(kind)) for name, kind in self.columns.items()])
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """With one file slice for each that is described."""
+        slices = tuple(_file_slice(n, each) for n, each in enumerate(self.slices))
+        return Snapshot("20260101000000000", slices, self.schema)
+
+    def query(self, where: str | None, columns: Sequence[str] | None = None) -> Query:
+        """A query on the table."""
+        return bind_query(where, columns, self.schema, time_zone="UTC")
+
+    def first_plan(
+        self, where: str | None, columns: Sequence[str] | None = None, use_index: str = "auto"
+    ) -> QueryPlan:
+        """The plan of a query that no rule has seen."""
+        query = self.query(where, columns)
+        paths = PartitionPaths(tuple(self.partitioned_by), hive_style=True)
+        partitions = PartitionValues.of(paths, self.snapshot)
+        plan = first_plan(self.snapshot, query.normal_form, partitions)
+        return replace(plan, use_index=use_index, needed=query.needed, table="/data/paper")
+
+    def covered(self, plan: QueryPlan) -> QueryPlan:
+        """The plan with the entries that are described."""
+        described = dict(zip(self.snapshot.slices, self.slices, strict=True))
+        slices = (self._covered(each, described[each.file_slice]) for each in plan.slices)
+        return replace(plan, slices=tuple(slices))
+
+    def plan(
+        self,
+        where: str | None,
+        columns: Sequence[str] | None = None,
+        use_index: str = "auto",
+        settings: Settings | None = None,
+    ) -> QueryPlan:
+        """The plan of a query after all rules."""
+        first = self.first_plan(where, columns, use_index)
+        return optimize(first, settings or Settings(), self.covered)
+
+    def _covered(self, plan: SlicePlan, described: Mapping[str, Any]) -> SlicePlan:
+        if plan.access is not Access.INDEX:
+            return plan
+        if "index" not in described:
+            return replace(plan, access=Access.SCAN, reason="no lucene entry was built for it")
+        names = described.get("types", ["lucene"])
+        entries = tuple(self._entry(plan.file_slice, described, name) for name in names)
+        return replace(plan, entries=entries, reason=" and ".join(names) + " entry")
+
+    def _entry(
+        self, file_slice: FileSlice, described: Mapping[str, Any], name: str
+    ) -> ServingEntry:
+        base_file, kind = file_slice.base_file, _kind(name)
+        assert base_file is not None
+        columns = tuple(
+            ManifestColumn(
+                name=column,
+                type=self.columns[column],
+                fields=kind.fields(column, self.schema.field(column).type, {}),
+                null_count=known.get("nulls", 0),
+                distinct=known.get("distinct"),
+                minimum=known.get("min"),
+                maximum=known.get("max"),
+            )
+            for column, known in sorted(described["index"].items())
+        )
+        manifest = Manifest(
+            generation=1,
+            index_type=name,
+            index_type_version=1,
+            base_file=IndexedBaseFile(
+                path=base_file.path,
+                length=base_file.size,
+                rows=described["rows"],
+                footer_sha256="0" * 64,
+            ),
+            data=DataFile(
+                name="data-1-1.pack",
+                length=round(described.get("index_mb", 1) * MB),
+                block_size=65_536,
+                block_crc32="",
+                sha256="0" * 64,
+                members=(),
+            ),
+            columns=columns,
+            definitions={"by_all": "1"},
+            build=BuildInfo(id="1", started="", finished="", versions={}),
+        )
+        stored = tuple(each.stored() for each in columns)
+        return ServingEntry(Entry(entry_folder(name, base_file), manifest), kind, stored)
+
+
+def _file_slice(number: int, described: Mapping[str, Any]) -> FileSlice:
+    partition, file_id = described.get("partition", ""), f"file-{number:04d}"
+    logs = tuple(f".{file_id}_log.{n}" for n in range(described.get("log_files", 0)))
+    base_file = None
+    if "mb" in described:
+        path = "/".join(filter(None, [partition, f"{file_id}_0_20260101000000000.parquet"]))
+        size = round(described["mb"] * MB)
+        base_file = BaseFile(path, partition, file_id, "20260101000000000", size)
+    return FileSlice(partition, file_id, base_file, logs)
+
+
+def settings_of(read: Mapping[str, Any], state_folder: Path) -> Settings:
+    """Settings that differ in reading alone, with a history of their own."""
+    return Settings(read=ReadSettings(**read), state_folder=state_folder)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one rule made of a plan."""
+
+    rule: str
+    before: QueryPlan
+    after: QueryPlan
+
+    @property
+    def fired(self) -> bool:
+        """Whether the rule changed how anything is read."""
+        return _shape(self.before) != _shape(self.after)
+
+
+def steps(table: PaperTable, first: QueryPlan, settings: Settings) -> list[Step]:
+    """What each rule makes of what the one before it has made."""
+    done: list[Step] = []
+
+    def apply(
+        plan: QueryPlan, rules: Sequence[Callable[[QueryPlan, Settings], QueryPlan]]
+    ) -> QueryPlan:
+        for rule in rules:
+            after = rule(plan, settings)
+            done.append(Step(rule.__name__, plan, after))  # type: ignore[attr-defined]
+            plan = after
+        return plan
+
+    apply(table.covered(apply(first, BEFORE_COVERAGE)), AFTER_COVERAGE)
+    return done
+
+
+def _shape(plan: QueryPlan) -> tuple[str, list[tuple[Any, ...]]]:
+    entries = [[each.index_type.name for each in of.entries] for of in plan.slices]
+    return str(plan.predicate), [
+        (each.access, each.rule, each.reason, names)
+        for each, names in zip(plan.slices, entries, strict=True)
+    ]

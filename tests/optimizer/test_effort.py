@@ -1,0 +1,56 @@
+"""A decision takes no more than a few steps for each slice, and reads nothing."""
+
+import cProfile
+import pstats
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.optimizer.rules import optimize
+from tests.optimizer.tables import PaperTable
+
+WHERE = "name = 'x' AND amount BETWEEN 5 AND 900000 AND (city = 'a' OR city = 'b')"
+COLUMNS = {"name": "string", "city": "string", "amount": "int64"} | {
+    f"other{number}": "int64" for number in range(9)
+}
+CALLS_A_SLICE = 200
+
+
+def table(slices: int) -> PaperTable:
+    index = {
+        name: {"distinct": 1000} | ({"min": "0", "max": "999999"} if kind == "int64" else {})
+        for name, kind in COLUMNS.items()
+    }
+    described = {"rows": 1_000_000, "mb": 100, "index": index}
+    return PaperTable(COLUMNS, [described] * slices)
+
+
+@cache
+def calls(slices: int) -> int:
+    """Function calls of all rules, the slices' entries being known."""
+    paper = table(slices)
+    first = paper.first_plan(WHERE, ["name", "amount"])
+    covered = paper.covered(first)
+
+    def entries(plan: QueryPlan) -> QueryPlan:
+        return plan if plan.predicate is None else with_entries(plan, covered)
+
+    optimize(first, Settings(), entries)  # what is worked out once a process
+    profile = cProfile.Profile()
+    plan = profile.runcall(optimize, first, Settings(), entries)
+    assert plan.slices[0].expected is not None
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+def with_entries(plan: QueryPlan, covered: QueryPlan) -> QueryPlan:
+    return replace(plan, slices=covered.slices)
+
+
+def test_the_effort_grows_with_the_slices_and_no_faster() -> None:
+    of_one, of_ten, of_hundred = calls(1), calls(10), calls(100)
+    a_slice = (of_ten - of_one) / 9
+    assert a_slice < CALLS_A_SLICE
+    assert of_hundred - of_ten == pytest.approx(90 * a_slice, rel=0.1)

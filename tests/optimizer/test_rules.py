@@ -1,0 +1,86 @@
+"""Every rule fires where its fixture says so, and not where it must not. A fixture is a YAML file
+of the rule's name: tables on paper (see `tables`), and for queries the plan that is expected."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexRequired
+from hudi_index_service.optimizer.history.history import stored_history
+from hudi_index_service.optimizer.history.record import Observation
+from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.optimizer.rules import RULES, optimize
+from tests.optimizer.tables import PaperTable, settings_of, steps
+
+FOLDER = Path(__file__).parent / "rules"
+NAMES = [rule.__name__ for rule in RULES]  # type: ignore[attr-defined]
+
+
+def fixture(rule: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((FOLDER / f"{rule}.yaml").read_text())
+    return found
+
+
+def cases() -> Iterator[Any]:
+    for path in sorted(FOLDER.glob("*.yaml")):
+        described = fixture(path.stem)
+        for kind in ("fires", "does_not_fire"):
+            for case in described[kind]:
+                table = PaperTable(**described["tables"][case.get("table", "plain")])
+                name = f"{path.stem}-{kind}-{case['where']}"
+                yield pytest.param(path.stem, kind == "fires", table, case, id=name)
+
+
+def test_every_rule_has_a_fixture_of_both_kinds() -> None:
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == set(NAMES)
+    for name in NAMES:
+        described = fixture(name)
+        assert described["fires"], name
+        assert described["does_not_fire"], name
+
+
+@pytest.mark.parametrize(("rule", "fires", "table", "case"), list(cases()))
+def test_the_rule_makes_the_expected_plan(
+    rule: str, fires: bool, table: PaperTable, case: Mapping[str, Any], tmp_path: Path
+) -> None:
+    settings = settings_of(case.get("read", {}), tmp_path)
+    first = table.first_plan(case["where"], case.get("columns"), case.get("use_index", "auto"))
+    remember(case.get("history"), first.table, settings)
+    done = steps(table, first, settings)
+    assert (rule in [each.rule for each in done if each.fired]) is fires
+    assert_expected(done[-1].after, case)
+    if "error" in case:
+        with pytest.raises(IndexRequired, match=case["error"]):
+            optimize(first, settings, table.covered)
+    else:
+        assert_expected(optimize(first, settings, table.covered), case)
+
+
+def remember(had: Mapping[str, Any] | None, table: str, settings: Settings) -> None:
+    """Puts queries into the history: of each amount, what was expected and what there was."""
+    if had is not None:
+        guesses = {name: tuple(each) for name, each in had["had"].items()}
+        nothing: frozenset[str] = frozenset()
+        for _ in range(had["queries"]):
+            amounts = had.get("amounts", {})
+            seen = Observation(had["shape"], nothing, nothing, nothing, guesses, amounts)
+            stored_history(settings).record(table, seen)
+
+
+def assert_expected(plan: QueryPlan, case: Mapping[str, Any]) -> None:
+    """Each slice's access and rule are as expected, and the reason has the expected words."""
+    found = [f"{each.access.value} by {each.rule}" for each in plan.slices]
+    assert found == case["slices"]
+    for each, words in zip(plan.slices, case.get("reasons", []), strict=False):
+        assert words in each.reason
+    if "predicate" in case:
+        assert str(plan.predicate) == case["predicate"]
+    if "expected_rows" in case:
+        expected = [each.expected for each in plan.slices]
+        assert [each and round(each.rows.expected) for each in expected] == case["expected_rows"]
+    if "asks" in case:
+        assert [each.index_type.name for each in plan.slices[0].entries] == case["asks"]
