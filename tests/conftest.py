@@ -1,8 +1,11 @@
 """Shared fixtures: one Spark session per test process, real Hudi tables in temp folders."""
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,14 +32,35 @@ def hudi_bundle() -> str:
     return path
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def pytest_configure() -> None:
     """What the service remembers between runs, and its copies of what can be fetched again, go to
-    temporary folders, not to the user's."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        patch.setenv("HUDI_INDEX_CACHE_FOLDER", str(tmp_path_factory.mktemp("cache")))
-        yield
+    temporary folders, not to the user's: before any test module makes settings."""
+    folder = tempfile.mkdtemp(prefix="hudi-index-tests-")
+    os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
+    os.environ["HUDI_INDEX_CACHE_FOLDER"] = str(Path(folder, "cache"))
+    # Registered before the history's own, hence called after it.
+    atexit.register(_remove, folder, os.getpid())
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # else a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_learnt_of_other_tests() -> None:
+    """The history of queries begins anew, also of tables that many tests share."""
+    module = sys.modules.get("hudi_index_service.optimizer.history.history")
+    for history in [] if module is None else list(module._living):
+        with history._writing, history._lock:
+            history._known.clear()
+            history._unwritten.clear()
+            history._ended.clear()
+            history._days.clear()
+        kept = history._file.path
+        if kept.exists():
+            for beside in ("", "-wal", "-shm"):
+                kept.with_name(kept.name + beside).unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,1 @@
+"""What queries of the same shape really had, kept between runs: bounded, decaying, no literals."""

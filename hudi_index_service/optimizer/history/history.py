@@ -1,0 +1,257 @@
+"""The history as queries use it: read and added to in memory, written behind their backs."""
+
+import atexit
+import logging
+import os
+import sqlite3
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock, Thread
+from time import time
+from typing import TypeAlias
+
+from hudi_index_service.config import HistorySettings, Settings
+from hudi_index_service.errors import HistoryUnavailable
+from hudi_index_service.optimizer.history.file import (
+    WRITE_SECONDS,
+    HistoryFile,
+    NewerHistory,
+    faded,
+)
+from hudi_index_service.optimizer.history.record import Correction, HistoryShape, Observation
+
+log = logging.getLogger(__name__)
+
+_BATCH = 64  # queries that are written at once
+
+_FAILURES = (OSError, sqlite3.Error, NewerHistory)
+
+_Changes: TypeAlias = "OrderedDict[tuple[str, str], tuple[HistoryShape, float]]"
+"""Table and shape → what is new of it, and what that leaves of the known."""
+
+_Ended: TypeAlias = tuple[str, float, Observation]
+"""A query: its table, when it ended, what it had."""
+
+
+class History:
+    """What queries of each shape had on each table. Safe to use from several threads, and from
+    several processes at once: each learns what the others wrote when it writes itself.
+
+    A file that cannot be used is warned of once; the history of this process goes on without it.
+
+    Args:
+        folder: Its own folder; made when first needed, mode 0700.
+    """
+
+    def __init__(self, folder: Path, settings: HistorySettings) -> None:
+        self._file = HistoryFile(folder)
+        self._settings = settings
+        self._keep = float(0.5 ** (1 / settings.half_life_queries))
+        self._warned = False
+        self._begin()
+        _living.add(self)
+
+    def _begin(self) -> None:
+        self._lock = Lock()  # of what is in memory; held for microseconds
+        self._writing = Lock()
+        self._known: dict[str, OrderedDict[str, HistoryShape]] = {}
+        self._ended: list[_Ended] = []  # not yet in `_unwritten`
+        self._unwritten: _Changes = OrderedDict()
+        self._days: dict[tuple[str, int], int] = {}
+
+    def correction(self, table: str, shape: str) -> Correction | None:
+        """By what guesses about queries of a shape are to be corrected; None while too little is
+        known. The first call for a table reads the file."""
+        known = self._of_table(table).get(shape)
+        return None if known is None else known.correction()
+
+    def record(self, table: str, seen: Observation) -> None:
+        """Adds a finished query. It counts at once; it is written later, by a thread of its own."""
+        now = time()
+        self._of_table(table)
+        with self._lock:
+            known = self._known.setdefault(table, OrderedDict())
+            shape = known.get(seen.shape)
+            if shape is None:
+                shape = known[seen.shape] = HistoryShape(seen.shape)
+                if len(known) > self._settings.max_shapes:
+                    known.popitem(last=False)
+            shape.add(seen, now, self._kept(shape, now))
+            known.move_to_end(seen.shape)
+            self._ended.append((table, now, seen))
+            full = len(self._ended) % _BATCH == 0
+        if full:
+            Thread(target=self.flush, name="history-write", daemon=True).start()
+
+    def shapes(self, table: str) -> list[HistoryShape]:
+        """What is remembered of a table, what was asked last first."""
+        self.flush()
+        known = self._of_table(table)
+        with self._lock:
+            return sorted(known.values(), key=lambda each: each.last, reverse=True)
+
+    def queries_since(self, table: str, since: float) -> int:
+        """How many queries on a table were recorded after the day of a moment (seconds since
+        1970), in UTC."""
+        self.flush()
+        try:
+            return self._file.queries_since(table, int(since // 86_400))
+        except _FAILURES as error:
+            self._warn(error)
+            return 0
+
+    def forget(self, table: str | None = None) -> int:
+        """Forgets what is remembered of a table, or of all of them. Other processes that run now
+        forget it with what they write next.
+
+        Returns:
+            How many shapes are forgotten.
+
+        Raises:
+            HistoryUnavailable: the file could not be changed.
+        """
+        self.flush()
+        with self._writing:
+            try:
+                gone = self._file.forget(table)
+            except _FAILURES as error:
+                raise HistoryUnavailable(f"{self._file.path}: {error}.") from error
+            with self._lock:
+                for each in list(self._known) if table is None else [table]:
+                    self._known.pop(each, None)
+                self._ended = [each for each in self._ended if table not in (None, each[0])]
+                for key in list(self._unwritten):
+                    if table is None or key[0] == table:
+                        del self._unwritten[key]
+        return gone
+
+    def flush(self) -> None:
+        """Writes what is not written yet, and learns what other processes wrote."""
+        with self._writing:
+            with self._lock:
+                changes, self._unwritten = self._unwritten, OrderedDict()
+                days, self._days = self._days, {}
+                ended, self._ended = self._ended, []
+            if not changes and not ended:
+                return
+            self._put_together(ended, changes)
+            for table, now, _ in ended:
+                day = (table, int(now // 86_400))
+                days[day] = days.get(day, 0) + 1
+            try:
+                self._file.merge(
+                    [(table, new, keep) for (table, _), (new, keep) in changes.items()],
+                    days,
+                    half_life_days=self._settings.half_life_days,
+                    most=self._settings.max_shapes,
+                )
+            except _FAILURES as error:
+                self._warn(error)
+                self._keep_unwritten(changes, days)
+                return
+            for table in {table for table, _ in changes}:
+                self._learn(table)
+
+    def _kept(self, shape: HistoryShape, now: float) -> float:
+        """What is left of what is known when a query ends."""
+        if not shape.last:
+            return self._keep
+        return self._keep * faded(now - shape.last, self._settings.half_life_days)
+
+    def _put_together(self, ended: Iterable[_Ended], changes: "_Changes") -> None:
+        """Adds queries to what is new of their shapes."""
+        for table, now, seen in ended:
+            key = (table, seen.shape)
+            new, keep = changes.setdefault(key, (HistoryShape(seen.shape), 1.0))
+            new.add(seen, now, self._kept(new, now))
+            changes[key] = (new, keep * self._keep)
+            changes.move_to_end(key)
+
+    def _keep_unwritten(self, changes: "_Changes", days: dict[tuple[str, int], int]) -> None:
+        """For the next time."""
+        with self._lock:
+            while len(changes) > self._settings.max_shapes:
+                changes.popitem(last=False)
+            self._unwritten = changes
+            for day, queries in days.items():
+                self._days[day] = self._days.get(day, 0) + queries
+
+    def _learn(self, table: str) -> None:
+        """Takes what is written for what is known, and adds what came in the meantime."""
+        try:
+            known = _by_age(self._file.shapes(table, WRITE_SECONDS))
+        except _FAILURES as error:
+            self._warn(error)
+            return
+        with self._lock:
+            later: _Changes = OrderedDict()
+            self._put_together((each for each in self._ended if each[0] == table), later)
+            for (_, shape), (new, keep) in later.items():
+                known.setdefault(shape, HistoryShape(shape)).add_later(new, keep)
+                known.move_to_end(shape)
+            self._known[table] = known
+
+    def _of_table(self, table: str) -> OrderedDict[str, HistoryShape]:
+        known = self._known.get(table)
+        if known is None:
+            try:
+                read = self._file.shapes(table)
+            except _FAILURES as error:
+                self._warn(error)
+                read = {}
+            with self._lock:
+                known = self._known.setdefault(table, _by_age(read))
+        return known
+
+    def _warn(self, error: Exception) -> None:
+        if not self._warned:
+            log.warning("The history of queries is not kept: %s: %s.", self._file.path, error)
+        self._warned = True
+
+
+def _by_age(shapes: dict[str, HistoryShape]) -> OrderedDict[str, HistoryShape]:
+    return OrderedDict(sorted(shapes.items(), key=lambda item: item[1].last))
+
+
+def history_of(settings: Settings) -> History | None:
+    """The process's history under these settings; None where they switch it off."""
+    return stored_history(settings) if settings.history.enabled else None
+
+
+def stored_history(settings: Settings) -> History:
+    """The same, also where it is switched off: what was recorded before can be looked at."""
+    global _last
+    last = _last
+    if last is None or last[0] is not settings:  # to hash settings takes longer than the rest
+        last = _last = settings, _history(settings.state_folder / "history", settings.history)
+    return last[1]
+
+
+_last: tuple[Settings, History] | None = None
+
+
+@lru_cache(maxsize=16)
+def _history(folder: Path, settings: HistorySettings) -> History:
+    return History(folder, settings)
+
+
+_living: "weakref.WeakSet[History]" = weakref.WeakSet()
+
+
+def _write_all() -> None:
+    for each in list(_living):
+        each.flush()
+
+
+def _begin_anew() -> None:
+    """In a process that was forked: its parent writes what is not written yet, and may have held a
+    lock."""
+    for each in list(_living):
+        each._begin()
+
+
+atexit.register(_write_all)
+os.register_at_fork(after_in_child=_begin_anew)

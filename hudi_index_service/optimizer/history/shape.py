@@ -1,0 +1,104 @@
+"""The shape of a query: its columns and operators, without its literals.
+
+Queries that differ in their literals alone, or in the order of their conditions, have one shape:
+``b <= 7 AND a = 'x' AND b > 5`` has the shape ``a = ? AND b BETWEEN ? AND ?``.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from hudi_index_service.predicate.expression import (
+    And,
+    ArrayContains,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Match,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    RLike,
+)
+
+_LOWER = (Operator.GT, Operator.GE)
+_UPPER = (Operator.LT, Operator.LE)
+_STRICT = {Operator.GE: Operator.GT, Operator.LE: Operator.LT}
+
+_PLAIN = re.compile(r"\w+(\.\w+)*")
+
+_MOST_ARMS = 32  # of one AND or OR that a shape tells apart
+
+
+def query_shape(predicate: Predicate | None) -> str:
+    """The shape of a predicate in negation normal form, as text; "TRUE" of none.
+
+    It is canonical: operands are sorted, those that are alike are named once, and both ends of a
+    range are one BETWEEN. Bounds count alike, whether the value itself belongs to them or not. Of a
+    pattern is told whether it begins with text and whether it is that prefix alone. Of the values
+    of an IN not even the number.
+    """
+    return "TRUE" if predicate is None else _shape(predicate)
+
+
+def _shape(predicate: Predicate) -> str:
+    match predicate:
+        case And(operands):
+            return _joined(" AND ", _with_ranges(operands))
+        case Or(operands):
+            return _joined(" OR ", map(_arm, operands))
+        case Not(operand):
+            return f"NOT ({_shape(operand)})"
+        case Compare(column, operator):
+            return f"{_name(column)} {_STRICT.get(operator, operator).value} ?"
+        case In(column):
+            return f"{_name(column)} IN (?)"
+        case IsNull(column):
+            return f"{_name(column)} IS NULL"
+        case Like(column):
+            return f"{_name(column)} LIKE {_pattern(predicate)}"
+        case RLike(column):
+            return f"{_name(column)} RLIKE ?"
+        case Match(column, mode):
+            return f"{mode.value}({_name(column)}, ?)"
+        case ArrayContains(column):
+            return f"array_contains({_name(column)}, ?)"
+    return "?"  # a constant
+
+
+def _pattern(like: Like) -> str:
+    if like.is_prefix_only:
+        return "?%"
+    return "?" if like.prefix else "%?"
+
+
+def _with_ranges(operands: Iterable[Predicate]) -> list[str]:
+    """The shapes of conjuncts, both ends of a range as one."""
+    others: list[str] = []
+    ends: defaultdict[str, set[str]] = defaultdict(set)
+    for each in operands:
+        if isinstance(each, Compare) and each.operator in _LOWER + _UPPER:
+            ends[_name(each.column)].add(">" if each.operator in _LOWER else "<")
+        else:
+            others.append(_arm(each))
+    for column, found in ends.items():
+        both = len(found) == 2
+        others.append(f"{column} BETWEEN ? AND ?" if both else f"{column} {found.pop()} ?")
+    return others
+
+
+def _name(column: Column) -> str:
+    return column.name if _PLAIN.fullmatch(column.name) else str(column)
+
+
+def _arm(predicate: Predicate) -> str:
+    shape = _shape(predicate)
+    return f"({shape})" if isinstance(predicate, And | Or) else shape
+
+
+def _joined(word: str, arms: Iterable[str]) -> str:
+    told = sorted(set(arms))
+    return word.join(told if len(told) <= _MOST_ARMS else [*told[:_MOST_ARMS], "…"])

@@ -1,0 +1,360 @@
+"""The history: what it learns, what it forgets, and that it is never in a query's way."""
+
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service.config import HistorySettings
+from hudi_index_service.optimizer.history import history as module
+from hudi_index_service.optimizer.history.file import SCHEMA_VERSION
+from hudi_index_service.optimizer.history.history import History
+from hudi_index_service.optimizer.history.record import Observation
+
+TABLE = "/data/messages"
+SETTINGS = HistorySettings()
+
+
+def seen(
+    shape: str = "a = ?",
+    *,
+    expected: float = 10,
+    actual: float = 99,
+    used: frozenset[str] = frozenset("a"),
+    **amounts: float,
+) -> Observation:
+    """A query that was expected to have so many rows, and had other ones."""
+    columns = frozenset("a")
+    return Observation(shape, columns, columns - used, used, {"rows": (expected, actual)}, amounts)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "history"
+
+
+def rows_factor(history: History, shape: str = "a = ?", table: str = TABLE) -> float | None:
+    correction = history.correction(table, shape)
+    return None if correction is None else correction.rows
+
+
+def test_a_correction_comes_of_several_queries_alike(folder: Path) -> None:
+    history = History(folder, SETTINGS)
+    factors = []
+    for _ in range(10):
+        history.record(TABLE, seen(expected=10, actual=109))  # ten times as many
+        factors.append(rows_factor(history))
+
+    assert factors[:2] == [None, None]  # two queries may be chance
+    known = [each for each in factors[2:] if each is not None]
+    assert known == sorted(known)
+    assert 9 < known[-1] < 10
+    assert rows_factor(history, "b = ?") is None
+    assert rows_factor(history, table="/data/others") is None
+
+
+def test_queries_that_contradict_each_other_correct_little(folder: Path) -> None:
+    alike, mixed = History(folder / "1", SETTINGS), History(folder / "2", SETTINGS)
+    for number in range(4):
+        alike.record(TABLE, seen(expected=10, actual=87))
+        mixed.record(
+            TABLE, seen(expected=10, actual=0 if number % 2 else 703)
+        )  # ln's mean is alike
+
+    assert 1 < (rows_factor(mixed) or 0) < (rows_factor(alike) or 0)
+
+
+def test_one_query_that_is_far_off_does_not_turn_everything(folder: Path) -> None:
+    history = History(folder, SETTINGS)
+    for actual in (10, 10, 10, 10_000_000):
+        history.record(TABLE, seen(expected=10, actual=actual))
+
+    assert 1 < (rows_factor(history) or 0) < 2.5
+
+
+def test_looking_up_in_vain_is_told_after_several_queries(folder: Path) -> None:
+    history, told = History(folder, SETTINGS), []
+    for _ in range(6):
+        history.record(
+            TABLE, seen(actual=10, in_vain=1.0, asked=2.0, asked_ms=30.0, unasked_ms=20.0)
+        )
+        correction = history.correction(TABLE, "a = ?")
+        told.append(None if correction is None else correction.in_vain)
+
+    assert told[:2] == [None, None]
+    last = told[-1]
+    assert last is not None
+    assert (last.asked_ms, last.scan_ms) == pytest.approx((15, 10))  # of a slice
+    assert 5 < last.queries < 6
+    for _ in range(80):  # scanned from then on
+        history.record(TABLE, seen(actual=10))
+    correction = history.correction(TABLE, "a = ?")
+    assert correction is not None
+    assert correction.in_vain is None  # it is tried again
+
+
+def test_what_was_seen_later_counts_more(folder: Path) -> None:
+    history = History(folder, HistorySettings(half_life_queries=4))
+    for actual in [109] * 20 + [10] * 20:
+        history.record(TABLE, seen(expected=10, actual=actual))
+
+    assert (rows_factor(history) or 0) == pytest.approx(1, abs=0.1)
+
+
+def test_what_was_seen_long_ago_counts_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 1_800_000_000.0
+    monkeypatch.setattr(module, "time", lambda: clock)
+    history = History(folder, HistorySettings(half_life_days=1))
+    for _ in range(20):
+        history.record(TABLE, seen(expected=10, actual=109))
+    clock += 30 * 86_400
+    for _ in range(3):
+        history.record(TABLE, seen(expected=10, actual=10))
+
+    (shape,) = history.shapes(TABLE)
+    assert shape.queries == 23
+    assert shape.sums["queries"] == pytest.approx(3, abs=0.2)
+    assert rows_factor(history) == pytest.approx(1, abs=0.01)
+    assert history.queries_since(TABLE, clock) == 0  # the day itself is not counted
+    assert history.queries_since(TABLE, clock - 86_400) == 3
+    assert history.queries_since(TABLE, clock - 40 * 86_400) == 23
+
+
+def test_the_next_process_goes_on(folder: Path) -> None:
+    first = History(folder, SETTINGS)
+    for _ in range(5):
+        first.record(TABLE, seen(bytes=100.0))
+    first.flush()
+
+    second = History(folder, SETTINGS)
+    assert second.correction(TABLE, "a = ?") == first.correction(TABLE, "a = ?")
+    second.record(TABLE, seen(used=frozenset()))
+    (shape,) = second.shapes(TABLE)
+    assert shape.queries == 6
+    assert shape.unindexed == {"a"}
+    assert 0 < shape.last_used < shape.last
+    assert 450 < shape.sums["bytes"] < 500
+    first.record(TABLE, seen())
+    (shape,) = first.shapes(TABLE)
+    assert shape.queries == 7
+
+
+def test_files_are_the_users_alone(folder: Path) -> None:
+    history = History(folder, SETTINGS)
+    history.record(TABLE, seen())
+    assert not folder.exists()  # nothing is written in the query's time
+    history.flush()
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_shapes_asked_longest_ago_leave(folder: Path) -> None:
+    history = History(folder, HistorySettings(max_shapes=3))
+    for name in "abcad":
+        history.record(TABLE, seen(f"{name} = ?"))
+        history.flush()
+    history.record("/data/others", seen("x = ?"))
+    history.flush()
+
+    left = History(folder, SETTINGS)
+    assert [each.shape for each in left.shapes(TABLE)] == ["d = ?", "a = ?"]
+    assert [each.shape for each in left.shapes("/data/others")] == ["x = ?"]
+
+
+def test_memory_is_bounded_while_nothing_can_be_written(folder: Path) -> None:
+    folder.parent.mkdir()
+    folder.write_text("no folder")
+    history = History(folder, HistorySettings(max_shapes=3))
+    for number in range(500):
+        history.record(TABLE, seen(f"column_{number} = ?"))
+    history.flush()
+
+    assert len(history.shapes(TABLE)) == 3
+    assert len(history._unwritten) == 3
+
+
+def test_forgetting_leaves_no_byte(folder: Path) -> None:
+    history = History(folder, SETTINGS)
+    for table in (TABLE, "/data/others"):
+        for number in range(50):
+            history.record(table, seen(f"very_telling_column_{number} = ?"))
+    history.flush()
+
+    assert history.forget(TABLE) == 50
+    assert history.shapes(TABLE) == []
+    assert len(history.shapes("/data/others")) == 50
+    assert history.forget() == 50
+    assert history.queries_since("/data/others", 0) == 0
+    left = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert b"very_telling_column" not in left
+    assert b"/data/" not in left
+
+
+def test_forgetting_where_there_is_nothing(folder: Path) -> None:
+    assert History(folder, SETTINGS).forget() == 0
+    assert not folder.exists()
+
+
+def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+def _use(history: History) -> None:
+    for _ in range(4):
+        history.record(TABLE, seen())
+        history.flush()
+
+
+def test_a_damaged_file_is_set_aside(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first = History(folder, SETTINGS)
+    _use(first)
+    path = folder / "queries.sqlite"
+    path.write_bytes(b"\xff" * path.stat().st_size)
+
+    history = History(folder, SETTINGS)
+    assert rows_factor(history) is None
+    _use(history)
+    assert len(_warnings(caplog)) == 1
+    assert [each.queries for each in History(folder, SETTINGS).shapes(TABLE)] == [4]
+    assert (folder / "queries.sqlite.damaged").exists()
+
+
+def test_pages_damaged_in_the_middle(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first = History(folder, SETTINGS)
+    for number in range(400):
+        first.record(TABLE, seen(f"column_{number} = ?"))
+    first.flush()
+    path = folder / "queries.sqlite"
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    path.write_bytes(content)
+
+    history = History(folder, SETTINGS)
+    _use(history)
+    assert len(_warnings(caplog)) == 1
+    assert [each.queries for each in History(folder, SETTINGS).shapes(TABLE)] == [4]
+
+
+def test_a_row_that_makes_no_sense_is_forgotten(folder: Path) -> None:
+    first = History(folder, SETTINGS)
+    _use(first)
+    with sqlite3.connect(folder / "queries.sqlite") as connection:
+        connection.execute("UPDATE shapes SET sums = '[1, 2'")
+    connection.close()
+
+    history = History(folder, SETTINGS)
+    assert rows_factor(history) is None
+    _use(history)
+    assert [each.queries for each in history.shapes(TABLE)] == [4]
+
+
+def test_a_file_of_a_newer_release_stays_as_it_is(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _use(History(folder, SETTINGS))
+    path = folder / "queries.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    before = path.read_bytes()
+
+    history = History(folder, SETTINGS)
+    _use(history)
+    assert rows_factor(history) is not None  # of this process alone
+    assert len(_warnings(caplog)) == 1
+    assert path.read_bytes() == before
+
+
+def test_a_locked_file_is_not_waited_for(
+    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudi_index_service.optimizer.history.file.WRITE_SECONDS", 0.01)
+    _use(History(folder, SETTINGS))
+    holder = sqlite3.connect(folder / "queries.sqlite", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+
+    history = History(folder, SETTINGS)
+    assert rows_factor(history) is not None  # who reads never waits for who writes
+    _use(history)
+    assert len(_warnings(caplog)) == 1
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert [each.queries for each in history.shapes(TABLE)] == [8]  # written the next time
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "state").write_text("no folder")
+    history = History(tmp_path / "state" / "history", SETTINGS)
+    _use(history)
+    assert rows_factor(history) is not None
+    assert len(_warnings(caplog)) == 1
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from hudi_index_service.config import HistorySettings
+from hudi_index_service.optimizer.history.history import History
+from hudi_index_service.optimizer.history.record import Observation
+
+history = History(Path(sys.argv[1]), HistorySettings(half_life_queries=1e12))
+for number in range(90):
+    shape = f"column_{number % 3} = ?"
+    history.record("/data/messages", Observation(
+        shape, frozenset("a"), frozenset(), frozenset("a"), {"rows": (10, 109)}, {"bytes": 1.0}
+    ))
+    if number % 7 == 0:
+        history.flush()
+# The rest is written when the process ends.
+"""
+
+
+def test_several_processes_at_once_lose_nothing(folder: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, str(folder)], stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    said = [each.communicate()[1] for each in processes]
+
+    assert [each.returncode for each in processes] == [0] * 3
+    assert said == [""] * 3  # not a single warning
+    shapes = History(folder, SETTINGS).shapes(TABLE)
+    assert [each.queries for each in shapes] == [90] * 3
+    assert sum(each.sums["bytes"] for each in shapes) == pytest.approx(270, rel=1e-3)
+    assert History(folder, SETTINGS).queries_since(TABLE, 0) == 270
+
+
+def test_one_that_is_killed_leaves_a_whole_file(folder: Path) -> None:
+    endless = PROCESS.replace("range(90)", "iter(int, 1)").replace("number % 7 == 0", "True")
+    process = subprocess.Popen([sys.executable, "-c", endless, str(folder)])
+    history = History(folder, SETTINGS)
+    while not history._file.path.exists() or not History(folder, SETTINGS).shapes(TABLE):
+        assert process.poll() is None
+    process.kill()
+    process.wait()
+
+    history.record(TABLE, seen())
+    assert {each.shape for each in history.shapes(TABLE)} == {"a = ?", "column_0 = ?"}
+
+
+@pytest.mark.parametrize("fork", ["child"])
+def test_a_forked_child_writes_what_is_its_own(folder: Path, fork: str) -> None:
+    history = History(folder, SETTINGS)
+    history.record(TABLE, seen("parent = ?"))
+    child = os.fork()
+    if child == 0:
+        history.record(TABLE, seen(f"{fork} = ?"))
+        history.flush()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+    counts = {each.shape: each.queries for each in history.shapes(TABLE)}
+    assert counts == {"parent = ?": 1, "child = ?": 1}
