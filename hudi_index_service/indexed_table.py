@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 import pyarrow as pa
 
 from hudi_index_service import config
+from hudi_index_service.advise import Advice
+from hudi_index_service.advise.table import advise
 from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.executor import Executor, LocalExecutor
 from hudi_index_service.build.partition_condition import partitions_where
@@ -41,6 +43,8 @@ from hudi_index_service.index.requirements import (
     text_rankers,
 )
 from hudi_index_service.optimizer import QueryPlan
+from hudi_index_service.optimizer.history.history import history_of, stored_history
+from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.overwritten import KnownTable, overwritten_since
 from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.predicate.for_spark import is_for_spark
@@ -112,6 +116,7 @@ class IndexedTable:
         self._definitions = DefinitionStore(table.storage, self._latest)
         self._known: Mapping[str, IndexDefinition] = {}
         self._pool = ReaderPool(table.storage, self._settings)
+        self._history = history_of(self._settings)
         folder = IndexFolderReader(table.storage, self.indexes)
         self._planner = QueryPlanner(table, folder, self._pool, self._settings)
 
@@ -130,8 +135,11 @@ class IndexedTable:
         self.close()
 
     def close(self) -> None:
-        """Closes the index readers kept open between queries."""
+        """Closes the index readers kept open between queries, and writes the history of queries
+        (the setting `history.enabled`)."""
         self._pool.close()
+        if self._history is not None:
+            self._history.flush()
 
     @property
     def uri(self) -> str:
@@ -557,6 +565,7 @@ class IndexedTable:
             reader=self._slice_reader,
             spark=spark,
             on_session=lambda session: self._reader_on(session, wanted),
+            history=self._history,
         )
         return Scan(binding, planner, limit=limit)
 
@@ -689,6 +698,36 @@ class IndexedTable:
 
         reader = self._reader_on(session, Wanted())
         return answer(search, asked, reader, by_tasks=spark is not None)
+
+    # --- the history of queries ----------------------------------------------------------------
+
+    def history(self) -> list[HistoryShape]:
+        """What this user's queries on the table had, by their shape: columns and operators, without
+        literals. What was asked last comes first. See the section `history` of the settings."""
+        return stored_history(self._settings).shapes(self.uri)
+
+    def advise(self) -> Advice:
+        """What would make queries cheaper, by the history of this user's queries, the definitions,
+        the entries and the footers of base files: columns that deserve an index, indexes that no
+        query used, settings of the writer; each with its evidence. Nothing is changed.
+
+        Raises:
+            TableFeatureUnsupported: the table cannot be read whole here.
+            PermissionDenied, StorageFailed: a base file's footer cannot be read.
+        """
+        history, records = stored_history(self._settings), self.builds()
+        return advise(self._table, self.indexes(), records, history, self._settings)
+
+    def forget_history(self) -> int:
+        """Forgets it.
+
+        Returns:
+            How many shapes are forgotten.
+
+        Raises:
+            HistoryUnavailable: the file in the state folder could not be changed.
+        """
+        return stored_history(self._settings).forget(self.uri)
 
     def _slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
         return SliceReader(

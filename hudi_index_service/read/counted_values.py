@@ -21,6 +21,7 @@ def may_have_few_values(plan: SlicePlan, column: str) -> bool:
     through; touches no index bytes."""
     if plan.access is Access.SKIP or column in plan.values:
         return True
+    plan = plan.for_counting()
     known = (
         each.statistics for entry in plan.entries for each in entry.columns if each.name == column
     )
@@ -39,6 +40,7 @@ def counted_values(
         return Counter()
     if column in plan.values:
         return Counter({plan.values[column].as_py(): len(rows)})
+    plan = plan.for_counting()
     try:
         with SliceEntries.leased(plan, pool, statistics) as entries:
             return entries.value_counts(column, rows, MOST_VALUES)

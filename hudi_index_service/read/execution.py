@@ -1,24 +1,29 @@
 """Runs a plan over its slices, in slice order, and adds up what was read."""
 
-from collections import Counter, deque
+import logging
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import TypeAlias, TypeVar
+from time import perf_counter_ns
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from hudi_index_service.errors import RowIdsUnavailable
+from hudi_index_service.optimizer.history.history import History
+from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.counted_values import counted_values
+from hudi_index_service.read.recording import observation
+from hudi_index_service.read.several_slices import Job, Result, ahead, on_all
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
-Job: TypeAlias = tuple[SlicePlan, SliceStatistics]
-Result = TypeVar("Result")
+log = logging.getLogger(__name__)
+
+_CORES = os.cpu_count() or 1
 
 
 @dataclass(slots=True)
@@ -27,11 +32,14 @@ class Execution:
 
     Attributes:
         statistics: What has been read so far; complete when the run is.
+        history: What remembers the run when it has ended; None if nobody does.
     """
 
     plan: QueryPlan
     reader: SliceReader
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
+    history: History | None = None
+    _started: int = field(default_factory=perf_counter_ns)
 
     @property
     def schema(self) -> pa.Schema:
@@ -44,10 +52,18 @@ class Execution:
         With `limit`, what is read at once suits somebody who takes so many rows."""
         schema = self.schema
         reader = replace(self.reader, limit=limit)
-        for slice_plan in self.plan.slices:
-            for batch in reader.batches(slice_plan, self._statistics(slice_plan)):
-                if batch.num_rows:
-                    yield _with_schema(batch, schema)
+        self._begin()
+        whole = False
+        try:
+            for slice_plan in self.plan.slices:
+                for batch in _batches(reader, slice_plan, self._statistics(slice_plan)):
+                    if batch.num_rows:
+                        yield _with_schema(batch, schema)
+            whole = limit is None
+        except GeneratorExit:  # nobody wants more
+            self._end(whole=False)
+            raise
+        self._end(whole=whole)
 
     def table(self, limit: int | None = None) -> pa.Table:
         """The whole result, several slices read at once; with `limit`, at most so many rows: no
@@ -55,32 +71,48 @@ class Execution:
         reader = replace(self.reader, limit=limit)
 
         def read(job: Job) -> list[pa.RecordBatch]:
-            batches = (batch for batch in reader.batches(*job) if batch.num_rows)
+            batches = (batch for batch in _batches(reader, *job) if batch.num_rows)
             return list(batches if limit is None else _first(batches, limit))
 
+        self._begin()
         if limit is None:
             results: Iterable[list[pa.RecordBatch]] = self._on_all(read, self._jobs())
         else:
-            results = self._ahead(read, self._jobs())
+            results = ahead(read, self._jobs(), reader.settings.read.parallelism)
         schema = self.schema
         found = (_with_schema(batch, schema) for result in results for batch in result)
-        return pa.Table.from_batches(found if limit is None else _first(found, limit), schema)
+        rows = pa.Table.from_batches(found if limit is None else _first(found, limit), schema)
+        self._end(whole=limit is None)
+        return rows
 
     def count(self) -> int:
         """The number of matching rows; by the index alone where its answer is exact."""
-        return sum(self._on_all(lambda job: self._count(*job), self._jobs()))
+        self._begin()
+        number = sum(self._on_all(lambda job: self._count(*job), self._jobs(), counting=True))
+        self._end(whole=True)
+        return number
 
     def value_counts(self, column: str) -> "Counter[str | None]":
         """How many matching rows have each value of a text column, which is the only one that the
         query asks for; by the index alone where its answer is exact and it holds the values."""
+        self._begin()
         found: Counter[str | None] = Counter()
-        for each in self._on_all(lambda job: self._value_counts(column, *job), self._jobs()):
+
+        def work(job: Job) -> "Counter[str | None]":
+            return self._value_counts(column, *job)
+
+        for each in self._on_all(work, self._jobs(), counting=True):
             found.update(each)
+        self._end(whole=True)
         return found
 
     def exists(self) -> bool:
         """Whether any row matches; no slice is begun after one that has one."""
-        return any(self._ahead(lambda job: self._any(*job), self._jobs()))
+        self._begin()
+        most = self.reader.settings.read.parallelism
+        found = any(ahead(lambda job: self._any(*job), self._jobs(), most))
+        self._end(whole=False)
+        return found
 
     def row_ids(self) -> dict[str, BitMap]:
         """The row ids of the matching rows, by base file path; files without any are left out.
@@ -88,33 +120,78 @@ class Execution:
         Raises:
             RowIdsUnavailable: a slice has log files.
         """
+        self._begin()
         found: dict[str, BitMap] = {}
         for slice_plan in self.plan.slices:
             if slice_plan.access is Access.MERGE:
                 raise RowIdsUnavailable(f"{slice_plan.file_slice.name} has log files.")
-            rows = self.reader.matching_rows(slice_plan, self._statistics(slice_plan))
+            statistics = self._statistics(slice_plan)
+            with statistics.timed():
+                rows = self.reader.matching_rows(slice_plan, statistics)
+            statistics.rows_returned = len(rows)
             if rows:
                 found[slice_plan.file_slice.name] = rows
+        self._end(whole=True)
         return found
+
+    def _begin(self) -> None:
+        self._started = perf_counter_ns()
+
+    def _end(self, *, whole: bool) -> None:
+        """Tells the log, and who remembers, of a run that has ended: without its literals, since
+        what people search for stays out of both.
+
+        Args:
+            whole: Whether all matching rows were read, or counted.
+        """
+        ms = (perf_counter_ns() - self._started) / 1e6
+        if log.isEnabledFor(logging.INFO):
+            self._log(ms)
+        if self.history is None:
+            return
+        beside = min(_CORES, self.reader.settings.read.parallelism)
+        of_slices = sum(each.ms for each in self.statistics.slices)
+        pace = min(1.0, ms * beside / of_slices) if of_slices else 1.0
+        seen = observation(self.plan, self.statistics.slices, whole=whole, pace=pace)
+        if seen is not None:
+            self.history.record(self.plan.table, seen)
+
+    def _log(self, ms: float) -> None:
+        plan, read = self.plan, self.statistics
+        columns = set() if plan.predicate is None else plan.predicate.columns()
+        log.info(
+            "Query on %s: %d slices by index, %d scanned, %d merged, %d skipped; %d rows of %d "
+            "read, %d pages, %d bytes, %.1f ms; shape %s.",
+            ", ".join(sorted(columns)) or "no column",
+            *(read.count(each) for each in (Access.INDEX, Access.SCAN, Access.MERGE)),
+            plan.count(Access.SKIP),
+            read.rows_returned,
+            read.rows_checked,
+            read.pages,
+            read.bytes_read,
+            ms,
+            plan.shape or query_shape(plan.predicate),
+        )
 
     def _count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int:
         settled = self._settled(slice_plan, statistics)
         if settled is not None:
             statistics.rows_returned = len(settled)
             return len(settled)
-        return sum(batch.num_rows for batch in self.reader.batches(slice_plan, statistics))
+        return sum(batch.num_rows for batch in _batches(self.reader, slice_plan, statistics))
 
     def _value_counts(
         self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
     ) -> "Counter[str | None]":
         settled = self._settled(slice_plan, statistics)
         if settled is not None:
-            counts = counted_values(self.reader.pool, slice_plan, column, settled, statistics)
+            with statistics.timed():
+                counts = counted_values(self.reader.pool, slice_plan, column, settled, statistics)
             if counts is not None:
                 statistics.rows_returned = len(settled)
                 return counts
         found: Counter[str | None] = Counter()
-        for batch in self.reader.batches(slice_plan, statistics):
+        for batch in _batches(self.reader, slice_plan, statistics):
             for each in pc.value_counts(batch.column(column)):
                 found[each["values"].as_py()] += each["counts"].as_py()
         return found
@@ -122,14 +199,15 @@ class Execution:
     def _settled(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         if not self.reader.may_settle(slice_plan):
             return None
-        return self.reader.settled_rows(slice_plan, statistics)
+        with statistics.timed():
+            return self.reader.settled_rows(slice_plan, statistics, if_cheaper=True)
 
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
         settled = self._settled(slice_plan, statistics)
         if settled is not None:
             return bool(settled)
         reader = replace(self.reader, limit=1)
-        return any(batch.num_rows for batch in reader.batches(slice_plan, statistics))
+        return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
 
     def _statistics(self, slice_plan: SlicePlan) -> SliceStatistics:
         statistics = SliceStatistics(slice_plan.file_slice.name, slice_plan.access)
@@ -141,30 +219,25 @@ class Execution:
         every = [(each, self._statistics(each)) for each in self.plan.slices]
         return [(each, statistics) for each, statistics in every if each.access is not Access.SKIP]
 
-    def _ahead(self, work: Callable[[Job], Result], jobs: list[Job]) -> Iterator[Result]:
-        """The results in order, computed as they are asked for: at first one at a time, then more
-        and more ahead of need, since the first ones were not enough."""
-        most, window, todo = self.reader.settings.read.parallelism, 1, iter(jobs)
-        with ThreadPoolExecutor(min(most, len(jobs) or 1), "index-read") as pool:
-            running: deque[Future[Result]] = deque()
-            try:
-                while True:
-                    ahead = islice(todo, window - len(running))
-                    running.extend(pool.submit(work, job) for job in ahead)
-                    if not running:
-                        return
-                    yield running.popleft().result()
-                    window = min(2 * window, most)
-            finally:
-                for each in running:
-                    each.cancel()
+    def _on_all(
+        self, work: Callable[[Job], Result], jobs: list[Job], *, counting: bool = False
+    ) -> list[Result]:
+        reader = self.reader
+        most, local = reader.settings.read.parallelism, reader.table.storage.is_local
+        return on_all(work, jobs, most, local=local, counting=counting)
 
-    def _on_all(self, work: Callable[[Job], Result], jobs: list[Job]) -> list[Result]:
-        most = min(self.reader.settings.read.parallelism, len(jobs))
-        if most < 2:
-            return [work(job) for job in jobs]
-        with ThreadPoolExecutor(most, "index-read") as pool:
-            return list(pool.map(work, jobs))
+
+def _batches(
+    reader: SliceReader, plan: SlicePlan, statistics: SliceStatistics
+) -> Iterator[pa.RecordBatch]:
+    """The slice's, whose making is timed: not what is done with them."""
+    batches = reader.batches(plan, statistics)
+    while True:
+        with statistics.timed():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -2,11 +2,23 @@
 really read."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_index_service.optimizer.plan import Access, QueryPlan
-from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.optimizer.history.shape import query_shape
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.read.explained import (
+    ExplainedCost,
+    ExplainedFiles,
+    ExplainedNote,
+    ExplainedQuery,
+    ExplainedReading,
+    ExplainedRows,
+    ExplainedRun,
+    ExplainedSlice,
+)
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
 _WORDS = {
     Access.INDEX: "by index",
@@ -19,7 +31,7 @@ _SLICES_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a query is read. `str()` is for people, `to_dict()` for programs.
+    """How a query is read. `str()` is for people, `to_dict()` and `to_json()` for programs.
 
     Attributes:
         where: The predicate as written.
@@ -45,44 +57,61 @@ class Explanation:
             for each in self.plan.slices
         )
 
+    def document(self) -> ExplainedQuery:
+        """The explanation as typed data."""
+        plan = self.plan
+        if plan is None:
+            return ExplainedQuery(
+                where=self.where, reader="spark", reason=self.reason, uses_index=self.uses_index
+            )
+        covered = [_covered(each) for each in plan.slices]
+        files = ExplainedFiles(
+            covered=covered.count(True),
+            uncovered=covered.count(False),
+            unknown=covered.count(None),
+        )
+        read = {} if self.actual is None else {each.slice_name: each for each in self.actual.slices}
+        return ExplainedQuery(
+            where=self.where,
+            reader="slices",
+            reason=self.reason,
+            uses_index=self.uses_index,
+            instant=plan.snapshot.instant,
+            base_files_only=plan.snapshot.base_files_only,
+            shape=plan.shape or query_shape(plan.predicate),
+            files=files,
+            expected=_expected(plan.slices),
+            slices=tuple(_slice(each, read.get(each.file_slice.name)) for each in plan.slices),
+            actual=self._run(),
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data; keys are only ever added."""
-        result: dict[str, Any] = {
-            "where": self.where,
-            "reader": self.reader,
-            "reason": self.reason,
-            "uses_index": self.uses_index,
-        }
-        if self.plan is not None:
-            result["instant"] = self.plan.snapshot.instant
-            result["base_files_only"] = self.plan.snapshot.base_files_only
-            result["slices"] = [
-                {
-                    "name": each.file_slice.name,
-                    "access": each.access.value,
-                    "index_types": [serving.index_type.name for serving in each.entries],
-                    "reason": each.reason,
-                    "rule": each.rule,
-                }
-                for each in self.plan.slices
-            ]
-        if self.actual is not None and self.seconds is not None:
-            result["actual"] = {
-                "seconds": round(self.seconds, 6),
-                "pages": self.actual.pages,
-                "bytes": self.actual.bytes_read,
-                "index_requests": self.actual.index_requests,
-                "index_bytes": self.actual.index_bytes,
-                "rows_checked": self.actual.rows_checked,
-                "rows_returned": self.actual.rows_returned,
-                "slices": {a.value: self.actual.count(a) for a in Access},
-                "notes": [
-                    {"name": each.slice_name, "note": each.note}
-                    for each in self.actual.slices
-                    if each.note
-                ],
-            }
-        return result
+        """The explanation as plain data: see docs/explain.md. What is not known is absent."""
+        return self.document().model_dump(mode="json", exclude_none=True)
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        return self.document().model_dump_json(exclude_none=True)
+
+    def _run(self) -> ExplainedRun | None:
+        read = self.actual
+        if read is None or self.seconds is None:
+            return None
+        return ExplainedRun(
+            seconds=round(self.seconds, 6),
+            rows_returned=read.rows_returned,
+            rows_checked=read.rows_checked,
+            pages=read.pages,
+            bytes=read.bytes_read,
+            index_requests=read.index_requests,
+            index_bytes=read.index_bytes,
+            slices={access.value: read.count(access) for access in Access},
+            notes=tuple(
+                ExplainedNote(name=each.slice_name, note=each.note)
+                for each in read.slices
+                if each.note
+            ),
+        )
 
     def __str__(self) -> str:
         lines = [f"where    {self.where or '(every row)'}"]
@@ -99,6 +128,14 @@ class Explanation:
         reasons = Counter((each.access, each.reason, each.rule) for each in self.plan.slices)
         for (access, reason, rule), number in reasons.most_common(_SLICES_SHOWN):
             lines.append(f"  {number:>5} {_WORDS[access]}: {reason} [{rule}]")
+        told = self.document()
+        if told.files is not None and told.files.covered < len(self.plan.slices):
+            lines.append(
+                f"entries  serve {told.files.covered} slices, not {told.files.uncovered}"
+                + (f"; {told.files.unknown} were not looked at" if told.files.unknown else "")
+            )
+        if told.expected is not None:
+            lines.append(_expected_line(told.expected, len(self.plan.slices)))
         if self.actual is not None and self.seconds is not None:
             lines.append(
                 f"actual   {self.actual.rows_returned} rows returned of "
@@ -123,3 +160,96 @@ def explanation(
 ) -> Explanation:
     """The explanation of a plan that the service runs itself."""
     return Explanation(where, "slices", "", plan, actual, seconds)
+
+
+def _covered(plan: SlicePlan) -> bool | None:
+    if plan.entries or plan.unused:
+        return True
+    uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"
+    return False if uncovered else None
+
+
+def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
+    """The sum over those of which something is expected; None if that is no one that is read."""
+    known = [each for each in plans if each.expected is not None or each.access is Access.SKIP]
+    costs = [_cost(each) for each in known if each.expected and each.access is not Access.SKIP]
+    if not costs:
+        return None
+    rows = [each.rows for each in costs]
+    return ExplainedCost(
+        slices=len(known),
+        rows=ExplainedRows(
+            least=sum(each.least for each in rows),
+            expected=round(sum(each.expected for each in rows), 3),
+            most=sum(each.most for each in rows),
+        ),
+        pages=round(sum(each.pages for each in costs), 3),
+        bytes=sum(each.bytes for each in costs),
+        index_bytes=sum(each.index_bytes for each in costs),
+        index_ms=round(sum(each.index_ms for each in costs), 3),
+        scan_bytes=sum(each.scan_bytes for each in costs),
+        scan_ms=round(sum(each.scan_ms for each in costs), 3),
+        ms=round(sum(each.ms for each in costs), 3),
+        by_history=any(each.by_history for each in costs),
+    )
+
+
+def _cost(plan: SlicePlan) -> ExplainedCost:
+    expected = plan.expected
+    assert expected is not None
+    return ExplainedCost(
+        rows=ExplainedRows(
+            least=expected.rows.least,
+            expected=round(expected.rows.expected, 3),
+            most=expected.rows.most,
+        ),
+        pages=round(expected.pages, 3),
+        bytes=round(expected.bytes),
+        index_bytes=expected.index_bytes,
+        index_ms=round(expected.index_ms, 3),
+        scan_bytes=expected.scan_bytes,
+        scan_ms=round(expected.scan_ms, 3),
+        ms=round(expected.index_ms if plan.access is Access.INDEX else expected.scan_ms, 3),
+        by_history=expected.before_history is not None,
+    )
+
+
+def _slice(plan: SlicePlan, read: SliceStatistics | None) -> ExplainedSlice:
+    skipped = plan.access is Access.SKIP
+    return ExplainedSlice(
+        name=plan.file_slice.name,
+        access=plan.access.value,
+        index_types=tuple(serving.index_type.name for serving in plan.entries),
+        reason=plan.reason,
+        rule=plan.rule,
+        covered=_covered(plan),
+        expected=None if plan.expected is None or skipped else _cost(plan),
+        actual=None if read is None or skipped else _reading(read),
+    )
+
+
+def _reading(read: SliceStatistics) -> ExplainedReading:
+    return ExplainedReading(
+        access=read.access.value,
+        candidates=read.candidates,
+        rows=read.rows_returned,
+        rows_checked=read.rows_checked,
+        pages=read.pages,
+        bytes=read.bytes_read,
+        index_requests=read.index_requests,
+        index_bytes=read.index_bytes,
+        lookup_ms=round(read.lookup_ms, 3),
+        ms=round(read.ms, 3),
+        note=read.note,
+    )
+
+
+def _expected_line(cost: ExplainedCost, slices: int) -> str:
+    rows = cost.rows
+    some = f" of {cost.slices} of {slices} slices" if cost.slices != slices else ""
+    history = " [corrected by history]" if cost.by_history else ""
+    return (
+        f"expected about {rows.expected:,.0f} rows (from {rows.least:,} to {rows.most:,}){some}, "
+        f"{cost.pages:,.0f} pages, {cost.bytes:,} bytes, {cost.ms:,.1f} ms; by index "
+        f"{cost.index_ms:,.1f} ms, by scan {cost.scan_ms:,.1f} ms{history}"
+    )

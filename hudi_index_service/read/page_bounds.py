@@ -69,6 +69,10 @@ class PageBounds:
             return RowSet.everything()
         return RowSet(rows, exact=not rows)
 
+    def is_at_hand(self, leaf: Predicate) -> bool:
+        """Whether `rows` asks nothing of a remote store."""
+        return isinstance(self.source, str) or leaf_columns(leaf) <= self._known.keys()
+
     def _bounds(self, column: Column) -> list[tuple[int, int, ValueBounds]]:
         """Ranges of rows, and what is known of the column there; none if nothing is."""
         known = self._known.get(column)

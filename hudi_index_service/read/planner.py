@@ -1,27 +1,31 @@
 """Makes a query's first plan: which slices are covered, by which entries (design, "covered")."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import pyarrow as pa
+
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
-from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entry import Entry, EntryListing, EntryMissing
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.requirements import Requirement, by_index_type, requirements
+from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.optimizer import optimize
-from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.partitions import PartitionValues, Values
+from hudi_index_service.optimizer.plan import (
+    Access,
+    QueryPlan,
+    SlicePlan,
+    Surroundings,
+)
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader, Listings
-from hudi_index_service.read.partitions import PartitionValues, Values
+from hudi_index_service.read.coverage import Coverage
+from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.reader_pool import ReaderPool
-from hudi_index_service.table.protocol import BaseFile, FileSlice, HudiTable, Snapshot
+from hudi_index_service.read.row_reader import column_share
+from hudi_index_service.table.protocol import FileSlice, HudiTable, Snapshot
 
-log = logging.getLogger(__name__)
+_MOST_SHARES = 1_000  # sets of columns of which is known what they take of a file
 
 UseIndex = Literal["auto", "never", "require"]
 QueryType = Literal["snapshot", "read_optimized"]
@@ -61,6 +65,8 @@ class QueryPlanner:
         self._pool = pool
         self._settings = settings
         self._partitions: tuple[Snapshot, PartitionValues] | None = None
+        self._coverage = Coverage()
+        self._shares: dict[tuple[str, ...], float] = {}
 
     def plan(self, binding: Binding, wanted: Wanted) -> tuple[Query, QueryPlan]:
         """The query, bound to the snapshot's schema, and its plan on that snapshot: the present
@@ -77,14 +83,28 @@ class QueryPlanner:
             and wanted.use_index != "never"
             and self._settings.read.enabled
         )
-        snapshot, folder = self._look(wanted, look=look and self._table.index_reading_enabled())
+        snapshot, seen = self._look(wanted, look=look and self._table.index_reading_enabled())
         query = binding.to(snapshot.schema)
         switched_off = not self._table.index_reading_enabled()
-        if folder is None and look and not switched_off:  # switched on a moment ago
-            folder = self._folder.look()
-        plan = first_plan(folder, snapshot, query.normal_form, self._partition_values(snapshot))
-        plan = replace(plan, use_index=wanted.use_index, switched_off=switched_off)
-        return query, optimize(plan, self._settings)
+
+        def covered(plan: QueryPlan) -> QueryPlan:
+            if seen is not None:
+                return self._covered(plan, seen)
+            return self._covered(plan, self._folder_now()) if look and not switched_off else plan
+
+        plan = first_plan(
+            snapshot,
+            query.normal_form,
+            self._partition_values(snapshot),
+            use_index=wanted.use_index,
+            switched_off=switched_off,
+            needed=query.needed,
+            table=self._table.storage.uri,
+        )
+        plan = optimize(plan, self._settings, covered)
+        if plan.predicate is not query.normal_form:
+            query = replace(query, normal_form=plan.predicate)
+        return query, plan
 
     def base_file_entries(self) -> QueryPlan:
         """The present snapshot, each slice with the entries that may serve its base file, whether
@@ -95,33 +115,61 @@ class QueryPlanner:
         """
         look = self._settings.read.enabled and self._table.index_reading_enabled()
         snapshot, folder = self._look(Wanted(), look=look)
+        if folder is None and look:
+            folder = self._folder_now()
         alone = tuple(
             each if each.base_file is None else replace(each, log_files=())
             for each in snapshot.slices
         )
-        plan = first_plan(folder, replace(snapshot, slices=alone), None)
+        plan = first_plan(replace(snapshot, slices=alone), None)
+        found = plan.slices if folder is None else self._coverage.slices(plan, folder)
         slices = tuple(
             replace(planned, file_slice=each)
-            for planned, each in zip(plan.slices, snapshot.slices, strict=True)
+            for planned, each in zip(found, snapshot.slices, strict=True)
         )
         return replace(plan, snapshot=snapshot, slices=slices)
 
     def _look(self, wanted: Wanted, *, look: bool) -> tuple[Snapshot, IndexFolder | None]:
-        """The snapshot and, if it is to be looked at, the index folder."""
-        folder: IndexFolder | None = None
-        if look and not self._table.storage.is_local:
-            with ThreadPoolExecutor(1, "index-look") as thread:
-                looking = thread.submit(self._folder.look)
-                snapshot = self._snapshot(wanted)
-                folder = looking.result()
-        else:
+        """The snapshot and, if it is to be looked at, a remote table's index folder, at once. Who
+        wants to look into a local one does it once something is left that is to be read."""
+        if not look or self._table.storage.is_local:
+            return self._snapshot(wanted), None
+        with ThreadPoolExecutor(1, "index-look") as thread:
+            looking = thread.submit(self._folder_now)
             snapshot = self._snapshot(wanted)
-            folder = self._folder.look() if look else None
-        if folder is not None:
-            for listing in folder.listings.values():
-                if isinstance(listing, EntryListing):
-                    self._pool.keep(listing)
-        return snapshot, folder
+            return snapshot, looking.result()
+
+    def _folder_now(self) -> IndexFolder:
+        folder = self._folder.look()
+        for listing in folder.listings.values():
+            if isinstance(listing, EntryListing):
+                self._pool.keep(listing)
+        return folder
+
+    def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
+        """The plan with entries, and with what their costs depend on."""
+        slices = self._coverage.slices(plan, folder)
+        remote, opened = not self._table.storage.is_local, self._pool.open_paths
+        around = Surroundings(remote, opened, self._share(plan, slices))
+        return replace(plan, slices=slices, surroundings=around)
+
+    def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:
+        """What the columns to be read take of a base file's bytes, by the footer of the first one
+        whose entry is open; None if none is. Other files of the table are much like it."""
+        assert plan.needed is not None
+        names = tuple(plan.needed.names)
+        share = self._shares.get(names)
+        if share is None:
+            for each in slices:
+                footer = self._pool.open_footer(each.entries[0]) if each.entries else None
+                if footer is not None and each.file_slice.base_file is not None:
+                    share = column_share(footer, plan.needed, each.file_slice.base_file)
+                    break
+            if share is not None:
+                if len(self._shares) >= _MOST_SHARES:
+                    self._shares.clear()
+                self._shares[names] = share
+        return share
 
     def _partition_values(self, snapshot: Snapshot) -> PartitionValues:
         """What partitions' paths tell, kept for the next query on the snapshot."""
@@ -137,101 +185,39 @@ class QueryPlanner:
 
 
 def first_plan(
-    folder: IndexFolder | None,
     snapshot: Snapshot,
     predicate: Predicate | None,
     partitions: PartitionValues | None = None,
+    *,
+    use_index: UseIndex = "auto",
+    switched_off: bool = False,
+    needed: pa.Schema | None = None,
+    table: str = "",
 ) -> QueryPlan:
-    """Every slice with the entries that could serve it; the optimizer's rules go on from here.
+    """Every slice, to be merged with its log files, or else read by entries that have yet to be
+    found; the optimizer's rules go on from here.
 
     Args:
-        folder: None where no index may serve: no entry is looked for then.
         predicate: In negation normal form.
-        partitions: What the paths of partitions tell; those that rule the predicate out are not
-            read.
+        partitions: What the paths of partitions tell.
+        use_index, switched_off, needed, table: See `QueryPlan`.
     """
     known: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
-    pruned = frozenset() if partitions is None else partitions.ruled_out(predicate)
-    # Only columns that live definitions still ask for, under their present options, may serve.
-    asked = () if folder is None else requirements(folder.definitions, snapshot.schema)
-    groups = by_index_type(asked)
-    if folder is not None:
-        for name in groups:
-            if isinstance(listing := folder.listings[name], EntryListing):
-                listing.fetch(
-                    each.base_file
-                    for each in snapshot.slices
-                    if each.base_file and not each.log_files and each.partition not in pruned
-                )
 
     def planned(each: FileSlice) -> SlicePlan:
-        if each.partition in pruned:
-            reason = "the partition's path rules the predicate out"
-            return SlicePlan(each, Access.SKIP, reason=reason, rule="partition_pruning")
+        values = known.get(each.partition, {})
         if each.base_file is None or each.log_files:
             reason = f"{len(each.log_files)} log files lie above the base file"
-            return SlicePlan(each, Access.MERGE, reason=reason)
-        if folder is None:
-            return SlicePlan(each, Access.INDEX)
-        return _slice_plan(each, each.base_file, groups, folder.listings)
+            return SlicePlan(each, Access.MERGE, reason=reason, values=values)
+        return SlicePlan(each, Access.INDEX, values=values)
 
     return QueryPlan(
         snapshot,
         predicate,
-        tuple(
-            replace(planned(each), values=known.get(each.partition, {})) for each in snapshot.slices
-        ),
+        tuple(map(planned, snapshot.slices)),
+        use_index=use_index,
+        switched_off=switched_off,
+        partitions=partitions,
+        needed=needed,
+        table=table,
     )
-
-
-def _slice_plan(
-    file_slice: FileSlice,
-    base_file: BaseFile,
-    groups: Mapping[str, list[Requirement]],
-    listings: Listings,
-) -> SlicePlan:
-    serving: list[ServingEntry] = []
-    reasons: list[str] = [] if groups else ["the table has no index"]
-    for name, required in groups.items():
-        listing = listings[name]
-        found = (
-            listing if isinstance(listing, str) else _serving(listing, name, required, base_file)
-        )
-        if isinstance(found, ServingEntry):
-            serving.append(found)
-        else:
-            reasons.append(found)
-    if serving:
-        reason = " and ".join(sorted(entry.index_type.name for entry in serving)) + " entry"
-        return SlicePlan(file_slice, Access.INDEX, tuple(serving), reason)
-    return SlicePlan(file_slice, Access.SCAN, reason="; ".join(reasons))
-
-
-def _serving(
-    listing: EntryListing, name: str, requirements: Sequence[Requirement], base_file: BaseFile
-) -> ServingEntry | str:
-    """The entry with the columns it may serve, or why there is none."""
-    try:
-        entry = listing.find(base_file)
-        kind = index_type(name)
-        if entry.manifest.index_type_version > kind.version:
-            return f"its {name} entry has the newer version {entry.manifest.index_type_version}"
-        columns = _served_columns(entry, requirements)
-    except EntryMissing:
-        return f"no {name} entry was built for it"
-    except (EntryInvalid, PermissionDenied, StorageFailed) as error:
-        log.warning("%s is scanned: %s", base_file.path, error)
-        return error.message.rstrip(".")
-    if not columns:
-        return f"its {name} entry lacks the columns as they are defined now"
-    return ServingEntry(entry, kind, columns)
-
-
-def _served_columns(entry: Entry, requirements: Sequence[Requirement]) -> tuple[StoredColumn, ...]:
-    served: dict[str, StoredColumn] = {}
-    for requirement in requirements:
-        for spec in requirement.columns:
-            column = entry.manifest.column(spec.name)
-            if column is not None and entry.manifest.holds(spec.name, spec.type, spec.fields):
-                served[spec.name] = column.stored()
-    return tuple(served[name] for name in sorted(served))

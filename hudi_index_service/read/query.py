@@ -10,7 +10,6 @@ from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 from hudi_index_service.predicate.functions import Texts, no_texts
-from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.predicate.substitute import with_values
 
 
@@ -20,7 +19,7 @@ class Query:
 
     Attributes:
         predicate: As written; None for every row. It is the residual on all rows read.
-        normal_form: The same rows' in negation normal form and simplified, which indexes answer.
+        normal_form: The same in negation normal form, which indexes answer.
         output: The columns wanted, in order, with the table's types.
         needed: `output`, and after it the columns that only the predicate needs: of a struct, the
             very fields.
@@ -132,7 +131,7 @@ def bind_query(
 
 def _query(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> Query:
     needed = _needed(predicate, output, schema)
-    normal_form = None if predicate is None else simplified(negation_normal_form(predicate))
+    normal_form = None if predicate is None else negation_normal_form(predicate)
     return Query(predicate, normal_form, output, needed, schema)
 
 

@@ -17,7 +17,7 @@ from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.columns import column_values
-from hudi_index_service.index.contract import RankedRows, TextRanker
+from hudi_index_service.index.scores import RankedRows, TextRanker
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match

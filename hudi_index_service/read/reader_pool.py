@@ -14,6 +14,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.block_copy import BlockCopy
 from hudi_index_service.index.contract import IndexReader, PackedIndex
 from hudi_index_service.index.entry import EntryListing, index_type_folder
+from hudi_index_service.index.fetched import count
 from hudi_index_service.index.local_copy import packed_index, readable_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
@@ -70,7 +71,32 @@ class ReaderPool:
         self._most_bytes = settings.read.open_mb * 2**20
         self._open: OrderedDict[_Key, OpenEntry] = OrderedDict()
         self._bytes = 0
+        self._paths: frozenset[str] | None = None
         self._lock = Lock()
+
+    @property
+    def settings(self) -> Settings:
+        """Those it was made with."""
+        return self._settings
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether what it opens is in a remote store."""
+        return not self._storage.is_local
+
+    @property
+    def open_paths(self) -> frozenset[str]:
+        """Paths of the data files of entries that are open."""
+        paths = self._paths
+        if paths is None:
+            with self._lock:
+                paths = self._paths = frozenset(path for path, _ in self._open)
+        return paths
+
+    def open_footer(self, serving: ServingEntry) -> Footer | None:
+        """The base file's footer, if the entry is open."""
+        opened = self._open.get(_key(serving))
+        return None if opened is None else opened.bounds.footer
 
     @contextmanager
     def lease(self, serving: ServingEntry) -> Iterator[OpenEntry]:
@@ -80,7 +106,7 @@ class ReaderPool:
             EntryInvalid: the entry is missing or damaged.
             NativeModuleMissing: what the index type runs on is not installed.
         """
-        key = (serving.entry.data_path, tuple(column.name for column in serving.columns))
+        key = _key(serving)
         opened = self._take(key) or self._add(key, self._opened(serving))
         try:
             yield opened
@@ -108,6 +134,7 @@ class ReaderPool:
         _close(closing)
 
     def _opened(self, serving: ServingEntry) -> OpenEntry:
+        count(opened=1)
         with ExitStack() as opened:
             index, blocks = opened.enter_context(self._readable(serving))
             with ExitStack() as failed:
@@ -151,6 +178,7 @@ class ReaderPool:
             opened.users += 1
             if opened is fresh:
                 self._bytes += fresh.size
+                self._paths = None
         if opened is not fresh:  # another thread was faster
             fresh.close()
         return opened
@@ -159,6 +187,7 @@ class ReaderPool:
         opened = self._open.pop(key)
         opened.kept = False
         self._bytes -= opened.size
+        self._paths = None
         return opened
 
     def _give_back(self, opened: OpenEntry) -> None:
@@ -171,6 +200,10 @@ class ReaderPool:
                 if each.users == 0:
                     closing.append(self._remove(key))
         _close(closing)
+
+
+def _key(serving: ServingEntry) -> _Key:
+    return serving.entry.data_path, tuple(column.name for column in serving.columns)
 
 
 def _close(entries: list[OpenEntry]) -> None:

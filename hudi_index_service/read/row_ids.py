@@ -11,6 +11,8 @@ from typing import Protocol
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Together
+from hudi_index_service.optimizer.cost.pages import pages_of
+from hudi_index_service.optimizer.rules.most_selective_first import LARGE_FILE
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -23,15 +25,7 @@ from hudi_index_service.predicate.expression import (
     RLike,
 )
 
-ROW_STEPS = 20_000
-"""What reading one row more takes at most, in steps of a look-up: a page of each column. Hudi's
-pages hold up to so many values, and to decode one takes about as long as to go through a term or a
-row id in an index."""
-
-
 _FEW = 1_024  # rows, each of which is looked at on its own
-
-_SMALL = 100_000  # rows: in so few all that is asked for is had as soon as an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +64,10 @@ class Lookups(Protocol):
         """Whether the rows found are read and checked anyway: then nothing is looked up that takes
         longer than reading the rows that it may rule out."""
 
+    @property
+    def row_steps(self) -> int:
+        """What reading one page more takes, in steps of a look-up."""
+
     def answers(self, conjuncts: And) -> bool:
         """Whether one look-up answers them all."""
 
@@ -95,6 +93,7 @@ class EachLeaf:
     leaf_rows: LeafRows
     total: int
     thrifty: bool = False
+    row_steps: int = 1
 
     def answers(self, conjuncts: And) -> bool:
         """Never."""
@@ -168,7 +167,7 @@ def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
         if rows is not None and lookups.thrifty and len(rows) <= _FEW:
             left = lookups.narrowed(operand, rows)
             if left.rows is not None:
-                rows, most = left.rows, ROW_STEPS * len(left.rows)
+                rows, most = left.rows, _worth(left.rows, lookups)
             if not rows:
                 return RowSet(BitMap(), True)
             if left.exact:
@@ -180,9 +179,15 @@ def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
             if not rows:
                 return RowSet(BitMap(), True)
             if lookups.thrifty:
-                worth = len(rows) * ROW_STEPS
+                worth = _worth(rows, lookups)
                 most = worth if most is None else min(most, worth)
     return RowSet(rows, exact)
+
+
+def _worth(rows: BitMap, lookups: Lookups) -> int:
+    """The steps that reading rows takes, and so what ruling them out is worth. Those that lie in
+    one page are read at once."""
+    return lookups.row_steps * pages_of(rows)
 
 
 def _any_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None) -> RowSet:
@@ -234,7 +239,7 @@ def _range_column(leaf: Predicate) -> str | None:
 
 
 def _cheapest_first(operands: list[Predicate], lookups: Lookups) -> list[Predicate]:
-    if len(operands) == 1 or lookups.total < _SMALL:
+    if len(operands) == 1 or lookups.total < LARGE_FILE:
         return operands
     return sorted(operands, key=lambda operand: _steps(operand, lookups))
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import Footer, ReadStats, RowPlan
+from hudi_index_parquet import Footer, ParquetReadError, ReadStats, RowPlan
 from pyroaring import BitMap
 
+from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.base_file import align, present_columns
-from hudi_index_service.table.parquet_file import refusals_named, row_source
+from hudi_index_service.table.parquet_file import is_broken_text, refusals_named, row_source
 from hudi_index_service.table.protocol import BaseFile
 from hudi_index_service.table.row_batches import BATCH_BYTES, fitting_rows
 
@@ -116,6 +117,33 @@ class RowReader:
 
     def _aligned(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return align(batch, self.columns, source=self.base_file.path)
+
+
+def column_share(footer: Footer, columns: pa.Schema, base_file: BaseFile) -> float | None:
+    """What some columns take of a base file's bytes; None if its footer does not say."""
+    try:
+        present = present_columns(footer.schema, columns, source=base_file.path)
+        taken = footer.plan(np.empty(0, dtype=np.int64).data, present).total_bytes
+    except (ParquetReadError, TableFeatureUnsupported):
+        return None  # who reads the file says why
+    return taken / base_file.size
+
+
+def unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
+    """Why a base file is scanned that the row reader cannot read: a scan may, or says what is
+    damaged.
+
+    Raises:
+        StorageFailed: a page is not the one that was written.
+    """
+    if "CRC" in str(error):
+        raise StorageFailed(
+            f"{base_file.path} cannot be read: {error}.",
+            remedy="The table itself is damaged; see what Spark says of this file.",
+        ) from error
+    if is_broken_text(error):
+        return "it holds text that is no UTF-8: only a scan reads it"
+    return f"its rows cannot be read one by one: {error}"
 
 
 def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:

@@ -5,15 +5,9 @@ from typing import Protocol
 
 from pyroaring import BitMap
 
+from hudi_index_service.optimizer.cost.constants import FEWEST_STEPS
 from hudi_index_service.predicate.expression import And, Constant, Match, Not, Or, Predicate, RLike
 from hudi_index_service.read.row_ids import Lookups, joined
-
-_SAMPLE = 8_192  # far more than a file has pages
-
-
-def few_steps(rows: int) -> int:
-    """How many steps of a look-up take no time, next to a scan of so many rows."""
-    return max(rows // 32, _SAMPLE)
 
 
 def is_soon_checked(predicate: Predicate) -> bool:
@@ -25,7 +19,7 @@ def is_soon_checked(predicate: Predicate) -> bool:
 
 def spread_rows(rows: BitMap, total: int) -> BitMap:
     """Some of so many rows, from all over the file."""
-    return rows & BitMap(range(0, total, max(1, total // _SAMPLE)))
+    return rows & BitMap(range(0, total, max(1, total // FEWEST_STEPS)))
 
 
 class Samples(Lookups, Protocol):
@@ -48,7 +42,7 @@ def sampled_rows(predicate: Predicate, samples: Samples) -> BitMap:
             return _of_all(joined(operands, samples), samples)
         case Or(operands):
             return BitMap.union(*(sampled_rows(each, samples) for each in operands))
-    return samples.sample(predicate, _SAMPLE) if samples.answered(predicate) else BitMap()
+    return samples.sample(predicate, FEWEST_STEPS) if samples.answered(predicate) else BitMap()
 
 
 def _of_all(operands: list[Predicate], samples: Samples) -> BitMap:

@@ -15,11 +15,13 @@ from hudi_index_service.errors import (
     SnapshotChanged,
     TableFeatureUnsupported,
 )
-from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.optimizer.history.history import History
+from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.explanation import Explanation, explanation
+from hudi_index_service.read.index_estimates import with_index_estimates
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
@@ -48,6 +50,7 @@ class Planner:
         reader: Makes the reader of a plan's slices.
         spark: Serves tables that cannot be read without Spark; None without a session.
         on_session: Makes such a reader for another session.
+        history: Remembers what queries had; None if nobody does.
     """
 
     schema: Callable[[], pa.Schema]
@@ -55,6 +58,7 @@ class Planner:
     reader: Callable[[Query, QueryPlan], SliceReader]
     spark: "SparkHudiReader | None"
     on_session: "Callable[[SparkSession], SparkHudiReader] | None" = None
+    history: History | None = None
 
 
 class Scan:
@@ -174,7 +178,7 @@ class Scan:
         try:
             if analyze:
                 return self._run(self._analyzed, None)
-            return explanation(self._planner.plan(self._binding)[1], self._where)
+            return explanation(self._estimated(self._execution()), self._where)
         except _UNANSWERED as error:
             if self._planner.spark is None:
                 raise
@@ -182,9 +186,13 @@ class Scan:
             return Explanation(self._where, "spark", error.message, None, None)
 
     def _analyzed(self, run: Execution) -> Explanation:
+        plan = self._estimated(run)
         started = perf_counter()
         run.table()
-        return explanation(run.plan, self._where, run.statistics, perf_counter() - started)
+        return explanation(plan, self._where, run.statistics, perf_counter() - started)
+
+    def _estimated(self, run: Execution) -> QueryPlan:
+        return with_index_estimates(run.plan, run.reader)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Starts again once if files were cleaned before anything was handed out; afterwards that
@@ -240,14 +248,8 @@ class Scan:
 
     def _execution(self, *, counting: bool = False) -> Execution:
         query, plan = self._planner.plan(self._binding)
-        # Without its literals: what people search for stays out of the log.
-        columns = set() if query.predicate is None else query.predicate.columns()
-        log.info(
-            "Query on %s: %d slices by index, %d scanned, %d merged.",
-            ", ".join(sorted(columns)) or "no column",
-            *(plan.count(access) for access in (Access.INDEX, Access.SCAN, Access.MERGE)),
-        )
-        return Execution(plan, self._planner.reader(query.counting() if counting else query, plan))
+        reader = self._planner.reader(query.counting() if counting else query, plan)
+        return Execution(plan, reader, history=self._planner.history)
 
     def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:
         """Raises PredicateUnsupported for what Spark's own reader is not to be asked for, or cannot

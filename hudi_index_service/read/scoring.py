@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.index.contract import TextRanker
+from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import Match
 
 

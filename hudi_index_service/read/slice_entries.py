@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from time import perf_counter_ns
 
 from hudi_index_parquet import Footer
 from pyroaring import BitMap
@@ -17,12 +17,17 @@ from hudi_index_service.errors import (
     PermissionDenied,
     StorageFailed,
 )
-from hudi_index_service.index.contract import Answer, RankedRows
+from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.fetched import Fetched, counted
+from hudi_index_service.index.scores import RankedRows
+from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.cost.index_types import answering_ms
+from hudi_index_service.optimizer.cost.model import opening_cost
+from hudi_index_service.optimizer.estimates import estimated_rows
 from hudi_index_service.optimizer.plan import ServingEntry, SlicePlan
-from hudi_index_service.predicate.expression import And, Constant, Match, Or, Predicate
+from hudi_index_service.predicate.expression import And, Match, Predicate
 from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
-from hudi_index_service.read.row_ids import RowSet, candidate_rows
+from hudi_index_service.read.row_ids import RowSet
 from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
@@ -35,9 +40,14 @@ _IN_ORDER = (Answer.EXACT, Answer.SUPERSET)
 
 
 class SliceEntries:
-    """Make it by `leased`."""
+    """Make it by `leased`.
+
+    Attributes:
+        plan: The slice's.
+    """
 
     def __init__(self, plan: SlicePlan, pool: ReaderPool, stack: ExitStack) -> None:
+        self.plan = plan
         self._entries = plan.entries
         self._pool = pool
         self._stack = stack
@@ -56,13 +66,14 @@ class SliceEntries:
         Args:
             statistics: Where what this thread fetches of indexes in the block is counted.
         """
-        fetched = Fetched()
+        fetched, started = Fetched(), perf_counter_ns()
         try:
             with counted(fetched), ExitStack() as stack:
                 yield cls(plan, pool, stack)
         finally:
             if statistics is not None:
                 statistics.add_fetched(fetched)
+                statistics.lookup_ms += (perf_counter_ns() - started) / 1e6
 
     @property
     def total(self) -> int:
@@ -70,9 +81,9 @@ class SliceEntries:
         return self._entries[0].entry.manifest.base_file.rows
 
     def rows(self, leaf: Predicate, most: int | None = None, *, thrifty: bool = False) -> RowSet:
-        """The candidates for a leaf, or for conjuncts that `answers`: of the first entry, in the
-        plan's order, that can be asked; one that answers exactly goes before one that gives a
-        superset. Everything if none can answer it.
+        """The candidates for a leaf, or for conjuncts that `answers`: of the first entry that can
+        be asked; one that answers exactly goes before one that gives a superset, and among equals
+        the one that takes least. Everything if none can answer it.
 
         Args:
             thrifty: Whether candidates serve where they are had sooner, or none at all where that
@@ -98,12 +109,29 @@ class SliceEntries:
         return RowSet.everything()
 
     def answers(self, conjuncts: And) -> bool:
-        """Whether the entry that answers each of the conjuncts answers them all at once."""
+        """Whether one entry answers them all at once, and each as well as any entry does."""
         whole = next(self._answering(conjuncts), None)
         if whole is None or whole[1].entry.folder in self._failed:
             return False
-        each = (next(self._answering(leaf), None) for leaf in conjuncts.operands)
-        return all(one is not None and one[1] is whole[1] for one in each)
+        return all(self._answers_best(whole[1], leaf) for leaf in conjuncts.operands)
+
+    def _answers_best(self, serving: ServingEntry, leaf: Predicate) -> bool:
+        best: Answer | None = None
+        for answer, each in self._answering(leaf):
+            best = best or answer
+            if each is serving:
+                return answer is best
+        return False
+
+    def _asking_ms(self, serving: ServingEntry, leaf: Predicate) -> float:
+        """What it takes to ask an entry, as far as it tells entries apart."""
+        known, opening = load_constants(self._pool.settings), 0.0
+        path = serving.entry.data_path
+        if serving.entry.folder not in self._opened and path not in self._pool.open_paths:
+            opening, _ = opening_cost(serving, known, remote=self._pool.is_remote)
+        estimate = estimated_rows(self.plan, leaf)
+        rows = self.total if estimate is None else estimate.expected
+        return opening + answering_ms(serving.index_type.name, leaf, rows, known)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> RowSet:
         """Those of a few rows for which the leaf may be TRUE; everything where the entry that
@@ -131,6 +159,19 @@ class SliceEntries:
         except INDEX_FAILURES:  # `rows` says so, or asks the next one
             return self.total
 
+    def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
+        """At least and at most so many rows make a leaf TRUE, or conjuncts that `answers`; None
+        where the entry that answers does not tell, or none does.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: it failed.
+        """
+        _, serving = next(self._answering(leaf), (None, None))
+        if serving is None:
+            return None
+        reader = self._open(serving).reader
+        return reader.row_bounds(leaf) if hasattr(reader, "row_bounds") else None
+
     def answered(self, leaf: Predicate) -> bool:
         """Whether an entry answers a leaf, or conjuncts at once."""
         return next(self._answering(leaf), None) is not None
@@ -151,6 +192,8 @@ class SliceEntries:
         if known is None:
             answers = [(each.answer(leaf), each) for each in self._entries]
             ordered = [a for wanted in _IN_ORDER for a in answers if a[0] is wanted]
+            if len(ordered) > 1:
+                ordered.sort(key=lambda a: (_IN_ORDER.index(a[0]), self._asking_ms(a[1], leaf)))
             known = self._answers[id(leaf)] = (leaf, ordered)
         yield from known[1]
 
@@ -162,6 +205,14 @@ class SliceEntries:
             EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
         """
         return self._any().bounds.rows(leaf)
+
+    def has_pages_at_hand(self, leaf: Predicate) -> bool:
+        """Whether `pages` asks nothing of a remote store.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+        """
+        return self._any().bounds.is_at_hand(leaf)
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The rows, to be scored, of the first entry that can; None if none can.
@@ -223,65 +274,3 @@ class SliceEntries:
         if folder not in self._opened:
             self._opened[folder] = self._stack.enter_context(self._pool.lease(serving))
         return self._opened[folder]
-
-
-@dataclass(slots=True)
-class EntryLookups:
-    """See `hudi_index_service.read.sampled_rows.Samples`: of entries, and of the base file's column
-    index for leaves that no entry answers.
-
-    Attributes:
-        limit: Steps of a look-up as long as no row is known; None for any number.
-        put_off: Whether a look-up was not made for that limit.
-    """
-
-    entries: SliceEntries
-    thrifty: bool
-    limit: int | None = None
-    put_off: bool = False
-
-    @property
-    def total(self) -> int:
-        """Rows of the base file."""
-        return self.entries.total
-
-    def answers(self, conjuncts: And) -> bool:
-        """Whether one entry answers them all at once."""
-        return self.entries.answers(conjuncts)
-
-    def estimate(self, asked: Predicate) -> int:
-        """See `SliceEntries.estimate`."""
-        return self.entries.estimate(asked)
-
-    def answered(self, leaf: Predicate) -> bool:
-        """See `SliceEntries.answered`."""
-        return self.entries.answered(leaf)
-
-    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        """See `SliceEntries.narrowed`; everything where that fails: `rows` tells of it then."""
-        if isinstance(asked, And | Or | Constant):
-            return RowSet.everything()
-        try:
-            return self.entries.narrowed(asked, rows)
-        except INDEX_FAILURES:
-            return RowSet.everything()
-
-    def sample(self, asked: Predicate, most: int) -> BitMap:
-        """See `SliceEntries.sample`."""
-        return self.entries.sample(asked, most)
-
-    def rows(self, asked: Predicate, most: int | None) -> RowSet:
-        """See `SliceEntries.rows` and `pages`; raises what these do."""
-        try:
-            limit = self.limit if most is None else most
-            found = self.entries.rows(asked, limit, thrifty=self.thrifty)
-        except INDEX_FAILURES:
-            if not isinstance(asked, And):
-                raise
-            # An entry of another index type may answer each of them.
-            return candidate_rows(And(asked.operands), self, most)
-        if found.rows is not None:
-            return found
-        if most is None and self.limit is not None:
-            self.put_off |= self.entries.answered(asked)
-        return found if isinstance(asked, And) else self.entries.pages(asked)

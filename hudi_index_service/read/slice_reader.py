@@ -14,25 +14,28 @@ from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired, IndexServiceError, StorageFailed
+from hudi_index_service.errors import IndexRequired, IndexServiceError
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.optimizer.access import Reading, cheapest_reading
+from hudi_index_service.optimizer.access import Reading, cheapest_reading, has_few_rows
+from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.read.careful_lookups import CarefulLookups
+from hudi_index_service.read.counting_cost import is_read_sooner
+from hudi_index_service.read.entry_lookups import EntryLookups
 from hudi_index_service.read.file_scan import FileScan
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
-from hudi_index_service.read.row_reader import RowIds, RowReader, row_positions
-from hudi_index_service.read.sampled_rows import (
-    few_steps,
-    is_soon_checked,
-    sampled_rows,
-    spread_rows,
+from hudi_index_service.read.row_reader import (
+    RowIds,
+    RowReader,
+    row_positions,
+    unreadable_by_row,
 )
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, EntryLookups, SliceEntries
+from hudi_index_service.read.sampled_rows import is_soon_checked
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.table.parquet_file import is_broken_text
 from hudi_index_service.table.protocol import BaseFile, HudiTable
 
 log = logging.getLogger(__name__)
@@ -66,6 +69,9 @@ class SliceReader:
             TableFeatureUnsupported: the slice cannot be read right here.
             IndexRequired: it would have to be scanned, and must not be.
         """
+        if self.limit is not None:
+            plan = plan.for_counting()
+            statistics.access = plan.access
         reader = self._in_partition(plan)
         if plan.access is Access.INDEX:
             yield from reader._by_index(plan, statistics)
@@ -81,6 +87,7 @@ class SliceReader:
     def may_settle(self, plan: SlicePlan) -> bool:
         """Whether `settled_rows` is worth asking: not where the index gives candidates only, which
         have to be looked up again to be read."""
+        plan = plan.for_counting()
         predicate = self._in_partition(plan).query.normal_form
         if plan.access is not Access.INDEX or predicate is None:
             return plan.access is Access.SKIP
@@ -88,18 +95,34 @@ class SliceReader:
             predicate, lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries)
         )
 
-    def settled_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
+    def settled_rows(
+        self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
+    ) -> BitMap | None:
         """The matching row ids where the index alone knows them; None where rows have to be read.
-        If the index could not be asked, the reason is in the statistics."""
+        If the index could not be asked, the reason is in the statistics.
+
+        Args:
+            if_cheaper: None as well where some rows are read sooner than all look-ups are made.
+        """
         if plan.access is Access.SKIP:
             return BitMap()
+        plan = plan.for_counting()
         if plan.access is not Access.INDEX:
             return None
+        statistics.access = Access.INDEX
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 reader = self._in_partition(plan)
-                base_file = _base_file(plan)
-                return reader._row_set(base_file, entries, statistics, thrifty=False).settled
+                query = reader.query
+                assert query.normal_form is not None, "without predicate there is no index access"
+                if if_cheaper and is_read_sooner(
+                    query.normal_form,
+                    EntryLookups(entries, thrifty=False),
+                    len(query.needed),
+                    load_constants(self.settings),
+                ):
+                    return None
+                return reader._row_set(plan, entries, statistics, thrifty=False).settled
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
@@ -126,7 +149,7 @@ class SliceReader:
         base_file = _base_file(plan)
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                found = self._row_set(base_file, entries, statistics, thrifty=True)
+                found = self._row_set(plan, entries, statistics, thrifty=True)
                 footer = entries.footer()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
@@ -141,7 +164,7 @@ class SliceReader:
 
     def _row_set(
         self,
-        base_file: BaseFile,
+        plan: SlicePlan,
         entries: SliceEntries,
         statistics: SliceStatistics,
         *,
@@ -149,37 +172,21 @@ class SliceReader:
     ) -> RowSet:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
+        known = load_constants(self.settings)
         may_scan = thrifty and self.limit is None and not self.index_required
-        limit = few_steps(entries.total) if may_scan and is_soon_checked(predicate) else None
-        lookups = EntryLookups(entries, thrifty, limit)
-        found, some = candidate_rows(predicate, lookups), BitMap()
-        if lookups.put_off:
-            some = sampled_rows(predicate, lookups)
-        elif limit is not None and found.rows is not None and len(found.rows) > limit:
-            some = spread_rows(found.rows, entries.total)
-        if some:
-            why = self._why_scan(some, base_file, entries.footer())
-            if why:
-                statistics.note = why
-                return RowSet.everything()
-        if lookups.put_off:
-            found = candidate_rows(predicate, EntryLookups(entries, thrifty))
-        statistics.candidates = None if found.rows is None else len(found.rows)
-        return found
-
-    def _why_scan(self, some: BitMap, base_file: BaseFile, footer: Footer) -> str:
-        """Why a file is scanned without looking all rows up: some of them lie in so many pages that
-        reading it whole is cheaper; "" if that is not so."""
-        storage = self.table.storage
-        reader = RowReader(storage, base_file, footer, self.query.needed)
-        try:
-            cost = reader.plan(row_positions(some))
-        except ParquetReadError as error:
-            log.info("%s is not read by row: %s", base_file.path, error)
-            return ""  # who reads the rows falls back
-        if cheapest_reading(cost, self.settings, remote=not storage.is_local) is not Reading.FILE:
-            return ""
-        return f"at least {cost.pages} pages hold the rows: reading the file whole is cheaper"
+        if may_scan and is_soon_checked(predicate) and not has_few_rows(plan, entries.total):
+            storage = self.table.storage
+            careful = CarefulLookups(self.query, plan, entries, storage, self.settings, known)
+            found = careful.found(predicate)
+            if found.why:
+                statistics.note = found.why
+                return found.rows
+            rows = found.rows
+        else:
+            lookups = EntryLookups(entries, thrifty, row_steps=known.row_steps)
+            rows = candidate_rows(predicate, lookups)
+        statistics.candidates = None if rows.rows is None else len(rows.rows)
+        return rows
 
     def _by_rows(
         self, base_file: BaseFile, rows: BitMap, footer: Footer, statistics: SliceStatistics
@@ -207,7 +214,7 @@ class SliceReader:
                     yield self._kept(batch, statistics)
                 done += read.count
         except ParquetReadError as error:
-            statistics.note = _unreadable_by_row(base_file, error)
+            statistics.note = unreadable_by_row(base_file, error)
             left = positions[done:]
             yield from self._scanned(base_file, statistics, holding=left, readable_by_row=False)
 
@@ -277,20 +284,3 @@ def _base_file(plan: SlicePlan) -> BaseFile:
     base_file = plan.file_slice.base_file
     assert base_file is not None, "only slices with log files lack a base file, and are merged"
     return base_file
-
-
-def _unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
-    """Why a base file is scanned that the row reader cannot read: a scan may, or says what is
-    damaged.
-
-    Raises:
-        StorageFailed: a page is not the one that was written.
-    """
-    if "CRC" in str(error):
-        raise StorageFailed(
-            f"{base_file.path} cannot be read: {error}.",
-            remedy="The table itself is damaged; see what Spark says of this file.",
-        ) from error
-    if is_broken_text(error):
-        return "it holds text that is no UTF-8: only a scan reads it"
-    return f"its rows cannot be read one by one: {error}"

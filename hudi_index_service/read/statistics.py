@@ -1,6 +1,9 @@
 """What a read really did: for EXPLAIN ANALYZE, the log, and tests that count instead of timing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 
 from hudi_index_parquet import ReadStats
 
@@ -25,6 +28,10 @@ class SliceStatistics:
         index_requests: Requests for the index, its blocks and the page locations it keeps, that a
             remote store was sent; none for what is in the user's cache or open already.
         index_bytes: Bytes that came of these.
+        opened: Index entries that were not open yet.
+        lookup_ms: What asking the index took, entries' opening included, in milliseconds.
+        ms: What reading the slice took, that included. Slices that are read at once delay each
+            other.
         keys: Record keys that were looked for in the base file; None where none were asked for.
         note: Why the access differs from the plan, if it does.
     """
@@ -39,6 +46,9 @@ class SliceStatistics:
     rows_returned: int = 0
     index_requests: int = 0
     index_bytes: int = 0
+    opened: int = 0
+    lookup_ms: float = 0.0
+    ms: float = 0.0
     keys: int | None = None
     note: str = ""
 
@@ -52,6 +62,16 @@ class SliceStatistics:
         """Counts what came of the index."""
         self.index_requests += fetched.requests
         self.index_bytes += fetched.bytes
+        self.opened += fetched.opened
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """What the block takes is time of the slice's reading."""
+        started = perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.ms += (perf_counter_ns() - started) / 1e6
 
 
 @dataclass(slots=True)

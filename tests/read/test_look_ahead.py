@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +14,7 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.query import Query, bind_query
 from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.storage import Storage
 from hudi_index_service.table.protocol import FileSlice, Snapshot
 
 SCHEMA = pa.schema([("at", pa.int64())])
@@ -30,6 +33,7 @@ class CountingReader:
     settings: Settings = field(default_factory=lambda: Settings(read=ReadSettings(parallelism=4)))
     limit: int | None = None
     begun: list[int] = field(default_factory=list)
+    table: Any = field(default_factory=lambda: SimpleNamespace(storage=Storage("/")))
 
     def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         number = int(plan.file_slice.file_id)

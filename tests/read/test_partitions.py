@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.partitions import PartitionValues
 from hudi_index_service.read.query import bind_query
 from hudi_index_service.table.partition_path import PartitionPaths
 from hudi_index_service.table.protocol import FileSlice, Snapshot

@@ -8,10 +8,11 @@ from pyroaring import BitMap
 
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
-from hudi_index_service.read.row_ids import ROW_STEPS, RowSet, candidate_rows
+from hudi_index_service.read.row_ids import RowSet, candidate_rows
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
 TOTAL = 1_000_000
+ROW_STEPS = 20_000
 
 
 def spelled(predicate: Predicate) -> str:
@@ -31,6 +32,7 @@ class Known:
     answers_to: dict[str, tuple[BitMap, int]]
     thrifty: bool = True
     total: int = TOTAL
+    row_steps: int = ROW_STEPS
     asked: list[tuple[str, int | None]] = field(default_factory=list)
     narrowed_to: dict[str, tuple[BitMap, bool]] = field(default_factory=dict)
 
@@ -73,13 +75,21 @@ def test_in_a_small_file_they_are_asked_as_written() -> None:
 
 def test_what_takes_longer_than_reading_the_rows_that_are_left_is_not_asked() -> None:
     half = BitMap(range(TOTAL // 2))
-    known = Known({"a = 1": (BitMap([1, 2]), 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
+    apart = BitMap([1, 70_000])
+    known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
     found = candidate_rows(normal_form("b > 2 AND a = 1"), known)
-    assert found == RowSet(BitMap([1, 2]), exact=False)
+    assert found == RowSet(apart, exact=False)
     assert known.asked == [("a = 1", None), ("b > 2", 2 * ROW_STEPS)]
 
-    known.answers_to["b > 2"] = (BitMap([2]), 2 * ROW_STEPS)
-    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([2]), True)
+    known.answers_to["b > 2"] = (BitMap([1]), 2 * ROW_STEPS)
+    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
+
+
+def test_rows_of_one_page_are_worth_no_more_than_one() -> None:
+    run = BitMap(range(4_000, 8_000))
+    known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
+    assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(run, exact=False)
+    assert known.asked == [("a = 1", None), ("b > 2", ROW_STEPS)]
 
 
 def test_who_counts_asks_for_all() -> None:
@@ -132,7 +142,7 @@ def test_a_few_rows_are_looked_at_one_by_one() -> None:
 
     some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), some) == RowSet(BitMap([5]), True)
-    assert some.asked[1:] == [("3 of b = 2", None), ("b = 2", 2 * ROW_STEPS)]
+    assert some.asked[1:] == [("3 of b = 2", None), ("b = 2", ROW_STEPS)]
 
     none = Known(answers, narrowed_to={"b = 2": (BitMap(), False)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), none) == RowSet(BitMap(), True)

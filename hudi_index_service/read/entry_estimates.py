@@ -1,0 +1,68 @@
+"""How many rows make a predicate TRUE, by what the entries of a slice say once they are open:
+nearer than their manifests alone (`optimizer/estimates`), and still without looking rows up.
+
+For EXPLAIN, and for who decides whether to look rows up at all.
+"""
+
+from hudi_index_service.optimizer.estimates import all_of, any_of, constant, estimated_rows
+from hudi_index_service.optimizer.estimates.algebra import between
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
+from hudi_index_service.predicate.substitute import with_values
+from hudi_index_service.read.entry_lookups import EntryLookups
+from hudi_index_service.read.row_ids import joined
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+
+
+def row_estimate(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
+    """The rows of a slice that make a predicate TRUE: bounds that hold, and a guess.
+
+    Opens the entries that answer some of it; those that cannot be asked tell nothing. Of a leaf
+    that none answers, the base file's column index tells, where that is at hand.
+
+    Args:
+        predicate: In negation normal form.
+    """
+    values = entries.plan.values
+    if not predicate.columns().isdisjoint(values):
+        predicate = with_values(predicate, values)
+    return _rows(predicate, entries)
+
+
+def _rows(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
+    total = entries.total
+    match predicate:
+        case Constant(value):
+            return constant(value, total)
+        case Not(Constant(value)):
+            return constant(None if value is None else not value, total)
+        case And(operands):
+            groups = joined(operands, EntryLookups(entries, thrifty=False))
+            return all_of(
+                [
+                    _rows(each, entries) if each in operands else _asked_at_once(each, entries)
+                    for each in groups
+                ],
+                total,
+            )
+        case Or(operands):
+            return any_of([_rows(each, entries) for each in operands], total)
+    return _asked_at_once(predicate, entries)
+
+
+def _asked_at_once(asked: Predicate, entries: SliceEntries) -> RowEstimate:
+    """Of a leaf, or of conjuncts that one look-up answers."""
+    told = estimated_rows(entries.plan, asked) or RowEstimate(0, entries.total, entries.total)
+    least, most = _bounds(asked, entries)
+    return between(max(least, told.least), told.expected, min(most, told.most))
+
+
+def _bounds(asked: Predicate, entries: SliceEntries) -> tuple[int, int]:
+    try:
+        known = entries.row_bounds(asked)
+        if known is None and entries.has_pages_at_hand(asked):
+            rows = entries.pages(asked).rows
+            known = None if rows is None else (0, len(rows))
+    except (FileNotFoundError, *INDEX_FAILURES):  # who reads the slice says so, or asks another
+        known = None
+    return (0, entries.total) if known is None else known

@@ -1,0 +1,64 @@
+"""docs/explain.md: the fields of its tables are those of the JSON, and its commands run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from hudi_index_service import open_table
+from hudi_index_service.read import explained
+from tests.docs.markdown import code_blocks, field_tables
+from tests.docs.test_format import _in_words
+from tests.docs.test_readme import run
+
+PAGE = "docs/explain.md"
+TABLES = {table.label: table.fields for table in field_tables(PAGE)}
+MODELS: dict[str, type[BaseModel]] = {
+    "": explained.ExplainedQuery,
+    "files": explained.ExplainedFiles,
+    "expected": explained.ExplainedCost,
+    "expected.rows": explained.ExplainedRows,
+    "slices[]": explained.ExplainedSlice,
+    "slices[].actual": explained.ExplainedReading,
+    "actual": explained.ExplainedRun,
+    "actual.notes[]": explained.ExplainedNote,
+}
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_tables_list_the_fields_of_the_json(label: str) -> None:
+    properties = MODELS[label].model_json_schema()["properties"]
+
+    # What may be null in the model is absent in the JSON.
+    assert TABLES[label] == {
+        name: _in_words(schema).removesuffix(" or null") for name, schema in properties.items()
+    }
+
+
+def test_every_table_is_compared() -> None:
+    assert set(TABLES) == set(MODELS)
+
+
+def test_the_version_is_the_one_described() -> None:
+    assert f"of this schema: {explained.EXPLANATION_VERSION}" in Path(PAGE).read_text()
+
+
+def test_the_commands_run(messages: Path) -> None:
+    with open_table(messages) as table:
+        table.create_index("by_sender", ["sender"])
+        table.build(strategy="all").raise_for_failures()
+    # The last form of each command, in the order of the page.
+    lines = {
+        line.split(" /")[0]: line
+        for block in code_blocks(PAGE, "sh")
+        for line in block.splitlines()
+    }
+    printed = {command: run(line, messages) for command, line in lines.items()}
+
+    told = json.loads(printed["hudi-index explain"])
+    assert told["version"] == explained.EXPLANATION_VERSION
+    assert told["actual"]["rows_returned"] == 2
+    assert "sender = ?" in printed["hudi-index history"]
+    assert printed["hudi-index forget"] == "1 shapes of queries forgotten.\n"
+    assert json.loads(printed["hudi-index advise"])["queries"] == 0

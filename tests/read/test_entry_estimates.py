@@ -1,0 +1,128 @@
+"""How many rows match, by opened entries: never outside the bounds, whatever the predicate."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from hudi_index_service import IndexedTable
+from hudi_index_service.optimizer.estimates import estimated_rows
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.entry_estimates import row_estimate
+from hudi_index_service.read.query import Binding
+from hudi_index_service.read.slice_entries import SliceEntries
+from tests.read.conftest import Indexed
+from tests.read.test_answers import PREDICATES
+
+ESTIMATED = [
+    *PREDICATES,
+    "match(msg, 'car')",
+    "match(msg, 'new car') AND name = 'plain'",
+    "match_any(msg, 'car home')",
+    "match_phrase(msg, 'new home')",
+    "match_prefix(msg, 'ho')",
+    "match_fuzzy(msg, 'cart', 1)",
+    "NOT match(msg, 'car')",
+    "msg RLIKE '^Buying.*car'",
+    "ts >= 1",  # in no index
+    "ts = 0 AND amount < 900",
+    "part = 'p0' OR name = 'plain'",
+    "amount > 100 AND amount < 900 AND amount <> 300",
+]
+
+
+def slices_of(table: IndexedTable) -> tuple[SlicePlan, ...]:
+    """All slices with their entries, before any rule has gone over them."""
+    planner = table._planner
+    plan = planner.base_file_entries()
+    values = planner._partition_values(plan.snapshot).by_partition
+    return tuple(
+        replace(each, values=values.get(each.file_slice.partition, {})) for each in plan.slices
+    )
+
+
+def normal_form(table: IndexedTable, where: str) -> Predicate:
+    predicate = Binding(where, None, "UTC", table._texts).to(table.schema()).normal_form
+    assert predicate is not None
+    return predicate
+
+
+@contextmanager
+def entries_of(table: IndexedTable, plan: SlicePlan) -> Iterator[SliceEntries]:
+    with SliceEntries.leased(plan, table._pool) as entries:
+        yield entries
+
+
+def rows_by_file(table: IndexedTable, where: str) -> Counter[str]:
+    """How many rows of each base file match."""
+    rows = table.scan(where, columns=["_hoodie_file_name"], use_index="never").to_arrow()
+    return Counter(rows.column(0).to_pylist())
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_rows_are_always_within_the_bounds(
+    clustered: Callable[[bool], Indexed], partitioned: bool
+) -> None:
+    table, exact, manifests_exact = clustered(partitioned).table, 0, 0
+    slices = slices_of(table)
+    for where in ESTIMATED:
+        predicate, rows = normal_form(table, where), rows_by_file(table, where)
+        for plan in slices:
+            count = rows[plan.file_slice.name.rpartition("/")[2]]
+            told = estimated_rows(plan, predicate)
+            assert told is not None
+            assert told.least <= count <= told.most, f"{where}: {told}, not {count}"
+            with entries_of(table, plan) as entries:
+                found = row_estimate(predicate, entries)
+                assert found.least <= count <= found.most <= entries.total, f"{where}: {found}"
+            assert found.least <= found.expected <= found.most, where
+            exact += found.least == found.most
+            manifests_exact += told.least == told.most
+    assert manifests_exact < exact > len(ESTIMATED) * len(slices) / 3
+
+
+def test_both_ends_of_a_range_are_counted_together(
+    clustered: Callable[[bool], Indexed],
+) -> None:
+    table = clustered(False).table
+    plan = slices_of(table)[0]
+    where = "amount > 300 AND amount <= 600"
+    count = rows_by_file(table, where)[plan.file_slice.name.rpartition("/")[2]]
+
+    with entries_of(table, plan) as entries:
+        found = row_estimate(normal_form(table, where), entries)
+
+    assert found == RowEstimate(count, count, count)
+
+
+def test_the_column_index_tells_of_columns_in_no_entry(
+    clustered: Callable[[bool], Indexed],
+) -> None:
+    table = clustered(False).table
+    with entries_of(table, slices_of(table)[0]) as entries:
+        assert row_estimate(normal_form(table, "ts > 5"), entries) == RowEstimate(0, 0, 0)
+
+
+def test_an_entry_that_cannot_be_opened_tells_what_its_manifest_does(
+    clustered: Callable[[bool], Indexed], caplog: pytest.LogCaptureFixture
+) -> None:
+    table = clustered(False).table
+    (plan,) = slices_of(table)[:1]
+    (serving,) = plan.entries
+    gone = replace(serving, entry=replace(serving.entry, folder=serving.entry.folder + "-gone"))
+    predicate = normal_form(table, "name = 'plain' AND amount > 100 AND ts = 0")
+
+    with (
+        caplog.at_level(logging.WARNING),
+        entries_of(table, replace(plan, entries=(gone,))) as entries,
+    ):
+        found = row_estimate(predicate, entries)
+
+    told = estimated_rows(plan, predicate)
+    assert told is not None
+    assert (found.least, found.most) == (told.least, told.most)
