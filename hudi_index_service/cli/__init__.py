@@ -15,7 +15,9 @@ from rich.logging import RichHandler
 from hudi_index_service.cli.build import build, cancel, refresh, status
 from hudi_index_service.cli.console import err
 from hudi_index_service.cli.define import alter, create, drop, show
+from hudi_index_service.cli.history import advise, forget, history
 from hudi_index_service.cli.keep import clean, verify
+from hudi_index_service.cli.measure import calibrate
 from hudi_index_service.cli.read import explain, locate, query, search
 from hudi_index_service.cli.serve import demo, pack, serve, watch
 from hudi_index_service.cli.sql import sql
@@ -30,7 +32,8 @@ app = typer.Typer(
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(create, alter, refresh, drop, show, status, build, cancel),
     *(query, search, locate, explain, sql),
-    *(clean, verify, serve, watch, pack, demo),
+    *(history, forget, advise),
+    *(clean, verify, calibrate, serve, watch, pack, demo),
 )
 for _command in _COMMANDS:
     app.command()(_command)

@@ -17,7 +17,7 @@ from hudi_index_service.cli.arguments import (
     WhereArgument,
     Words,
 )
-from hudi_index_service.cli.console import out, print_rows, say
+from hudi_index_service.cli.console import print_rows, say
 
 
 def query(
@@ -59,7 +59,7 @@ def explain(
     scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
     explanation = scan.explain(analyze=analyze)
     if output is Output.JSON:
-        out.print_json(json.dumps(explanation.to_dict()))
+        print(explanation.document().model_dump_json(exclude_none=True, indent=1))
     else:
         say(str(explanation))
 

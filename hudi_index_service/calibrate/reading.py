@@ -1,0 +1,117 @@
+"""What it takes to read rows by position, and to scan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import Footer
+
+from hudi_index_service.calibrate.sample import Sample
+from hudi_index_service.calibrate.timing import Stopwatch, explained
+from hudi_index_service.config import Settings
+from hudi_index_service.index.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.predicate import keep, parse_predicate
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.file_scan import FileScan
+from hudi_index_service.read.row_reader import RowReader
+from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.table.protocol import BaseFile
+
+_WHERES = {
+    ("group",): "group <> 'none'",
+    ("number",): "number > -1",
+    ("text",): "text <> 'none'",
+    ("key", "group", "number", "price", "text"): "number > -1",
+}
+"""Columns that are read, of pages large and small, and a predicate that is TRUE for all rows."""
+
+_ROW_COUNTS = (1, 10, 100, 1_000, 5_000, 20_000, 50_000)
+_MIB = 2**20
+_PICKED = ("pages_ms", "page_ms", "picked_mib_ms", "value_ms")
+_SCANNED = ("scan_ms", "scanned_mib_ms", "scanned_value_ms")
+
+Counted = Callable[[], SliceStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads the sample by the code of queries, predicate included, and counts what was read."""
+
+    sample: Sample
+    settings: Settings
+    footer: Footer
+    predicate: Predicate
+
+    def by_position(self, rows: np.ndarray, columns: pa.Schema) -> Counted:
+        """Reads these rows."""
+        base_file = self.sample.base_file
+        reader = RowReader(self.sample.storage, base_file, self.footer, columns)
+
+        def read() -> SliceStatistics:
+            statistics = SliceStatistics(base_file.path, Access.INDEX)
+            for each in reader.batches(rows):
+                statistics.add_read(each.did)
+                for batch in each.batches:
+                    self._checked(batch, statistics)
+            return statistics
+
+        return read
+
+    def by_scan(self, base_file: BaseFile, columns: pa.Schema) -> Counted:
+        """Reads all rows."""
+
+        def read() -> SliceStatistics:
+            statistics = SliceStatistics(base_file.path, Access.SCAN)
+            scan = FileScan(self.sample.storage, base_file, columns, self.settings, statistics)
+            for batch in scan.everything():
+                self._checked(batch, statistics)
+            return statistics
+
+        return read
+
+    def _checked(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> None:
+        statistics.rows_checked += batch.num_rows
+        statistics.rows_returned += keep(self.predicate, batch).num_rows
+
+
+def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[str, float]:
+    """`pages_ms`, `page_ms`, `picked_mib_ms`, `value_ms`; `scan_ms`, `scanned_mib_ms`,
+    `scanned_value_ms`."""
+    footer = Footer(read_member(sample.index, PARQUET_METADATA))
+    picks: dict[str, Counted] = {}
+    scans: dict[str, Counted] = {}
+    columns_of: dict[str, int] = {}
+    for names, where in _WHERES.items():
+        predicate = parse_predicate(where, sample.schema, time_zone="UTC")
+        reading = _Reading(sample, settings, footer, predicate)
+        columns = pa.schema([sample.schema.field(name) for name in names])
+        for rows in _row_sets(sample.rows):
+            name = f"{names} {len(rows)} rows"
+            picks[name], columns_of[name] = reading.by_position(rows, columns), len(columns)
+        for base_file in (sample.small, sample.base_file):
+            name = f"{names} {base_file.path}"
+            scans[name], columns_of[name] = reading.by_scan(base_file, columns), len(columns)
+    took = watch.least(picks | scans)
+    did = {name: work() for name, work in (picks | scans).items()}
+
+    def values(name: str) -> int:
+        return did[name].rows_checked * columns_of[name]
+
+    picked = explained(
+        [(1.0, did[name].pages, did[name].bytes_read / _MIB, values(name)) for name in picks],
+        [took[name] for name in picks],
+    )
+    scanned = explained(
+        [(1.0, did[name].bytes_read / _MIB, values(name)) for name in scans],
+        [took[name] for name in scans],
+    )
+    return dict(zip((*_PICKED, *_SCANNED), (*picked, *scanned), strict=True))
+
+
+def _row_sets(total: int) -> list[np.ndarray]:
+    """Rows from all over the file, few and many."""
+    counts = [count for count in _ROW_COUNTS if count <= total // 4]
+    return [np.linspace(0, total - 1, count).astype(np.int64) for count in counts]

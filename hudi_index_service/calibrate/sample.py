@@ -1,0 +1,106 @@
+"""A Parquet file as Hudi writes them, and its index, in a folder that goes again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hudi_index_parquet import stripped_footer
+
+from hudi_index_service.build.indexing import BaseFileIndexer
+from hudi_index_service.config import Settings
+from hudi_index_service.index.contract import ColumnSpec, IndexType, PackedIndex, StoredColumn
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.manifest import PARQUET_METADATA
+from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import BaseFile
+
+ROWS = 200_000
+GROUPS = 10
+"""Values of the column `group`."""
+
+_FEW_ROWS = 100
+_PAGE_BYTES = 160 * 1024  # 20,000 numbers, as many as Hudi puts into a page
+_INDEXED = ("key", "group", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The file and its index.
+
+    Attributes:
+        schema: Of its columns: a text `key` of its own in each row, a `group`, a `number`, a
+            `price`, and a `text` that no index has.
+        small: A file alike of a few rows.
+    """
+
+    storage: Storage
+    base_file: BaseFile
+    small: BaseFile
+    rows: int
+    schema: pa.Schema
+    kind: IndexType
+    index: PackedIndex
+    columns: tuple[StoredColumn, ...]
+
+
+def write_sample(folder: Path, settings: Settings, rows: int) -> Sample:
+    """Makes them.
+
+    Raises:
+        NativeModuleMissing: PyLucene is not installed.
+    """
+    table = _table(rows)
+    storage = Storage(folder)
+    base_file = _written(storage, folder / "base.parquet", table)
+    small = _written(storage, folder / "small.parquet", table[:_FEW_ROWS])
+    kind = index_type("lucene")
+    specs = [
+        ColumnSpec(name, (type_ := table.schema.field(name).type), kind.fields(name, type_, {}))
+        for name in _INDEXED
+    ]
+    indexer = BaseFileIndexer(
+        storage,
+        base_file,
+        kind,
+        memory_mb=settings.build.memory_mb,
+        batch_rows=settings.build.batch_rows,
+    )
+    built = indexer.index(specs, folder).built
+    footer = stripped_footer(folder / base_file.path)
+    path = folder / "index.pack"
+    packed = pack({**built.files, PARQUET_METADATA: footer}, path)
+    index = PackedIndex(path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, rows)
+    columns = tuple(
+        StoredColumn(each.name, each.type, each.fields, built.statistics[each.name])
+        for each in specs
+    )
+    return Sample(storage, base_file, small, rows, table.schema, kind, index, columns)
+
+
+def _table(rows: int) -> pa.Table:
+    dice = np.random.default_rng(1)
+    words = dice.integers(0, 5_000, (3, rows))
+    return pa.table(
+        {
+            "key": pa.array([f"k{number:012d}" for number in dice.permutation(rows)]),
+            "group": pa.array([f"group {number}" for number in dice.integers(0, GROUPS, rows)]),
+            "number": dice.integers(0, 10**9, rows),
+            "price": dice.normal(size=rows),
+            "text": pa.array([f"{a} new {b:04d} old {c}" for a, b, c in words.T]),
+        }
+    )
+
+
+def _written(storage: Storage, path: Path, table: pa.Table) -> BaseFile:
+    pq.write_table(
+        table,
+        path,
+        compression="gzip",
+        write_page_index=True,
+        data_page_size=_PAGE_BYTES,
+        use_dictionary=["group"],
+    )
+    return BaseFile(path.name, "", "", "", storage.size(path.name))

@@ -1,0 +1,296 @@
+"""Advice on real small tables, by queries that really ran; and what does not deserve any."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.advise.footers import Footers, StoredColumn
+from hudi_index_service.advise.unused_indexes import BuiltIndex, unused_indexes
+from hudi_index_service.advise.writing import CodecCost, measured_codecs, writer_settings
+from hudi_index_service.cli import main
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost.constants import (
+    Constants,
+    constants_path,
+    forget_constants,
+)
+from hudi_index_service.optimizer.history.record import HistoryShape, Observation
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+
+ROWS = 60_000
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One base file; `name` is indexed and built."""
+    path = tmp_path_factory.mktemp("advise") / "table"
+    rows = spark.range(0, ROWS, 1, 1).selectExpr(
+        "cast(id AS string) AS id",
+        "concat('name', id) AS name",
+        "concat('city', id % 1000) AS city",
+        "sha2(cast(id AS string), 512) AS text",
+        "sha2(cast(-id AS string), 512) AS other",
+        "cast(id AS int) AS amount",
+        "map('a', id) AS odd",
+        "cast(0 AS bigint) AS ts",
+    )
+    write(rows, path, hudi_options("t", **NO_METADATA_TABLE), "bulk_insert")
+    table = open_table(path)
+    table.create_index("by_name", ["name", "amount"])
+    table.build(strategy="all").raise_for_failures()
+    return path
+
+
+SCANNING = ("scan_ms", "scanned_mib_ms", "scanned_value_ms")
+FREE = {name: 1e-9 for name in Constants.model_fields if name not in SCANNING}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """As on a machine on which reading by index takes no time."""
+    settings = Settings(state_folder=tmp_path / "state")
+    calibrate(settings, Constants(**FREE))
+    return settings
+
+
+def calibrate(settings: Settings, constants: Constants) -> None:
+    path = constants_path(settings)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(constants.model_dump_json())
+    forget_constants()
+
+
+@pytest.fixture
+def table(path: Path, settings: Settings) -> Iterator[IndexedTable]:
+    with open_table(path, settings=settings) as table:
+        yield table
+
+
+def test_no_history_no_advice(table: IndexedTable) -> None:
+    advice = table.advise()
+
+    assert (advice.queries, advice.indexes, advice.unused, advice.writer) == (0, (), (), ())
+    assert advice.lines()[-1] == "Nothing to advise."
+
+
+def test_columns_by_which_queries_scan_deserve_an_index(table: IndexedTable) -> None:
+    for number in range(4):
+        assert table.scan(f"city = 'city{number}'").to_arrow().num_rows == ROWS // 1000
+    table.scan("text = 'once'").to_arrow()  # one query is no habit
+    table.scan("name = 'name7'").to_arrow()  # has one
+
+    (advised,) = table.advise().indexes
+    assert (advised.columns, advised.using, advised.defined_by) == (("city",), "lucene", ())
+    assert advised.shapes == ("city = ?",)
+    assert advised.rows == ROWS // 1000
+    assert 0 < advised.scanned_rows <= ROWS
+    assert advised.scan_ms > advised.index_ms >= 0
+    assert advised.saves_ms == pytest.approx(advised.scan_ms - advised.index_ms, abs=0.01)
+    assert advised.build.files == 1
+    assert advised.build.seconds is not None
+    assert advised.build.index_bytes is not None
+    assert advised.build.index_bytes > 0
+    assert not advised.build.exact
+    assert advised.pays_after is not None
+
+
+def test_what_is_defined_only_has_to_be_built(
+    table: IndexedTable, path: Path, settings: Settings, tmp_path: Path
+) -> None:
+    table.create_index("by_city", ["city"])
+    try:
+        for number in range(4):
+            table.scan(f"city = 'city{number}'").to_arrow()
+        (advised,) = table.advise().indexes
+        assert advised.defined_by == ("by_city",)
+        assert advised.lines()[0].startswith("Build index by_city: ")
+    finally:
+        table.drop_index("by_city")
+
+
+def test_what_the_index_takes_longer_for_deserves_none(
+    table: IndexedTable, settings: Settings
+) -> None:
+    calibrate(settings, Constants(**FREE | {"value_ms": 100.0}))
+    for number in range(4):
+        assert table.scan(f"city = 'city{number}'").count() == ROWS // 1000
+
+    assert table.advise().indexes == ()
+
+
+def test_columns_by_which_most_rows_are_asked_for_deserve_none(table: IndexedTable) -> None:
+    for number in range(4):
+        assert table.scan(f"city <> 'city{number}'").count() > ROWS * 0.99
+
+    assert table.advise().indexes == ()
+
+
+def test_a_column_that_cannot_be_indexed_is_not_advised(table: IndexedTable) -> None:
+    for _ in range(4):
+        table.scan("odd IS NULL AND text IS NULL").to_arrow()
+
+    assert table.advise().indexes == ()
+
+
+def used(columns: str, last_used: float) -> HistoryShape:
+    """Queries of which the last one that used an index on some columns ended then."""
+    shape = HistoryShape(f"{columns} = ?")
+    names = frozenset(columns.split())
+    shape.add(Observation(shape.shape, names, frozenset(), names, {}, {}), last_used, 1.0)
+    return shape
+
+
+@pytest.mark.parametrize(
+    ("last_used", "queries", "expected"),
+    [
+        ({"a": 200.0, "b": 200.0}, 500, []),
+        ({"a": 200.0}, 500, [(("b",), False)]),
+        ({}, 500, [(("a", "b"), True)]),
+        ({"a": 50.0, "b": 50.0}, 500, [(("a", "b"), True)]),  # before it was built as it is now
+        ({}, 19, []),  # so few tell nothing
+    ],
+)
+def test_what_no_query_used_is_unused(
+    last_used: Mapping[str, float], queries: int, expected: list[tuple[tuple[str, ...], bool]]
+) -> None:
+    built = BuiltIndex("by_ab", ("a", "b"), since=100.0, entries=3, index_bytes=4_000)
+    shapes = [used(columns, when) for columns, when in last_used.items()]
+
+    found = unused_indexes([built], shapes, lambda since: queries)
+    assert [(each.columns, each.whole) for each in found] == expected
+    assert all((each.queries, each.entries) == (500, 3) for each in found)
+
+
+def test_an_index_that_is_built_and_used_by_nobody(
+    table: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hudi_index_service.optimizer.history import history as module
+
+    now = module.time()
+    monkeypatch.setattr(module, "time", lambda: now + 2 * 86_400)  # the day after the build
+    for number in range(20):
+        table.scan(f"name = 'name{number}'").count()
+
+    (unused,) = table.advise().unused
+    assert (unused.index, unused.columns, unused.whole) == ("by_name", ("amount",), False)
+    assert unused.queries == 20
+    assert unused.index_bytes > 0
+    assert unused.lines()[0].startswith(
+        "Drop amount from by_name: of 20 queries since it was built"
+    )
+
+
+def by_index(*, bytes: float, rows: float, index_ms: float) -> HistoryShape:
+    """Ten queries that read rows by index."""
+    shape = HistoryShape("a = ?")
+    amounts = {"by_index": 1.0, "bytes": bytes, "rows": rows, "index_ms": index_ms}
+    for now in range(10):
+        nothing: frozenset[str] = frozenset()
+        shape.add(Observation("a = ?", nothing, nothing, nothing, {}, amounts), now, 1.0)
+    return shape
+
+
+def facts(codec: str = "GZIP", *, page: int = 400_000) -> Footers:
+    """A file of a million rows in 50 pages."""
+    column = StoredColumn(50 * page // 4, 50 * page, 50, {codec})
+    return Footers((), 1_000_000, {"a": column}, 1.0)
+
+
+def costs(**ms: float) -> Callable[[Sequence[str]], Mapping[str, CodecCost]]:
+    """What codecs take on a sample: all as many bytes."""
+    return lambda codecs: {name: CodecCost(1000, ms[name]) for name in codecs if name in ms}
+
+
+def test_smaller_pages_where_rows_drag_many_bytes_along() -> None:
+    shapes = [by_index(bytes=8 * 2**20, rows=2, index_ms=40)]
+
+    pages, codec = writer_settings(
+        shapes, facts(), Constants(picked_mib_ms=4), costs(gzip=9.0, zstd=2.0, snappy=1.8)
+    )
+    assert (pages.key, pages.value) == ("hoodie.parquet.page.size", "32768")
+    assert pages.evidence == {
+        "page_rows": 20_000,
+        "page_bytes": 100_000,
+        "plain_page_bytes": 400_000,
+        "bytes_a_query": 8 * 2**20,
+        "rows_a_query": 2,
+    }
+    assert pages.saves_ms == 28  # seven eighths of 32
+    assert (codec.key, codec.value, codec.present) == (
+        *("hoodie.parquet.compression.codec", "snappy"),
+        "gzip",
+    )
+    assert codec.evidence["gzip_ms"] == 9
+    assert codec.saves_ms == 25.6
+
+
+@pytest.mark.parametrize(
+    ("shape", "of", "measured"),
+    [
+        # What is read is little of what a query takes.
+        (by_index(bytes=2**20, rows=2, index_ms=400), facts(), costs(gzip=9.0, zstd=2.0)),
+        (by_index(bytes=1000, rows=2, index_ms=1), facts(), costs(gzip=9.0, zstd=2.0)),
+        # Pages are small already, and the codec is fast.
+        (
+            by_index(bytes=8 * 2**20, rows=2, index_ms=40),
+            facts("ZSTD", page=20_000),
+            costs(zstd=2.0, snappy=1.8),
+        ),
+    ],
+)
+def test_writer_settings_that_are_good_stay(
+    shape: HistoryShape,
+    of: Footers,
+    measured: Callable[[Sequence[str]], Mapping[str, CodecCost]],
+) -> None:
+    assert writer_settings([shape], of, Constants(picked_mib_ms=4), measured) == ()
+
+
+def test_codecs_are_measured_on_the_tables_rows(table: IndexedTable) -> None:
+    from hudi_index_service.advise.footers import footers
+
+    storage = table.hudi_table.storage
+    found = footers(storage, table.hudi_table.snapshot().base_files())
+    assert found.rows == ROWS
+    assert found.columns["text"].codecs == {"GZIP"}
+    assert found.columns["text"].pages >= 3
+    assert found.columns["text"].plain_bytes > found.columns["text"].bytes > 0
+
+    measured = measured_codecs(storage, found, ["gzip", "zstd", "nonsense_codec"])
+    assert set(measured) == {"gzip", "zstd"}
+    assert all(each.bytes > 0 and each.ms > 0 for each in measured.values())
+
+
+def test_the_command_line(
+    path: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("hudi_index_service.config.settings", lambda: settings)
+    with open_table(path, settings=settings) as table:
+        for number in range(4):
+            table.scan(f"city = 'city{number}'").to_arrow()
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert not ended.value.code, printed.err
+        return printed.out
+
+    told = json.loads(run("advise", str(path), "-o", "json"))
+    assert told["queries"] == 4
+    assert told["indexes"][0]["columns"] == ["city"]
+    assert "Create an index on city: 4 queries scanned by city" in run("advise", str(path))
+    (shape,) = json.loads(run("history", str(path), "-o", "json"))["shapes"]
+    assert (shape["shape"], shape["queries"], shape["unindexed"]) == ("city = ?", 4, ["city"])
+    assert "no index on city" in run("history", str(path))
+    assert run("forget", str(path)) == "1 shapes of queries forgotten.\n"
+    assert run("history", str(path)) == "0 shapes.\n"

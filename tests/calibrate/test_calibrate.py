@@ -1,0 +1,84 @@
+"""The optimizer's constants, measured on a file and an index that are made for it."""
+
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hudi_index_service.calibrate import MEANINGS, Calibration, calibrate
+from hudi_index_service.calibrate.stored import store_constants
+from hudi_index_service.calibrate.timing import explained
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants
+
+SPARKS = {
+    *("spark_scan_ms", "spark_file_ms", "spark_mib_ms"),
+    *("handing_ms", "handed_row_ms", "handed_value_ms", "tasks_ms", "task_slice_ms"),
+}
+NOT_MEASURED = {"request_ms", "remote_mib_ms"} | SPARKS
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return Settings(state_folder=tmp_path_factory.mktemp("calibrate") / "state")
+
+
+@pytest.fixture(scope="module")
+def found(settings: Settings) -> Calibration:
+    return calibrate(settings, seconds=0, rows=20_000)
+
+
+def test_all_but_what_a_remote_store_and_spark_take_is_measured(found: Calibration) -> None:
+    assert found.measured == set(Constants.model_fields) - NOT_MEASURED
+    for name in found.measured:
+        assert getattr(found.new, name) > 0, name
+        assert getattr(found.new, name) != getattr(found.old, name), name
+    for name in NOT_MEASURED:
+        assert getattr(found.new, name) == getattr(found.old, name), name
+
+
+def test_single_steps_take_less_than_what_they_are_steps_of(found: Calibration) -> None:
+    new = found.new
+    assert new.step_ms < new.lookup_ms < new.open_ms
+    assert new.scanned_value_ms < new.scan_ms
+    assert new.value_ms < new.pages_ms
+
+
+def test_what_was_measured_counts_from_then_on(found: Calibration, settings: Settings) -> None:
+    assert load_constants(settings) == found.new
+    assert found.path == constants_path(settings)
+    assert Constants.model_validate_json(found.path.read_bytes()) == found.new
+    assert stat.S_IMODE(found.path.stat().st_mode) == 0o600
+    assert [each.name for each in found.path.parent.iterdir()] == [found.path.name]
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    settings = Settings(state_folder=tmp_path / "state")
+    found = calibrate(settings, seconds=0, dry_run=True, rows=2_000)
+    assert found.path is None
+    assert not settings.state_folder.exists()
+    assert load_constants(settings) == found.old
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    with pytest.raises(ConfigInvalid, match=r"state/costs\.json cannot be written"):
+        store_constants(tmp_path / "state" / "costs.json", Constants())
+
+
+def test_each_constant_has_its_meaning() -> None:
+    assert set(MEANINGS) == set(Constants.model_fields)
+
+
+def test_constants_explain_the_times_they_were_made_of() -> None:
+    counts = np.random.default_rng(0).integers(1, 1_000, (20, 3))
+    took = counts @ [0.5, 0.01, 3.0]
+    assert explained(counts.tolist(), took.tolist()) == pytest.approx([0.5, 0.01, 3.0])
+
+
+def test_none_is_less_than_nothing() -> None:
+    # The second thing seems to save time.
+    found = explained([[1, 0], [1, 1], [1, 5]], [10.0, 9.0, 8.0])
+    assert found == pytest.approx([pytest.approx(9, abs=1), 0.0])
