@@ -1,5 +1,6 @@
 """EXPLAIN INDEX: who reads each Hudi relation of a query, why, and with ANALYZE what that took."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.explanation import explanation
 from hudi_index_service.sql.select import RelationUse
 from hudi_index_service.sql.select.scala import nodes
 from hudi_index_service.sql.statements import ExplainIndex
@@ -17,7 +19,10 @@ EXPLAINED = """
     reason STRING NOT NULL, instant STRING, condition STRING, columns ARRAY<STRING>,
     index_slices BIGINT, scan_slices BIGINT, skip_slices BIGINT, merge_slices BIGINT,
     expected_rows BIGINT, actual_rows BIGINT, pages BIGINT, bytes BIGINT, requests BIGINT,
-    milliseconds DOUBLE, query_milliseconds DOUBLE
+    milliseconds DOUBLE, query_milliseconds DOUBLE,
+    least_rows BIGINT, likely_rows DOUBLE, most_rows BIGINT, expected_pages DOUBLE,
+    expected_bytes BIGINT, index_milliseconds DOUBLE, scan_milliseconds DOUBLE,
+    slices ARRAY<STRUCT<slices: BIGINT, access: STRING, reason: STRING, rule: STRING>>
 """
 """EXPLAIN INDEX: one row for each Hudi relation of the query, in the order of Spark's optimized
 plan. `table` is its base path. `reader`: ``driver`` (the few rows are read by index, and handed to
@@ -29,7 +34,11 @@ read them; NULL where it came to no plan. `expected_rows`: rows that the index f
 With ANALYZE, which runs the query: `actual_rows` that the condition left, data `pages` read by row
 id, `bytes` of base files read, `requests` for index data to a remote store, all NULL where Spark
 reads; `milliseconds` that the driver read for, NULL for tasks; `query_milliseconds` for all of the
-query, the same in every row."""
+query, the same in every row.
+
+`least_rows` to `scan_milliseconds` are what the optimizer expects of the slices that have an entry,
+as `scan().explain()` does; `slices` says how the slices are read, why, and by which rule, those
+together that have all three in common."""
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _COMMANDS = (f"{_LOGICAL}Command", f"{_LOGICAL}ParsedStatement")
@@ -66,11 +75,11 @@ def explained_frame(
     Args:
         seconds: How long the query took; None if it was not run.
     """
-    rows = [(number, *_row(use), _milliseconds(seconds)) for number, use in enumerate(uses, 1)]
+    rows = [(number, *_row(use, seconds)) for number, use in enumerate(uses, 1)]
     return spark.createDataFrame(rows, EXPLAINED)
 
 
-def _row(use: RelationUse) -> tuple[object, ...]:
+def _row(use: RelationUse, seconds: float | None) -> tuple[object, ...]:
     order = (Access.INDEX, Access.SCAN, Access.SKIP, Access.MERGE)
     slices = [None if use.plan is None else use.plan.count(each) for each in order]
     reader = "spark" if not use.by_index else "tasks" if use.in_tasks else "driver"
@@ -83,6 +92,23 @@ def _row(use: RelationUse) -> tuple[object, ...]:
         use.expected,
         *actual,
         None if observed is None else _milliseconds(observed.seconds),
+        _milliseconds(seconds),
+        *_expected(use),
+    )
+
+
+def _expected(use: RelationUse) -> tuple[object, ...]:
+    if use.plan is None:
+        return (None,) * 8
+    seen = Counter((each.access.value, each.reason, each.rule) for each in use.plan.slices)
+    alike = [(number, *each) for each, number in seen.most_common()]
+    cost = explanation(use.plan, use.where).document().expected
+    if cost is None:
+        return (*(None,) * 7, alike)
+    rows = cost.rows
+    return (
+        *(rows.least, rows.expected, rows.most, cost.pages, cost.bytes),
+        *(cost.index_ms, cost.scan_ms, alike),
     )
 
 

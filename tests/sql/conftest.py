@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.optimizer.cost import Constants, model
 from hudi_index_service.sql import IndexSession
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
 
@@ -95,6 +96,22 @@ def index_session(spark: "SparkSession") -> Iterator[IndexSession]:
     session = IndexSession(spark)
     yield session
     session.close()
+
+
+@pytest.fixture
+def costs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets some of the optimizer's constants, to the end of the test."""
+
+    def given(**milliseconds: float) -> None:
+        monkeypatch.setattr(model, "load_constants", lambda settings: Constants(**milliseconds))
+
+    return given
+
+
+@pytest.fixture
+def read_by_tasks(costs: Callable[..., None]) -> None:
+    """Whatever is read through the index, Spark tasks read; and all is that may be."""
+    costs(spark_scan_ms=1e12, handing_ms=1e9)
 
 
 @pytest.fixture

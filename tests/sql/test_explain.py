@@ -7,13 +7,14 @@ from pyspark.errors import AnalysisException, ParseException
 
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.select import rows
 from hudi_index_service.sql.statements import ExplainIndex
 
 EXPLAINED = [
     *("relation", "table", "reader", "index_name", "reason", "instant", "condition", "columns"),
     *("index_slices", "scan_slices", "skip_slices", "merge_slices", "expected_rows"),
     *("actual_rows", "pages", "bytes", "requests", "milliseconds", "query_milliseconds"),
+    *("least_rows", "likely_rows", "most_rows", "expected_pages", "expected_bytes"),
+    *("index_milliseconds", "scan_milliseconds", "slices"),
 ]
 
 
@@ -90,7 +91,13 @@ def test_every_relation_has_a_row(session, table):
     assert by_index.condition == "`id` IN ('2', '4')"
     assert by_index["columns"] == ["id", "amount"]
     assert by_index[8:13] == (1, 1, 0, 0, 2)
-    assert set(by_index[13:]) == {None}
+    assert set(by_index[13:19]) == {None}
+    assert by_index[19:22] == (2, 2.0, 2)
+    assert by_index.expected_bytes > 0
+    assert by_index.index_milliseconds > 0
+    assert by_index.scan_milliseconds > 0
+    ways = [(each.slices, each.access, each.rule) for each in by_index.slices]
+    assert sorted(ways) == [(1, "index", "coverage"), (1, "scan", "coverage")]
     assert len(by_index.instant) == 17
     assert (by_spark.reader, by_spark.index_name, by_spark.condition) == ("spark", None, None)
     assert by_spark.reason == "no condition on it is one that an index answers"
@@ -109,9 +116,8 @@ def test_analyze_tells_what_was_read(session):
     assert 0 < row.milliseconds < row.query_milliseconds
 
 
-@pytest.mark.usefixtures("table")
-def test_analyze_adds_up_what_tasks_read(session, monkeypatch):
-    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 0)
+@pytest.mark.usefixtures("table", "read_by_tasks")
+def test_analyze_adds_up_what_tasks_read(session):
     query = "EXPLAIN ANALYZE INDEX SELECT max(amount) FROM explained WHERE msg = 'Buying car 3'"
 
     (row,) = session.sql(query).collect()

@@ -12,7 +12,6 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import settings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, ScoreUnavailable
 from hudi_index_service.sql import IndexSession
-from hudi_index_service.sql.select import rows as reading
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.read.test_full_text import ROWS, SEARCHES, rows, text_of
 
@@ -157,8 +156,8 @@ def test_queries(spark, views, by_index: IndexSession, query: str, served: list[
     assert [use.by_index for use in by_index.relations] == served
 
 
-def test_many_rows_are_read_by_tasks(by_index: IndexSession, monkeypatch) -> None:
-    monkeypatch.setattr(reading, "MOST_ROWS_HERE", 0)
+@pytest.mark.usefixtures("read_by_tasks")
+def test_many_rows_are_read_by_tasks(by_index: IndexSession) -> None:
     found = by_index.sql("SELECT id FROM texts WHERE match(msg, 'car') AND amount < 8")
     (use,) = by_index.relations
     assert (use.by_index, use.in_tasks) == (True, True)

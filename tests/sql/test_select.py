@@ -1,12 +1,14 @@
 """Queries answered through the index: the answers are Spark's own."""
 
+import re
 import shutil
 
 import pytest
 from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
-from hudi_index_service.sql.select import rows
+from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.sql.select import weighing
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.sql.conftest import KINDS, rows_of
 
@@ -210,9 +212,8 @@ def test_the_snapshot_is_the_one_that_spark_sees(spark, agreed, index_session, t
     spark.sql("DROP TABLE growing")
 
 
-def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session, tables, monkeypatch):
-    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 0)
-    monkeypatch.setattr(rows, "MOST_OF_ALL", 1)
+@pytest.mark.usefixtures("read_by_tasks", "tables")
+def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session):
     query = "SELECT a.id, b.msg FROM merged a JOIN cow b ON a.id = b.id WHERE a.amount < 300"
     # Half of the table: 100 rows of more than 20 bytes.
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
@@ -232,30 +233,89 @@ def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session, t
     assert len(found) > 90
 
 
-def test_most_of_a_table_is_left_to_spark(agreed, index_session, tables, monkeypatch):
-    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 50)
-    assert agreed("SELECT id FROM cow WHERE amount < 300") == [False]
+# To hand a row over takes a millisecond; 125 of them as much as is less than Spark's scan.
+DEAR_ROWS = {"spark_scan_ms": 131, "handing_ms": 0.1, "handed_row_ms": 1, "tasks_ms": 1e6}
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How slices were looked at to decide who reads a relation."""
+    found = []
+
+    def noted(owner: object, name: str, what: str) -> None:
+        original = getattr(owner, name)
+
+        def noting(*args: object, **kwargs: object) -> object:
+            found.append(what)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, noting)
+
+    noted(weighing, "row_estimate", "bounds")
+    noted(SliceReader, "settled_rows", "look-up")
+    return found
+
+
+@pytest.mark.usefixtures("tables")
+def test_most_of_a_table_is_left_to_spark(agreed, index_session, costs):
+    costs(**DEAR_ROWS)
+    assert agreed("SELECT amount FROM cow WHERE amount < 450") == [False]
     (use,) = index_session.relations
-    assert use.reason == "the index finds 100 of 200 rows, and Spark scans them faster"
-    assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
+    assert use.reason == "the index finds 150 of 200 rows, and Spark scans them faster"
+    assert agreed("SELECT amount FROM cow WHERE amount < 60") == [True]
 
 
+@pytest.mark.usefixtures("tables")
+def test_what_manifests_say_may_be_enough(agreed, index_session, costs, looks):
+    assert agreed("SELECT amount FROM cow WHERE amount >= 0") == [False]
+    (use,) = index_session.relations
+    assert use.reason == "the index rules out no row"
+    costs(**DEAR_ROWS)
+    assert agreed("SELECT amount FROM cow WHERE amount >= 0 AND id IS NOT NULL") == [False]
+    assert looks == []
+
+
+@pytest.mark.usefixtures("tables")
+def test_bounds_of_the_opened_index_may_be_enough(agreed, index_session, costs, looks):
+    costs(**DEAR_ROWS)
+    assert agreed("SELECT amount FROM cow WHERE amount < 450 AND id <> '3'") == [False]
+    (use,) = index_session.relations
+    assert use.reason == "the index finds at least 149 of 200 rows, and Spark scans them faster"
+    assert agreed("SELECT amount FROM cow WHERE amount < 6 AND id <> '7'") == [True]
+    (use,) = index_session.relations
+    assert (use.reason, use.rows, use.expected) == ("the index finds 2 rows", 2, 2)
+    assert looks == ["bounds", "bounds"]
+
+
+@pytest.mark.usefixtures("tables")
+def test_rows_are_looked_up_where_nothing_else_tells(agreed, index_session, costs, looks):
+    costs(**DEAR_ROWS)
+    query = "SELECT amount FROM cow WHERE amount < 450 AND msg <> 'Buying car 1'"
+    assert agreed(query) == [False]  # from 121 to 150
+    (use,) = index_session.relations
+    assert use.reason == "the index finds 128 of 200 rows, and Spark scans them faster"
+    assert looks == ["bounds", "look-up"]
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_guess_is_enough_where_it_is_far_too_many(agreed, index_session, costs, looks):
+    costs(**DEAR_ROWS | {"spark_scan_ms": 10, "spark_file_ms": 0.1})
+    query = "SELECT amount FROM cow WHERE amount < 300 AND msg > 'Buying car 3'"
+    assert agreed(query) == [False]
+    (use,) = index_session.relations
+    assert re.fullmatch(r"the index finds about \d+ of 200 rows, and Spark .* faster", use.reason)
+    assert looks == ["bounds"]
+
+
+@pytest.mark.usefixtures("tables")
 def test_the_index_is_asked_no_further_once_rows_are_far_too_many(
-    agreed, index_session, tables, monkeypatch
+    agreed, index_session, costs, looks
 ):
-    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 20)
-    assert agreed("SELECT id FROM partitioned WHERE amount < 300") == [False]
+    costs(**DEAR_ROWS | {"spark_scan_ms": 20})
+    assert agreed("SELECT amount FROM partitioned WHERE amount < 300") == [False]
     (use,) = index_session.relations
-    assert use.reason == "the index finds 50 of 100 rows, and Spark scans them faster"
-
-
-def test_many_rows_of_a_small_table_are_left_to_spark(agreed, index_session, tables, monkeypatch):
-    monkeypatch.setattr(rows, "_FEW_ROWS", 50)
-    monkeypatch.setattr(rows, "_BYTES_OF_A_ROW", 2**20)
-    assert agreed("SELECT id FROM cow WHERE amount < 300") == [False]
-    (use,) = index_session.relations
-    assert use.reason == "the index finds 100 of 200 rows, and Spark scans them faster"
-    assert agreed("SELECT id FROM cow WHERE amount < 60") == [True]
+    assert use.reason == "the index finds at least 50 of 200 rows, and Spark scans them faster"
+    assert looks == ["bounds"]
 
 
 def test_what_is_unlike_a_pattern_is_not_counted(agreed, index_session, tables):

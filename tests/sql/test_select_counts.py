@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from hudi_index_service import open_table
 from hudi_index_service.read import counted_values
 from hudi_index_service.sql import IndexSession
-from hudi_index_service.sql.select import rows
+from hudi_index_service.sql.select import weighing
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_a_column_of_too_many_values_is_read(agreed, index_session, tables, monk
     assert agreed(query) == [True]
     assert index_session.relations[0].reason == "the index finds 123 rows"
     # The manifest only estimates.
-    monkeypatch.setattr(rows, "may_have_few_values", lambda plan, column: True)
+    monkeypatch.setattr(weighing, "may_have_few_values", lambda plan, column: True)
     assert agreed(query) == [True]
     (use,) = index_session.relations
     assert use.reason == COUNTED

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.sql.select import join_keys, rows
+from hudi_index_service.sql.select import join_keys
 from hudi_index_service.sql.select.join_keys import distinct_keys
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
@@ -113,10 +113,10 @@ def test_no_key_and_too_many(agreed, monkeypatch):
     assert agreed(query.format(few=FEW)) == [True, False]
 
 
-def test_tasks_wait_for_keys(agreed, index_session, tables, monkeypatch):
+@pytest.mark.usefixtures("tables")
+def test_tasks_wait_for_keys(agreed, index_session, costs):
     """What tasks would have read is few rows once the keys are known."""
-    monkeypatch.setattr(rows, "MOST_ROWS_HERE", 10)
-    monkeypatch.setattr(rows, "MOST_OF_ALL", 1)
+    costs(spark_scan_ms=1e12, handing_ms=0.1, handed_row_ms=100, tasks_ms=800, task_slice_ms=0.1)
     query = "SELECT a.id, b.id FROM {few} a JOIN {t} b ON a.amount = b.amount WHERE b.id > '1'"
     assert agreed(query.format(few=FEW, t="partitioned")) == [True, True]
     assert [use.in_tasks for use in index_session.relations] == [False, False]

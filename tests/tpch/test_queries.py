@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index_service.sql.select import RelationUse, rows
+from hudi_index_service.optimizer.cost import Constants, model
+from hudi_index_service.sql.select import RelationUse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,8 +45,8 @@ def test_answers_and_decisions(
 def test_answers_where_the_index_serves_whatever_it_costs(
     tpch: "Tpch", query: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_OF_ALL", 1)
-    monkeypatch.setattr(rows, "_FEW_ROWS", 2**31)
+    dear_spark = Constants(spark_scan_ms=1e12)
+    monkeypatch.setattr(model, "load_constants", lambda settings: dear_spark)
 
     frame = tpch.session.sql(query.read_text())
 

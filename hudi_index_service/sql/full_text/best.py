@@ -27,13 +27,12 @@ from hudi_index_service.sql.select.relation import (
 )
 from hudi_index_service.sql.select.rows import (
     MOST_BYTES,
-    Declined,
-    candidates,
     read_here,
     types_agree,
 )
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.select.scala import class_name, cores, elements
 from hudi_index_service.sql.select.unordered import left_to_spark
+from hudi_index_service.sql.select.weighing import Declined, candidates
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +98,7 @@ class BestRows:
         run = pinned(table, relation, search, columns.names)
         if isinstance(run, str) or not types_agree(run.reader.query.output, columns.types()):
             return None
-        if isinstance(candidates(run), Declined):
+        if isinstance(candidates(run, cores(self.spark)), Declined):
             return None
         instant = run.plan.snapshot.instant
         best = table.search(

@@ -44,6 +44,8 @@ _TYPES: dict[str, pa.DataType] = {
 _MOST_VALUES = 10_000
 _NUMBER = re.compile(r"-?\d+(?:[LSY]|(?:\.\d+)?BD)?")
 _DATE = re.compile(r"DATE '(\d{4}-\d\d-\d\d)'")
+_TEXT = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SEPARATOR = "\0\1\0"  # between the values of a set; one that holds it is not translated
 
 
@@ -210,12 +212,18 @@ def _column(expression: Any) -> str:
 
 
 def _text(expression: Any) -> str:
-    if _kind(expression) != "Literal" or expression.dataType().catalogString() != "string":
+    if _kind(expression) != "Literal":
         raise Untranslatable
-    value = expression.value()
-    if value is None:
+    text = _written(str(expression.sql()))
+    if text is None:
         raise Untranslatable
-    return _faithful(str(value.toString()))
+    return text
+
+
+def _written(own: str) -> str | None:
+    """The text that a literal of Spark's own SQL stands for; None for one of another type."""
+    text = _TEXT.fullmatch(own)
+    return None if text is None else _faithful(_ESCAPED.sub(r"\1", text[1]))
 
 
 def _faithful(text: str) -> str:
@@ -237,6 +245,8 @@ def _literal(expression: Any) -> str:
         return own
     if date := _DATE.fullmatch(own):
         return f"DATE'{date[1]}'"
+    if (text := _written(own)) is not None:
+        return string_sql(text)
     value, kind = expression.value(), str(expression.dataType().catalogString())
     if value is None:
         return "NULL"

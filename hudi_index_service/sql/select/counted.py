@@ -12,6 +12,7 @@ from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.spark_sql import identifier_sql
 from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.index_estimates import with_index_estimates
 from hudi_index_service.sql.select.counting import (
     AGGREGATE,
     LIMIT,
@@ -24,8 +25,9 @@ from hudi_index_service.sql.select.decision import RelationUse, serving_indexes,
 from hudi_index_service.sql.select.observed import Observed
 from hudi_index_service.sql.select.pinned import pinned
 from hudi_index_service.sql.select.relation import HudiRelation, hudi_relation
-from hudi_index_service.sql.select.rows import read_here, scanned_alone, types_agree
+from hudi_index_service.sql.select.rows import read_here, types_agree
 from hudi_index_service.sql.select.scala import class_name, elements, partial_function, sequence
+from hudi_index_service.sql.select.weighing import scanned_alone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -178,7 +180,7 @@ class _Source:
             rows=rows,
             read=None if rows is None else run.statistics,
             indexes=() if explain is None else serving_indexes(self.table, run.plan),
-            plan=None if explain is None else run.plan,
+            plan=None if explain is None else with_index_estimates(run.plan, run.reader),
             observed=observed,
         )
 

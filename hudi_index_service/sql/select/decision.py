@@ -24,7 +24,7 @@ class RelationUse:
             read them.
         rows: How many rows there are, if the driver has read them.
         read: What the driver read for it; None where Spark, or its tasks, read.
-        expected: How many rows may match, by the index; None where it was not asked.
+        expected: At most so many rows match in slices with an entry; None where that was not asked.
         indexes: The names of the indexes that serve, or would.
         plan: How its slices are read, or would be; None where it came to no plan. This and what
             follows is there for EXPLAIN alone.

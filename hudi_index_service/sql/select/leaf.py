@@ -12,10 +12,12 @@ from pyspark.sql.pandas.types import to_arrow_type
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.read.index_estimates import with_index_estimates
 from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text import Calls
 from hudi_index_service.sql.select.condition import Conditions
 from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
+from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import MOST_KEYS, JoinKeys, distinct_keys
 from hudi_index_service.sql.select.join_keys import Leaf as KeyLeaf
 from hudi_index_service.sql.select.observed import Observed
@@ -29,14 +31,12 @@ from hudi_index_service.sql.select.relation import (
 )
 from hudi_index_service.sql.select.rows import (
     MOST_BYTES,
-    Candidates,
-    Declined,
-    candidates,
     read_by_tasks,
     read_here,
     types_agree,
 )
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.select.scala import class_name, cores, elements
+from hudi_index_service.sql.select.weighing import Candidates, Declined, candidates
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ class Leaves:
         table: Opens the table of a path.
         explain: See `SelectRewriter.rewritten`.
         calls: The query's full-text functions.
-        indexed: Whether tables have an index, of those that were asked.
+        indexed: The tables with an index.
         keys: What its joins ask of relations, as far as that is known.
         patient: Whether relations that tasks would read are left as they are for now: keys may be
             found that leave fewer rows.
@@ -66,7 +66,7 @@ class Leaves:
     table: Callable[[str], IndexedTable]
     explain: str | None
     calls: Calls | None
-    indexed: dict[str, bool]
+    indexed: IndexedTables
     keys: JoinKeys = field(default_factory=JoinKeys)
     patient: bool = False
     postponed: bool = False
@@ -89,7 +89,7 @@ class Leaves:
             wanted: The attributes that are asked for above that; None for all.
             use: To be completed.
         """
-        if not self._has_index(use.table):
+        if use.table not in self.indexed:
             return None, replace(use, reason="the table has no index")
         number = attribute_ids(node.output())[0]
         asked = None
@@ -117,11 +117,6 @@ class Leaves:
         else:
             self._told[key] = found
         return found
-
-    def _has_index(self, uri: str) -> bool:
-        if uri not in self.indexed:
-            self.indexed[uri] = bool(self.table(uri).indexes())
-        return self.indexed[uri]
 
     def _instead(
         self,
@@ -199,7 +194,7 @@ class Leaves:
         use: RelationUse,
     ) -> Leaf:
         assert use.where is not None
-        asked = (relation.uri, relation.query_type, relation.as_of, use.where)
+        asked = (relation.uri, relation.query_type, relation.as_of, use.where, *columns.names)
         if asked in self._declined and self.explain is None:
             return None, replace(use, reason=self._declined[asked])
         run = pinned(table, relation, use.where, columns.names)
@@ -207,15 +202,19 @@ class Leaves:
             return None, replace(use, reason=run)
         use = replace(use, instant=run.plan.snapshot.instant)
         if self.explain is not None:
-            use = replace(use, plan=run.plan, indexes=serving_indexes(table, run.plan))
+            told = with_index_estimates(run.plan, run.reader)
+            use = replace(use, plan=told, indexes=serving_indexes(table, run.plan))
         if not types_agree(run.reader.query.output, columns.types()):
             return None, replace(use, reason="Spark sees its columns in other types")
-        weighed = candidates(run)
+        weighed = candidates(run, cores(self.spark))
         if isinstance(weighed, Declined):
             self._declined[asked] = weighed.reason
             return None, replace(use, reason=weighed.reason)
+        if use.plan is not None:
+            weighed = weighed.as_told_by(use.plan)
         use = replace(use, columns=tuple(columns.names), by_index=True)
-        use = replace(use, reason=_served(weighed), expected=weighed.rows)
+        most = f"{weighed.rows} rows" if weighed.exact else f"at most {weighed.rows} rows"
+        use = replace(use, reason=_finds(most, weighed), expected=weighed.rows)
         if self.explain == "plan":
             return relation.node, replace(use, in_tasks=not weighed.few)
         observed = Observed(self.spark) if self.explain == "analyze" else None
@@ -231,15 +230,21 @@ class Leaves:
                     self.calls.here.remember(node, rows)
                 self._done.add(attribute_ids(relation.node.output())[0])
                 self._read.update(zip(columns.ids, rows.columns, strict=True))
+                if not weighed.exact:
+                    use = replace(use, reason=_finds(f"{rows.num_rows} rows", weighed))
                 return node, replace(use, rows=rows.num_rows, read=run.statistics)
+            if not weighed.by_tasks:
+                reason = "the rows that the index finds are large, and Spark scans them faster"
+                self._declined[asked] = reason
+                return None, replace(use, reason=reason, by_index=False, observed=None)
         if self.patient:
             return None, use
         node = read_by_tasks(self.spark, run, columns.attributes(), observed)
         return node, replace(use, in_tasks=True)
 
 
-def _served(weighed: Candidates) -> str:
-    return with_others(f"the index finds {weighed.rows} rows", weighed.scanned)
+def _finds(rows: str, weighed: Candidates) -> str:
+    return with_others(f"the index finds {rows}", weighed.scanned)
 
 
 def conditions_on(table: IndexedTable, calls: Calls | None) -> Conditions:

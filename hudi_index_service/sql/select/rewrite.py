@@ -20,10 +20,8 @@ from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text import FullTextFunctions, bound_calls
 from hudi_index_service.sql.select.decision import RelationUse
 from hudi_index_service.sql.select.described import described_as
-from hudi_index_service.sql.select.relation import (
-    reads_hudi,
-    table_path,
-)
+from hudi_index_service.sql.select.indexed import IndexedTables
+from hudi_index_service.sql.select.relation import reads_hudi, table_path
 from hudi_index_service.sql.select.rewriting import Explain, OnlySpark, Rewriting
 from hudi_index_service.sql.select.subqueries import Subqueries
 
@@ -70,7 +68,7 @@ class SelectRewriter:
         """
         calls = bound_calls(self.full_text, frame, self._table)
         execution = (frame if calls is None else calls.frame)._jdf.queryExecution()
-        indexed: dict[str, bool] = {}  # the index folder is listed once for a query
+        indexed = IndexedTables(self._table)
         if calls is None and explain is None and not self._may_profit(execution, indexed):
             return frame, ()
         rewriting = Rewriting(self._spark, self._table, self._subqueries, explain, calls, indexed)
@@ -100,25 +98,19 @@ class SelectRewriter:
         for table in tables.values():
             table.close()
 
-    def _may_profit(self, execution: Any, indexed: dict[str, bool]) -> bool:
+    def _may_profit(self, execution: Any, indexed: IndexedTables) -> bool:
         """Whether a query may read a Hudi table with an index. If that can be told before Spark's
         optimizer has seen it, nobody waits for the optimizer here. A command has run before it
         comes here, and holds its result."""
         for leaf in self._subqueries.leaves(execution.analyzed()):
             if reads_hudi(leaf):
                 uri = table_path(leaf)
-                if uri not in indexed:
-                    indexed[uri] = self._has_index(uri)
-                if indexed[uri]:
-                    return True
+                try:
+                    if uri in indexed:
+                        return True
+                except (IndexServiceError, OSError) as error:
+                    log.info("Spark reads %s: %s", uri, error)
         return False
-
-    def _has_index(self, uri: str) -> bool:
-        try:
-            return bool(self._table(uri).indexes())
-        except (IndexServiceError, OSError) as error:
-            log.info("Spark reads %s: %s", uri, error)
-            return False
 
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:

@@ -14,6 +14,7 @@ from hudi_index_service.sql.full_text.best import BestRows
 from hudi_index_service.sql.select.counted import COUNTING, CountedRows
 from hudi_index_service.sql.select.counting import LIMIT
 from hudi_index_service.sql.select.decision import RelationUse
+from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import joins_in
 from hudi_index_service.sql.select.leaf import Leaves, conditions_on
 from hudi_index_service.sql.select.relation import RELATION, reads_hudi, table_path
@@ -60,7 +61,7 @@ class Rewriting:
         subqueries: Subqueries,
         explain: Explain | None,
         calls: Calls | None,
-        indexed: dict[str, bool],
+        indexed: IndexedTables,
     ) -> None:
         self._spark = spark
         self._subqueries = subqueries

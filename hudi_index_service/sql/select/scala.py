@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaClass
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _CLASS_NAME, _KNOWN = "_hudi_index_class_name", "_hudi_index_known"
 _TREE_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
@@ -40,6 +43,11 @@ def partial_function(jvm: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
 def tree_pattern(jvm: Any, name: str) -> Any:
     """One of Catalyst's TreePatterns: plans and expressions know which ones they contain."""
     return _once(jvm, f"pattern {name}", lambda: _known(jvm, f"{_TREE_PATTERN}.{name}")())
+
+
+def cores(spark: "SparkSession") -> int:
+    """Tasks that Spark runs at once, as of the first time that this is asked."""
+    return int(_once(spark._jvm, "cores", lambda: spark.sparkContext.defaultParallelism))
 
 
 def nodes(tree: Any) -> Iterator[Any]:

@@ -1,0 +1,23 @@
+"""Which tables have an index, asked once for a query: each question lists a folder."""
+
+from collections.abc import Callable
+
+from hudi_index_service.indexed_table import IndexedTable
+
+
+class IndexedTables:
+    """Those that one query meets.
+
+    Args:
+        table: Opens the table of a path.
+    """
+
+    def __init__(self, table: Callable[[str], IndexedTable]) -> None:
+        self._table = table
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, uri: str) -> bool:
+        """Raises IndexServiceError or OSError for a table that cannot be opened, or listed."""
+        if uri not in self._known:
+            self._known[uri] = bool(self._table(uri).indexes())
+        return self._known[uri]
