@@ -3,19 +3,21 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
+# Two processes share the tests out file by file; with 0 there is one, and its output is shown at once.
+PROCESSES ?= 2
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions test-cluster test-tpch test-demo test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-read bench-sql pins clean
+.PHONY: help demo test test-versions test-cluster test-tpch test-demo test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-14s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
 
 demo: setup-demo ## Show the index at work on real Hudi tables (sets up what it needs)
 	@$(ENVIRONMENT) && hudi-index demo
 
 test: setup lint ## Set up, lint and run all tests; PYTEST_ARGS picks some
-	@$(ENVIRONMENT) && pytest $(PYTEST_ARGS)
+	@$(ENVIRONMENT) && pytest -n $(PROCESSES) --dist loadfile $(PYTEST_ARGS)
 
 test-versions: setup ## Test on tables of all Hudi releases; writes them the first time
 	@$(ENVIRONMENT) && python -m tests.versions.written && pytest tests/versions $(PYTEST_ARGS)
@@ -62,8 +64,14 @@ bench-read: setup ## Measure reads against Spark, DuckDB and Lance: benchmarks/r
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.read $(BENCH_ARGS)
 
+bench-optimizer: setup ## Measure what the optimizer chooses: benchmarks/results/optimizer.json
+	@$(ENVIRONMENT) && python -m benchmarks.optimizer $(BENCH_ARGS)
+
 bench-sql: setup ## Measure queries in IndexSession against bare Spark: benchmarks/results/sql.json
 	@$(ENVIRONMENT) && python -m benchmarks.sql $(BENCH_ARGS)
+
+bench-types: setup ## Measure the index types side by side: benchmarks/results/types.json
+	@$(ENVIRONMENT) && python -m benchmarks.index_types $(BENCH_ARGS)
 
 pins: setup ## Resolve the exact versions in constraints/ anew, keeping those that still fit
 	@$(ENVIRONMENT) && python -m dev.pins

@@ -21,7 +21,7 @@ NAME = "bench"
 _WORDS = ["buying", "selling", "new", "old", "car", "home", "boat", "summer", "winter", "coming"]
 _WORDS += ["going", "red", "blue", "fast", "slow", "quiet"]
 
-_OPTIONS = {
+OPTIONS = {
     "hoodie.table.name": NAME,
     "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
     "hoodie.datasource.write.recordkey.field": "key",
@@ -100,11 +100,15 @@ def bench_rows(spark: "SparkSession", rows: int, files: int) -> "DataFrame":
 
 def write_table(spark: "SparkSession", path: Path, rows: int, files: int) -> float:
     """Writes the table in `files` base files; returns the seconds it took."""
+    return write_rows(bench_rows(spark, rows, files), path, files)
+
+
+def write_rows(rows: "DataFrame", path: Path, files: int) -> float:
+    """Writes rows, of `files` tasks, as a table of as many base files; returns the seconds."""
     started = perf_counter()
     (
-        bench_rows(spark, rows, files)
-        .write.format("hudi")
-        .options(**_OPTIONS, **{"hoodie.bulkinsert.shuffle.parallelism": str(files)})
+        rows.write.format("hudi")
+        .options(**OPTIONS, **{"hoodie.bulkinsert.shuffle.parallelism": str(files)})
         .mode("overwrite")
         .save(str(path))
     )

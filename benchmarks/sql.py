@@ -3,9 +3,8 @@
 The 22 queries of TPC-H at scale 0.1, on Hudi tables of which `orders` and `lineitem` are clustered
 and indexed (tests/tpch), and ten that want few rows. Each query goes through both sessions of one
 process in turn, round by round, the first of a round being the other one in each, after rounds that
-are not counted and two seconds of planning through each session: JVMs compile what runs often, and
-each session has one of its own to do so. Differences are the medians of the rounds'. These are no
-results of TPC-H in the sense of the TPC.
+are not counted: the JVM compiles what runs often. Differences are the medians of the rounds'. These
+are no results of TPC-H in the sense of the TPC.
 
 - `whole_ms`: from the text of the query to its answer in Python.
 - `plan_ms`: until the optimized plan is there, decisions included. It is measured in more rounds of
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 RESULTS = ROOT / "benchmarks" / "results"
 QUERIES = ROOT / "tests" / "tpch"
-WARM_UP_ROUNDS, WARM_UP_SECONDS = 2, 2.0
+WARM_UP_ROUNDS = 2
 PLANS_A_ROUND = 4
 ALLOWED_MS, ALLOWED_PART = 20.0, 0.05
 
@@ -75,10 +74,7 @@ def in_turn(
 def measured(session: IndexSession, name: str, query: str, rounds: int) -> dict[str, Any]:
     """One row of the results."""
     in_turn(session, whole, query, WARM_UP_ROUNDS)
-    for ask in (session.spark.sql, session.sql):
-        deadline = perf_counter() + WARM_UP_SECONDS
-        while perf_counter() < deadline:
-            until_plan(ask, query)
+    in_turn(session, until_plan, query, PLANS_A_ROUND * WARM_UP_ROUNDS)
     wholes = in_turn(session, whole, query, rounds)
     plans = in_turn(session, until_plan, query, rounds * PLANS_A_ROUND)
     used = [use.table.rpartition("/")[2] for use in session.relations if use.by_index]

@@ -1,0 +1,349 @@
+"""The index types side by side: `make bench-types`.
+
+Two tables of the same rows, of one base file and of twenty, written by Hudi. Each contestant has a
+copy of its own of each, and an index on `msg`, `sender`, `city`, `amount` and `event_ts`; all
+copies are open in one process. They are built and asked in turn, round by round, beginning with
+another one in each; a query's time is the median of the rounds', a build's too, and a ratio is the
+median of the rounds' ratios to Lucene's. What a type has no answer for is null.
+
+- build: seconds of `IndexedTable.build`, with two local workers;
+- bytes: of all entries' files;
+- the others: milliseconds of a warm query by the index, planning included: `count`, and with
+  "rows" in its name, two columns of the rows. Each has several literals, asked one after the other.
+
+Written to benchmarks/results/types.json, and as a table into docs/index_types.md. A small run to
+try things out, which changes no page:
+`python -m benchmarks.index_types --rows 100000 --rounds 1 --output /tmp/bench`.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.bench_table import ROOT, spark_session, write_table
+from benchmarks.build import environment, say
+from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.errors import IndexRequired, PredicateUnsupported
+
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "index_types.md"
+MARKS = ("<!-- from benchmarks/results/types.json -->\n", "<!-- until here -->\n")
+FILE_COUNTS = (1, 20)
+COLUMNS = ("msg", "sender", "city", "amount", "event_ts")
+BASELINE = "lucene"
+WARM_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An index type with options of `msg`.
+
+    Attributes:
+        title: In the table.
+        started: What it needs while it is measured, such as a server.
+    """
+
+    index_type: str
+    title: str
+    options: dict[str, str] = field(default_factory=dict)
+    started: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+CONTESTANTS = {
+    "lucene": Contestant("lucene", "lucene"),
+    "lucene_words": Contestant("lucene", "lucene, `msg` analysed", {"analyzer": "standard"}),
+    "btree": Contestant("btree", "btree"),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of query: its conditions, and the columns of the rows; without any they are
+    counted."""
+
+    name: str
+    title: str
+    wheres: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+
+def kinds() -> list[Kind]:
+    """What is asked; the same in every run."""
+    choose = random.Random(8)
+
+    def times(count: int, make: Callable[[], str]) -> tuple[str, ...]:
+        return tuple(make() for _ in range(count))
+
+    def number(below: int) -> int:
+        return choose.randrange(below)
+
+    def senders(count: int) -> str:
+        return ", ".join(f"'User{number(400_000)}'" for _ in range(count))
+
+    def amounts(count: int) -> str:
+        return ", ".join(str(number(1_000_000)) for _ in range(count))
+
+    def one_percent() -> str:
+        low = number(990_000)
+        return f"amount BETWEEN {low} AND {low + 9_999}"
+
+    def days() -> str:
+        day = f"2026-{1 + number(11):02d}-1"
+        return f"event_ts >= timestamp'{day}0 00:00:00Z' AND event_ts < timestamp'{day}3 15:36:00Z'"
+
+    point = times(5, lambda: f"sender = {senders(1)}")
+    point_number = times(5, lambda: f"amount = {amounts(1)}")
+    in_texts = times(3, lambda: f"sender IN ({senders(100)})")
+    in_numbers = times(3, lambda: f"amount IN ({amounts(100)})")
+    wide = times(5, one_percent)
+    cities = times(5, lambda: f"city = 'city{number(300)}'")
+    parts = times(2, lambda: f"msg LIKE '%tag{10_000 + number(90_000)}%'")
+    words = times(3, lambda: f"match(msg, 'tag{number(500_000)}')")
+    rows = ("key", "price")
+    return [
+        Kind("point", "one text, `=`", point),
+        Kind("point_number", "one number, `=`", point_number),
+        Kind("point_rows", "one text, its rows", point, rows),
+        Kind("in_100", "IN with 100 texts", in_texts),
+        Kind("in_100_numbers", "IN with 100 numbers", in_numbers),
+        Kind("range", "1 % range of numbers", wide),
+        Kind("range_times", "1 % range of times", times(5, days)),
+        Kind("range_rows", "1 % range of numbers, its rows", wide[:2], rows),
+        Kind("few_values", "one of 300 texts, `=`", cities),
+        Kind("prefix", "`LIKE 'text%'`, 3 %", ("sender LIKE 'User12%'", "sender LIKE 'User31%'")),
+        Kind("contains", "`LIKE '%text%'`", parts),
+        Kind("full_text", "full text, a rare word", words),
+        Kind("full_text_common", "full text, a common word", ("match(msg, 'winter')",)),
+    ]
+
+
+def copied(table: Path, target: Path) -> Path:
+    """A copy of a table that shares its files, none of which is ever changed."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(table, target, copy_function=os.link)
+    return target
+
+
+def built(table: IndexedTable, contestant: Contestant) -> float:
+    """Seconds of building the index anew."""
+    if table.indexes():
+        table.drop_index("bench", purge=True)
+    first, *others = COLUMNS
+    columns = [Column(name=first, options=contestant.options), *others]
+    table.create_index("bench", columns, using=contestant.index_type)
+    started = perf_counter()
+    table.build(strategy="all").raise_for_failures()
+    return perf_counter() - started
+
+
+def index_bytes(table: Path) -> int:
+    """Bytes of all entries' data files."""
+    return sum(path.stat().st_size for path in (table / ".hoodie" / ".index").rglob("*.pack"))
+
+
+def asked(table: IndexedTable, kind: Kind) -> tuple[float, list[int]]:
+    """Milliseconds of all of a kind's queries together, and their numbers of rows."""
+    rows = []
+    started = perf_counter()
+    for where in kind.wheres:
+        scan = table.scan(where, columns=list(kind.columns) or None, use_index="require")
+        rows.append(scan.to_arrow().num_rows if kind.columns else scan.count())
+    return (perf_counter() - started) * 1000 / len(kind.wheres), rows
+
+
+def warmed(table: IndexedTable, kind: Kind) -> list[int] | None:
+    """The numbers of rows, after the queries were asked for a while; None if the index cannot
+    answer them."""
+    began = perf_counter()
+    try:
+        _, rows = asked(table, kind)
+    except (IndexRequired, PredicateUnsupported):  # or full text, and nothing analysed
+        return None
+    while perf_counter() - began < WARM_SECONDS:
+        asked(table, kind)
+    return rows
+
+
+def in_turn(
+    names: Sequence[str], rounds: int, measure: Callable[[str], float]
+) -> dict[str, list[float]]:
+    """What is measured of each contestant, round by round, beginning with another one in each."""
+    took: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds):
+        start = number % max(1, len(names))
+        for name in [*names[start:], *names[:start]]:
+            took[name].append(measure(name))
+    return took
+
+
+def over_baseline(took: dict[str, list[float]]) -> dict[str, float]:
+    """How many times Lucene's time each took."""
+    base = took.get(BASELINE)
+    if base is None:
+        return {}
+    return {
+        name: round(statistics.median(a / b for a, b in zip(times, base, strict=True)), 2)
+        for name, times in took.items()
+        if name != BASELINE
+    }
+
+
+def row(name: str, files: int, took: dict[str, list[float]], unit: str) -> dict[str, Any]:
+    """One row of the results."""
+    medians = {
+        each: round(statistics.median(took[each]), 3) if each in took else None
+        for each in CONTESTANTS
+    }
+    return {"what": name, "files": files, unit: medians, "over_lucene": over_baseline(took)}
+
+
+def measured(folder: Path, files: int, rounds: int, build_rounds: int) -> list[dict[str, Any]]:
+    """All rows of the table of so many files."""
+    names = list(CONTESTANTS)
+    folders = {name: copied(folder / str(files), folder / f"{files}-{name}") for name in names}
+    results: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        tables = {name: stack.enter_context(open_table(path)) for name, path in folders.items()}
+        say(f"{files} files: building …")
+        seconds = in_turn(names, build_rounds, lambda name: built(tables[name], CONTESTANTS[name]))
+        results.append(row("build", files, seconds, "seconds"))
+        sizes = {name: [float(index_bytes(path))] for name, path in folders.items()}
+        results.append(row("bytes", files, sizes, "bytes"))
+        for kind in kinds():
+            say(f"{files} files: {kind.name} …")
+            found = {name: warmed(tables[name], kind) for name in names}
+            able = {name: rows for name, rows in found.items() if rows is not None}
+            if len({tuple(rows) for rows in able.values()}) != 1:
+                raise SystemExit(f"The answers differ: {kind.wheres}: {able}")
+            took = in_turn(list(able), rounds, lambda name, kind=kind: asked(tables[name], kind)[0])
+            each = row(kind.name, files, took, "ms")
+            rows = next(iter(able.values()))
+            results.append(
+                each | {"where": kind.wheres[0][:200], "rows": round(statistics.mean(rows), 1)}
+            )
+    return results
+
+
+def as_markdown(results: dict[str, Any]) -> str:
+    """What docs/index_types.md shows of the results."""
+    titles = {kind.name: f"{kind.title}, ms" for kind in kinds()}
+    titles |= {"build": "build, s", "bytes": "index, MB"}
+    heads = [
+        f"{contestant['title']}, {files} {'file' if files == 1 else 'files'}"
+        for files in results["files"]
+        for contestant in results["contestants"].values()
+    ]
+    lines = [f"| | {' | '.join(heads)} |", f"| --- |{' ---: |' * len(heads)}"]
+    by_place = {(each["what"], each["files"]): each for each in results["results"]}
+    for what in dict.fromkeys(each["what"] for each in results["results"]):
+        cells = []
+        for files in results["files"]:
+            each = by_place[what, files]
+            values = next(each[unit] for unit in ("ms", "seconds", "bytes") if unit in each)
+            cells += [_cell(what, values[name]) for name in results["contestants"]]
+        lines.append(f"| {titles[what]} | {' | '.join(cells)} |")
+    where = results["where"]
+    told = (
+        f"{results['rows']:,} rows, {where['cores']} cores, {where['machine']}, "
+        f"load {results['load']} before it began:"
+    )
+    return "\n".join([told, "", *lines, ""])
+
+
+def page_with(results: dict[str, Any] | None, page: str) -> str:
+    """The page with these results between its marks; None: there are none yet."""
+    shown = "Not measured yet.\n" if results is None else as_markdown(results)
+    before, rest = page.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    return f"{before}{MARKS[0]}{shown}{MARKS[1]}{after}"
+
+
+def _cell(what: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if what == "bytes":
+        return f"{value / 1e6:.1f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def write_tables(folder: Path, rows: int) -> None:
+    """Writes both tables, by Spark in this process."""
+    missing = [files for files in FILE_COUNTS if not (folder / str(files)).exists()]
+    if not missing:
+        return
+    spark = spark_session(folder)
+    for files in missing:
+        write_table(spark, folder / str(files), rows, files)
+    spark.stop()
+
+
+def options() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--build-rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--scratch", type=Path, help="folder for tables; a temporary one if absent")
+    parser.add_argument("--write-tables", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Writes the tables in a process of its own, which ends before anything is measured."""
+    asked_for = options()
+    output = asked_for.output / "types.json"
+    if asked_for.write_tables:
+        write_tables(asked_for.scratch, asked_for.rows)
+        return
+    load = round(os.getloadavg()[0], 1)  # of others: a quiet machine has next to none
+    with ExitStack() as stack:
+        make = partial(tempfile.mkdtemp, prefix="bench-types-")
+        folder = asked_for.scratch or Path(make())
+        if asked_for.scratch is None:
+            stack.callback(shutil.rmtree, folder)
+        say(f"Writing {asked_for.rows:,} rows twice, unless they are there …")
+        command = [sys.executable, "-m", "benchmarks.index_types", "--write-tables"]
+        command += ["--scratch", str(folder), "--rows", str(asked_for.rows)]
+        subprocess.run(command, check=True, cwd=ROOT)
+        for contestant in CONTESTANTS.values():
+            stack.enter_context(contestant.started())
+        results = [
+            each
+            for files in FILE_COUNTS
+            for each in measured(folder, files, asked_for.rounds, asked_for.build_rounds)
+        ]
+    found = {
+        "where": environment(),
+        "load": load,
+        "rows": asked_for.rows,
+        "files": list(FILE_COUNTS),
+        "columns": list(COLUMNS),
+        "contestants": {
+            name: {"index_type": each.index_type, "title": each.title, "options": each.options}
+            for name, each in CONTESTANTS.items()
+        },
+        "results": results,
+    }
+    asked_for.output.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(found, indent=1) + "\n")
+    if asked_for.output == RESULTS:
+        PAGE.write_text(page_with(found, PAGE.read_text()))
+    say(f"Written to {output}.")
+
+
+if __name__ == "__main__":
+    main()
