@@ -1,11 +1,16 @@
 """docs/format.md is the format that is written: fields, examples, and the reader it shows."""
 
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from struct import Struct
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import hudi_index_parquet
+import lmdb
+import pyarrow as pa
 import pytest
 from pydantic import BaseModel
 
@@ -13,6 +18,8 @@ from hudi_index_service import Column, open_table
 from hudi_index_service.build.extremes import Extremes
 from hudi_index_service.definitions import IndexDefinition, SeenTimeline
 from hudi_index_service.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
+from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
+from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.entry import entry_folder
 from hudi_index_service.index.manifest import (
     PARQUET_METADATA,
@@ -30,6 +37,7 @@ from hudi_index_service.table.protocol import BaseFile
 from tests.docs.markdown import ROOT, code_blocks, field_tables
 
 PAGE = "docs/format.md"
+PAGE_TEXT = (ROOT / PAGE).read_text()
 TABLES = {(table.section, table.label): table.fields for table in field_tables(PAGE)}
 
 MODELS: dict[tuple[str, str], type[BaseModel]] = {
@@ -44,6 +52,11 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
     ("Manifest", "build"): BuildInfo,
     ("Summary", ""): Summary,
 }
+BTREE = "B+ tree, version 1"
+STRUCTS: dict[tuple[str, str], Struct] = {
+    (BTREE, "leaf"): LEAF_PLACE,
+    (BTREE, "header"): LEAF_HEADER,
+}
 ENVELOPE = TABLES["Documents", ""]
 
 
@@ -57,7 +70,51 @@ def test_tables_list_the_fields_of_the_documents(key: tuple[str, str]) -> None:
 
 
 def test_every_table_is_compared() -> None:
-    assert set(TABLES) == {*MODELS, ("Documents", "")}
+    assert set(TABLES) == {*MODELS, *STRUCTS, ("Documents", ""), (BTREE, "description")}
+
+
+@pytest.mark.parametrize("key", STRUCTS, ids=lambda key: key[1])
+def test_tables_list_the_fields_of_binary_records(key: tuple[str, str]) -> None:
+    letters = {"uint8": "B", "uint32": "I", "uint64": "Q"}
+    assert "<" + "".join(letters[type] for type in TABLES[key].values()) == STRUCTS[key].format
+    above = PAGE_TEXT.split(f"`{key[1]}`:")[0].rsplit("\n\n", 2)[1]
+    assert f"{STRUCTS[key].size} bytes:" in " ".join(above.split())
+
+
+def test_a_tree_is_laid_out_as_shown() -> None:
+    """The golden entry, read by the page's tables alone."""
+    folder = next((ROOT / "tests/index/golden/btree_1").rglob("manifest-0001.json")).parent
+    manifest = json.loads((folder / "manifest-0001.json").read_text())
+    packed = (folder / manifest["data"]["name"]).read_bytes()
+    members = {
+        each["name"]: packed[each["offset"] : each["offset"] + each["length"]]
+        for each in manifest["data"]["members"]
+    }
+    length = int.from_bytes(members["tree"][:8], "little")
+    tree = pa.decompress(members["tree"][8:], decompressed_size=length, codec="zstd")
+    names, leaves = list(TABLES[BTREE, "leaf"]), []
+    with TemporaryDirectory() as work:
+        path = Path(work, "tree")
+        path.write_bytes(tree)
+        with lmdb.open(str(path), subdir=False, readonly=True, lock=False) as environment:
+            pairs = [(bytes(k), bytes(v)) for k, v in environment.begin().cursor()]
+    description = json.loads(pairs.pop()[1])
+    assert set(description) == set(TABLES[BTREE, "description"])
+    for key, value in pairs:
+        leaf = dict(zip(names, LEAF_PLACE.unpack(value), strict=True))
+        body = members["leaves"][leaf["offset"] : leaf["offset"] + leaf["length"]]
+        assert zlib.crc32(body) == leaf["crc32"]
+        column = description["columns"][int.from_bytes(key[:2], "big")][0]
+        leaves.append((column, key[2], key[3:], leaf, body))
+    fixed = list(TABLES[BTREE, "header"])
+    first = next(each for each in leaves if each[:2] == ("key", 2))
+    header = dict(zip(fixed, LEAF_HEADER.unpack_from(first[4]), strict=True))
+    assert (first[2], header["key_width"], header["count_width"]) == (b"user-0000", 0, 0)
+    sets = [each for each in leaves if each[3]["is_set"]]
+    assert {each[0] for each in sets if each[1] == 0} == {"city", "raw", "age", "tags"}
+    assert [each[2] for each in sets if each[:2] == ("city", 2)] == [
+        f"city {i}".encode() for i in range(5)
+    ]
 
 
 def _in_words(schema: dict[str, Any]) -> str:

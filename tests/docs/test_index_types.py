@@ -1,0 +1,52 @@
+"""What docs/index_types.md shows was measured, and what it says of options is so."""
+
+import json
+
+from benchmarks.index_types import CONTESTANTS, FILE_COUNTS, PAGE, RESULTS, kinds, page_with, row
+from hudi_index_service.index.factory import index_type
+from tests.docs.markdown import code_blocks
+
+
+def test_the_table_is_that_of_the_last_run() -> None:
+    file = RESULTS / "types.json"
+    results = json.loads(file.read_text()) if file.exists() else None
+    assert page_with(results, PAGE.read_text()) == PAGE.read_text()
+
+
+def test_a_run_makes_a_table_of_all_that_is_measured() -> None:
+    wanted = {"build": "seconds", "bytes": "bytes", **{kind.name: "ms" for kind in kinds()}}
+    took = {"lucene": [2_000_000.0, 4_000_000.0], "btree": [1_000_000.0, 2_000_000.0]}
+    results = {
+        "where": {"cores": 2, "machine": "x86_64"},
+        "load": 0.1,
+        "rows": 2_000_000,
+        "files": list(FILE_COUNTS),
+        "contestants": {name: {"title": each.title} for name, each in CONTESTANTS.items()},
+        "results": [
+            row(what, files, took, unit) for what, unit in wanted.items() for files in FILE_COUNTS
+        ],
+    }
+
+    page = page_with(results, PAGE.read_text())
+
+    assert "2,000,000 rows, 2 cores, x86_64, load 0.1 before it began:" in page
+    assert "| index, MB | 3.0 | - | 1.5 | 3.0 | - | 1.5 |" in page
+    assert all(f"| {kind.title}, ms |" in page for kind in kinds())
+    assert results["results"][0]["over_lucene"] == {"btree": 0.5}
+
+
+def test_kinds_ask_what_they_are_named_after() -> None:
+    """The same conditions in each run, with the literals that belong to them."""
+    assert kinds() == kinds()
+    by_name = {kind.name: kind for kind in kinds()}
+    assert by_name["in_100"].wheres[0].count("'User") == 100
+    assert by_name["point_rows"].columns
+    assert {each.index_type for each in CONTESTANTS.values()} >= {"btree", "lucene"}
+    for each in CONTESTANTS.values():
+        assert index_type(each.index_type).name == each.index_type
+
+
+def test_the_plug_in_named_is_as_long_as_it_says() -> None:
+    lines = (PAGE.parent.parent / "tests/index/plug_in/copied_columns.py").read_text().splitlines()
+    assert 110 <= len(lines) <= 139
+    assert any("lucene.analyzer" in block for block in code_blocks("docs/index_types.md", "python"))
