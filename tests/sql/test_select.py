@@ -234,7 +234,7 @@ def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session):
 
 
 # To hand a row over takes a millisecond; 125 of them as much as is less than Spark's scan.
-DEAR_ROWS = {"spark_scan_ms": 131, "handing_ms": 0.1, "handed_row_ms": 1, "tasks_ms": 1e6}
+DEAR_ROWS = {"spark_scan_ms": 225, "handing_ms": 0.1, "handed_row_ms": 1, "tasks_ms": 1e6}
 
 
 @pytest.fixture

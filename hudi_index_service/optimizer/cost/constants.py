@@ -46,7 +46,7 @@ class Constants(BaseModel):
         spark_scan_ms: To let Spark scan files at all: its plan, and the start of a job's tasks.
         spark_file_ms: Of a file that Spark scans, for one task: to open it.
         spark_mib_ms: Of a MiB of columns, for one task: to read and decode it, and to look at rows.
-        handing_ms: To hand rows over to Spark at all.
+        handing_ms: To hand rows over to Spark at all, and have it plan the query anew.
         handed_row_ms: Of a row that the driver or a task hands over, and Spark goes through.
         handed_value_ms: The same of each of its values.
         tasks_ms: To let Spark tasks read through the index at all: two jobs in Python's workers.
@@ -71,8 +71,8 @@ class Constants(BaseModel):
     spark_scan_ms: Milliseconds = 100.0
     spark_file_ms: Milliseconds = 25.0
     spark_mib_ms: Milliseconds = 12.0
-    handing_ms: Milliseconds = 30.0
-    handed_row_ms: Milliseconds = 0.005
+    handing_ms: Milliseconds = 40.0
+    handed_row_ms: Milliseconds = 0.012
     handed_value_ms: Milliseconds = 0.0003
     tasks_ms: Milliseconds = 600.0
     task_slice_ms: Milliseconds = 200.0

@@ -8,9 +8,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from hudi_index_service.optimizer.cost.model import MARGIN, MIB, CostModel
+from hudi_index_service.optimizer.cost.model import MIB, CostModel
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+
+MARGIN = 2.0
+"""So many times as long has Spark's own scan to take to be passed by: the scans of a query's other
+relations go on beside it, so that leaving one out saves less than it takes alone, and by how much
+is not known."""
 
 
 class Reader(Enum):
