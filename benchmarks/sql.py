@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RESULTS = ROOT / "benchmarks" / "results"
 QUERIES = ROOT / "tests" / "tpch"
 WARM_UP_ROUNDS = 2
-PLANS_A_ROUND = 4
+PLANS_A_ROUND = 12
 ALLOWED_MS, ALLOWED_PART = 20.0, 0.05
 
 Ask = Callable[[str], "DataFrame"]
