@@ -42,8 +42,8 @@ def test_tasks_read_where_there_are_many_to_share_the_work() -> None:
 
 
 def test_rows_cost_more_where_handing_them_over_does() -> None:
-    assert reader(1_000) is Reader.DRIVER
-    assert reader(1_000, handed_row_ms=10) is Reader.SPARK
+    assert reader(200) is Reader.DRIVER
+    assert reader(200, handed_row_ms=10) is Reader.SPARK
 
 
 def test_spark_reads_no_other_partitions_and_hardly_what_statistics_exclude() -> None:
