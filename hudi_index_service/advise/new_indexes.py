@@ -191,14 +191,10 @@ def _part_of_scan(
     read = max(1.0, len(facts.columns) * min(1.0, scanned / taken)) if taken else 1.0
     by_index = (
         files * leaves * constants.lookup_ms
-        + min(files, rows) * constants.pages_ms
-        + rows * (constants.step_ms + read * constants.value_ms)
-        + held * read * constants.page_ms
-        + scanned * held / every / _MIB * constants.picked_mib_ms
+        + rows * constants.step_ms
+        + constants.picking_ms(
+            held * read, scanned * held / every / _MIB, rows * read, min(files, rows)
+        )
     )
-    by_scan = (
-        files * constants.scan_ms
-        + scanned / _MIB * constants.scanned_mib_ms
-        + facts.all_rows * read * constants.scanned_value_ms
-    )
+    by_scan = constants.scanning_ms(scanned / _MIB, facts.all_rows * read, files)
     return by_index / by_scan

@@ -1,6 +1,6 @@
 """A query's plan: for every file slice, how it will be read, and why."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import is_
@@ -73,6 +73,11 @@ class SlicePlan:
     values: Mapping[str, pa.Scalar] = field(default_factory=dict, hash=False)
     expected: Expected | None = None
     unused: tuple[ServingEntry, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Rows of the base file, by the entries that it has, or had."""
+        return (self.entries or self.unused)[0].entry.manifest.base_file.rows
 
     # Made by their fields rather than by `replace`: that takes three times as long, a slice.
 
@@ -195,5 +200,10 @@ class QueryPlan:
 
     def size(self, *accesses: Access) -> int:
         """Bytes of the base files of slices that are read in one of these ways."""
-        base_files = (each.file_slice.base_file for each in self.slices if each.access in accesses)
-        return sum(each.size for each in base_files if each is not None)
+        return base_file_bytes(each for each in self.slices if each.access in accesses)
+
+
+def base_file_bytes(slices: Iterable[SlicePlan]) -> int:
+    """Bytes of the base files of some slices."""
+    base_files = (each.file_slice.base_file for each in slices)
+    return sum(each.size for each in base_files if each is not None)

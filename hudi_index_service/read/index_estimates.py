@@ -1,9 +1,11 @@
-"""What the index itself says of a plan's rows, for EXPLAIN: entries are opened, no base file is."""
+"""What the index itself says of a plan's rows, for EXPLAIN and for SQL: entries are opened, no base
+file is."""
 
 import logging
 from dataclasses import replace
 
 from hudi_index_service.optimizer.cost.model import CostModel
+from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
@@ -28,29 +30,38 @@ def with_index_estimates(plan: QueryPlan, reader: SliceReader) -> QueryPlan:
         readable = each.access in (Access.INDEX, Access.SCAN)
         if expected is not None and entries and readable and asked < _MOST_SLICES:
             asked += 1
-            found = _rows(replace(each, entries=entries), plan.predicate, reader)
-            if found is not None:
-                each = replace(each, expected=_narrowed(each, expected, found, model))
+            asking = replace(each, entries=entries)
+            rows = narrowed_rows(asking, plan.predicate, expected.rows, reader)
+            if rows is not None:
+                each = replace(each, expected=_costing(each, expected, rows, model))
         slices.append(each)
     return replace(plan, slices=tuple(slices))
 
 
-def _rows(plan: SlicePlan, predicate: Predicate, reader: SliceReader) -> RowEstimate | None:
+def narrowed_rows(
+    plan: SlicePlan, predicate: Predicate, known: RowEstimate, reader: SliceReader
+) -> RowEstimate | None:
+    """What is known of a slice's rows, narrowed by what its entries say; None where they cannot be
+    asked. Both bounds hold, so the narrower ones do. Of two guesses the index's own is the better
+    one, unless the other was corrected by what queries had.
+
+    Args:
+        plan: With the entries that are asked.
+    """
     try:
         with SliceEntries.leased(plan, reader.pool) as entries:
-            return row_estimate(predicate, entries)
+            found = row_estimate(predicate, entries)
     except INDEX_FAILURES as error:
         log.info("%s cannot be asked for an estimate: %s", plan.file_slice.name, error)
         return None
+    least = max(known.least, found.least)
+    by_history = plan.expected is not None and plan.expected.before_history is not None
+    guess = known.expected if by_history else found.expected
+    return between(least, guess, max(least, min(known.most, found.most)))
 
 
-def _narrowed(plan: SlicePlan, known: Expected, found: RowEstimate, model: CostModel) -> Expected:
-    """Both bounds hold, so the narrower ones do. Of two guesses the index's own is the better one,
-    unless it was corrected by what queries had."""
-    least = max(known.rows.least, found.least)
-    most = max(least, min(known.rows.most, found.most))
-    guess = known.rows if known.before_history is not None else found
-    expected = model.expected(plan, RowEstimate(least, min(max(guess.expected, least), most), most))
+def _costing(plan: SlicePlan, known: Expected, rows: RowEstimate, model: CostModel) -> Expected:
+    expected = model.expected(plan, rows)
     if known.before_history is None:
         return expected
     return replace(known, rows=expected.rows, pages=min(known.pages, max(expected.pages, 1.0)))

@@ -163,7 +163,7 @@ class KeyLocator:
         tells, or for so many keys that it does not pay."""
         if not plan.entries:
             return None
-        if len(wanted) > plan.entries[0].entry.manifest.base_file.rows * _INDEX_FRACTION:
+        if len(wanted) > plan.total * _INDEX_FRACTION:
             statistics.note = f"{len(wanted)} keys are looked for: reading all keys is cheaper"
             return None
         try:

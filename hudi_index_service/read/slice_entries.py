@@ -78,7 +78,7 @@ class SliceEntries:
     @property
     def total(self) -> int:
         """Rows of the base file."""
-        return self._entries[0].entry.manifest.base_file.rows
+        return self.plan.total
 
     def rows(self, leaf: Predicate, most: int | None = None, *, thrifty: bool = False) -> RowSet:
         """The candidates for a leaf, or for conjuncts that `answers`: of the first entry that can

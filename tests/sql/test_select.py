@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
+from hudi_index_service.read import index_estimates
 from hudi_index_service.read.slice_reader import SliceReader
-from hudi_index_service.sql.select import weighing
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.sql.conftest import KINDS, rows_of
 
@@ -251,7 +251,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(owner, name, noting)
 
-    noted(weighing, "row_estimate", "bounds")
+    noted(index_estimates, "row_estimate", "bounds")
     noted(SliceReader, "settled_rows", "look-up")
     return found
 

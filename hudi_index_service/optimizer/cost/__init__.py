@@ -6,7 +6,7 @@ from hudi_index_service.optimizer.cost.constants import (
     forget_constants,
     load_constants,
 )
-from hudi_index_service.optimizer.cost.model import CostModel, pays
+from hudi_index_service.optimizer.cost.model import CostModel
 
 __all__ = [
     "Constants",
@@ -14,5 +14,4 @@ __all__ = [
     "constants_path",
     "forget_constants",
     "load_constants",
-    "pays",
 ]

@@ -83,6 +83,19 @@ class Constants(BaseModel):
         column."""
         return max(1, int((self.page_ms + _PAGE_MIB * self.picked_mib_ms) / self.step_ms))
 
+    def picking_ms(self, pages: float, mib: float, values: float, files: float = 1) -> float:
+        """What reading so many values by position takes, from pages of so many MiB in all."""
+        return (
+            files * self.pages_ms
+            + pages * self.page_ms
+            + mib * self.picked_mib_ms
+            + values * self.value_ms
+        )
+
+    def scanning_ms(self, mib: float, values: float, files: float = 1) -> float:
+        """What scanning so many MiB of columns takes, and so many values in them."""
+        return files * self.scan_ms + mib * self.scanned_mib_ms + values * self.scanned_value_ms
+
     def scan_steps(self, rows: int, columns: int) -> float:
         """How many steps of a look-up take as long as to scan so many rows of narrow columns."""
         scanned = self.scanned_value_ms + _VALUE_MIB * self.scanned_mib_ms

@@ -84,7 +84,7 @@ class SparkCosts:
         known, and not counted; of log files Spark has the same to read."""
         known, ms = self.model.constants, 0.0
         for each in plans:
-            ms += known.scan_ms + self._mib(each) * known.scanned_mib_ms
+            ms += known.scanning_ms(self._mib(each), 0)
         return Work(ms)
 
     def values(self, work: Work) -> float:

@@ -28,9 +28,6 @@ those that follow, which would never have it if none was the first."""
 
 _ASKING_IS_DEAR = 0.2  # of a scan's time
 
-MARGIN = 1.25
-"""So many times as dear as a scan is what counts as clearly dearer, by estimates."""
-
 _WIDTHS = {"bool": 0.2, "string": 12.0, "large_string": 12.0, "binary": 12.0}
 _WIDE = 16.0  # of nested types
 
@@ -79,7 +76,7 @@ class CostModel:
         """
         known = self.constants
         entries = plan.entries or plan.unused
-        total = entries[0].entry.manifest.base_file.rows
+        total = plan.total
         base_file = plan.file_slice.base_file
         size = 0 if base_file is None else base_file.size
         scanned = size * self.share
@@ -88,19 +85,10 @@ class CostModel:
         if pages_known is not None:
             held = min(pages_known / max(1, self.columns), every)
         pages, picked = held * self.columns, scanned * held / every
-        by_scan = (
-            known.scan_ms
-            + scanned / MIB * known.scanned_mib_ms
-            + total * self.columns * known.scanned_value_ms
-        )
+        by_scan = known.scanning_ms(scanned / MIB, total * self.columns)
         by_pages = 0.0
         if rows.expected > 0:
-            by_pages = (
-                known.pages_ms
-                + pages * known.page_ms
-                + picked / MIB * known.picked_mib_ms
-                + rows.expected * self.columns * known.value_ms
-            )
+            by_pages = known.picking_ms(pages, picked / MIB, rows.expected * self.columns)
         if self.remote:
             by_pages += self._fetched(1 + pages / _AT_ONCE if pages else 0, picked)
             by_scan += self._fetched(_SCAN_REQUESTS, scanned)
@@ -177,12 +165,6 @@ def opening_cost(
 def fetching_ms(known: Constants, requests: float, size: float) -> float:
     """What a remote store takes to send so many bytes, by requests in a row."""
     return requests * known.request_ms + size / MIB * known.remote_mib_ms
-
-
-def pays(expected: Expected) -> bool:
-    """Whether reading through the index is not clearly dearer than a scan, as far as estimates
-    tell."""
-    return expected.index_ms <= MARGIN * expected.scan_ms
 
 
 def share_by_types(needed: pa.Schema | None, schema: pa.Schema) -> float:

@@ -62,7 +62,7 @@ class ManifestEstimates:
         estimate = self._estimates.get(id(asked))
         if estimate is None:
             estimate = self._estimates[id(asked)] = _compiled(asked)
-        return estimate(self._known(entries), entries[0].entry.manifest.base_file.rows)
+        return estimate(self._known(entries), plan.total)
 
     def _in_partition(self, plan: SlicePlan) -> Predicate:
         """What is left to ask of the slice; kept, so that its id is its own."""

@@ -20,7 +20,7 @@ def most_selective_first(plan: QueryPlan, settings: Settings) -> QueryPlan:
     if not isinstance(predicate, And):
         return plan
     typical = next((each for each in plan.slices if each.access is Access.INDEX), None)
-    if typical is None or typical.entries[0].entry.manifest.base_file.rows >= LARGE_FILE:
+    if typical is None or typical.total >= LARGE_FILE:
         return plan
     ordered = tuple(sorted(predicate.operands, key=lambda each: _rows(each, typical)))
     if all(a is b for a, b in zip(ordered, predicate.operands, strict=True)):

@@ -2,23 +2,18 @@
 by what manifests say of its rows, then by what the opened index bounds, and by look-ups only where
 neither tells."""
 
-import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.in_spark import NOTHING, Reader, SparkCosts, Work
-from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, base_file_bytes
 from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
 from hudi_index_service.read.counted_values import may_have_few_values
-from hudi_index_service.read.entry_estimates import row_estimate
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.index_estimates import narrowed_rows
 from hudi_index_service.read.statistics import SliceStatistics
-
-log = logging.getLogger(__name__)
 
 MOST_BYTES_SCANNED_HERE = 16 * 1024 * 1024
 """Of base files that no index serves: more are not read by the driver."""
@@ -100,12 +95,12 @@ class _Found:
         self._asked = [each for each in covered if each.access is Access.INDEX]
         others = [each for each in covered if each.access in (Access.SCAN, Access.MERGE)]
         self._scanned = len(others)
-        self._many_bytes = _bytes(others) > MOST_BYTES_SCANNED_HERE
+        self._many_bytes = base_file_bytes(others) > MOST_BYTES_SCANNED_HERE
         # Where no index tells, as many rows are taken to match in as many bytes.
-        self._beside = _bytes(others) / max(1, _bytes(self._asked))
+        self._beside = base_file_bytes(others) / max(1, base_file_bytes(self._asked))
         self._all = not others and not plan.count(Access.SKIP)
         self._searched = _searches(plan)
-        self._rows = [_total(each) for each in self._asked]
+        self._rows = [each.total for each in self._asked]
         self._total = sum(self._rows)
         self._told = [_by_manifest(each) for each in self._asked]
         self._work = [self._between(n, rows) for n, rows in enumerate(self._told)]
@@ -205,8 +200,7 @@ class _Found:
 def _by_manifest(plan: SlicePlan) -> RowEstimate:
     if plan.expected is not None:
         return plan.expected.rows
-    total = _total(plan)
-    return RowEstimate(0, total, total)
+    return RowEstimate(0, plan.total, plan.total)
 
 
 def _bounded(run: Execution, plan: SlicePlan, known: RowEstimate) -> RowEstimate:
@@ -215,16 +209,8 @@ def _bounded(run: Execution, plan: SlicePlan, known: RowEstimate) -> RowEstimate
     assert predicate is not None, "without predicate there is no index access"
     if known.least == known.most:
         return known
-    try:
-        with SliceEntries.leased(plan, run.reader.pool) as entries:
-            told = row_estimate(predicate, entries)
-    except INDEX_FAILURES as error:
-        log.info("%s cannot be asked for an estimate: %s", plan.file_slice.name, error)
-        return known
-    least = max(known.least, told.least)
-    by_history = plan.expected is not None and plan.expected.before_history is not None
-    guess = known.expected if by_history else told.expected
-    return between(least, guess, max(least, min(known.most, told.most)))
+    told = narrowed_rows(plan, predicate, known, run.reader)
+    return known if told is None else told
 
 
 def _looked_up(run: Execution, plan: SlicePlan, known: RowEstimate) -> RowEstimate:
@@ -276,19 +262,11 @@ def _without_use(plan: QueryPlan) -> Declined | None:
         reasons = dict.fromkeys(each.reason for each in plan.slices)
         return Declined("; ".join(list(reasons)[:3]) or "the table is empty")
     covered = [each.for_counting().access in served for each in plan.slices]
-    others = _bytes(each for each, has in zip(plan.slices, covered, strict=True) if not has)
-    by_index = _bytes(plan.slices) - others
+    others = base_file_bytes(
+        each for each, has in zip(plan.slices, covered, strict=True) if not has
+    )
+    by_index = base_file_bytes(plan.slices) - others
     if others > max(by_index, MOST_BYTES_SCANNED_HERE):
         share = round(100 * others / (others + by_index))
         return Declined(f"no index serves {share} % of the table's bytes")
     return None
-
-
-def _total(plan: SlicePlan) -> int:
-    """Rows of the base file of a slice with entries."""
-    return max(each.entry.manifest.base_file.rows for each in plan.entries)
-
-
-def _bytes(plans: Iterable[SlicePlan]) -> int:
-    base_files = (each.file_slice.base_file for each in plans)
-    return sum(each.size for each in base_files if each is not None)
