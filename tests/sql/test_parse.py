@@ -304,7 +304,7 @@ STATEMENTS = [
 KINDS = {
     "name": ("i", "j", "t", "db", "a", "b", "c", "d", "e", "f", "k", "l", "m", "hudi", "`/t`"),
     "path": ("'/t'",),
-    "index type": ("lucene", "btree"),
+    "index type": ("lucene", "btree", "hbase"),
     "value": ("'v'", "1", "2", "true", "="),
     "option name": ("'k'",),
     "INCREMENTAL": ("INCREMENTAL", "ALL"),

@@ -5,7 +5,6 @@ no coercion: its literals are written in the very type that Catalyst gives them.
 translated stays with Spark, whose own filter remains above the rows.
 """
 
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -14,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.select.expression import Expression, read_conjuncts
 
-_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _MIRRORED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COMPARISONS = {
     "EqualTo": "=",
@@ -29,10 +27,10 @@ _COMPARISONS = {
 _PATTERNS = {"StartsWith": "{}%", "EndsWith": "%{}", "Contains": "%{}%"}
 _TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
     "float": pa.float32(),
     "double": pa.float64(),
     "string": pa.string(),
@@ -42,10 +40,8 @@ _TYPES: dict[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _MOST_VALUES = 10_000
-_NUMBER = re.compile(r"-?\d+(?:[LSY]|(?:\.\d+)?BD)?")
-_DATE = re.compile(r"DATE '(\d{4}-\d\d-\d\d)'")
-_TEXT = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+# Of these the text of a Literal tells less than its value in Catalyst's own form.
+_BY_VALUE = ("date", "timestamp", "timestamp_ntz", "binary")
 _SEPARATOR = "\0\1\0"  # between the values of a set; one that holds it is not translated
 
 
@@ -64,7 +60,7 @@ class Conditions:
     def __init__(
         self,
         answered: Callable[[str], bool],
-        searched: Callable[[Any], str | None] = lambda expression: None,
+        searched: Callable[[Expression], str | None] = lambda expression: None,
     ) -> None:
         self._answered = answered
         self._searched = searched
@@ -73,7 +69,7 @@ class Conditions:
         """A condition that holds for every row for which the given one does, and maybe for more;
         None where none is known that may rule out many rows. Of IS NOT NULL that is not thought:
         Spark itself adds it to every condition and join that NULL does not fulfil."""
-        parts = [self._implied(each) for each in _conjuncts(condition)]
+        parts = [self._implied(each) for each in read_conjuncts(condition)]
         known = [each for each in dict.fromkeys(parts) if each is not None]
         telling = [each for each in known if not each.endswith(_NOT_NULL)]
         return _joined(" AND ", telling) if telling else None
@@ -81,27 +77,26 @@ class Conditions:
     def exact(self, condition: Any) -> str | None:
         """The very same condition; None if it has no where text. Without the IS NOT NULL that Spark
         adds to what NULL does not fulfil anyway."""
-        conjuncts = _conjuncts(condition)
+        every = read_conjuncts(condition)
         try:
-            telling = {_asked_column(each) for each in conjuncts}
+            telling = {_asked_column(each) for each in every}
             parts = [
                 self._exact(each)
-                for each in conjuncts
-                if _kind(each) != "IsNotNull" or _column(each.child()) not in telling
+                for each in every
+                if each.kind != "IsNotNull" or _column(each.children[0]) not in telling
             ]
         except Untranslatable:
             return None
         return _joined(" AND ", list(dict.fromkeys(parts)))
 
-    def _implied(self, condition: Any) -> str | None:
+    def _implied(self, condition: Expression) -> str | None:
         """A condition that holds for every row for which the given one does."""
-        kind = _kind(condition)
-        if kind == "And":
-            parts = [self._implied(each) for each in _conjuncts(condition)]
+        if condition.kind == "And":
+            parts = [self._implied(each) for each in condition.conjuncts()]
             known = [each for each in dict.fromkeys(parts) if each is not None]
             return _joined(" AND ", known) if known else None
-        if kind == "Or":
-            arms = [self._implied(condition.left()), self._implied(condition.right())]
+        if condition.kind == "Or":
+            arms = [self._implied(each) for each in condition.children]
             told = [each for each in arms if each is not None]
             return _joined(" OR ", told) if len(told) == len(arms) else None
         try:
@@ -109,14 +104,14 @@ class Conditions:
         except Untranslatable:
             return None
 
-    def _exact(self, expression: Any) -> str:
+    def _exact(self, expression: Expression) -> str:
         """The very same condition. Raises Untranslatable."""
-        match _kind(expression):
+        match expression.kind:
             case "And" | "Or" as kind:
-                sides = (self._exact(expression.left()), self._exact(expression.right()))
+                sides = [self._exact(each) for each in expression.children]
                 return _joined(f" {kind.upper()} ", sides)
             case "Not":
-                return f"NOT ({self._exact(expression.child())})"
+                return f"NOT ({self._exact(expression.children[0])})"
         searched = self._searched(expression)
         if searched is not None:
             return searched
@@ -126,104 +121,93 @@ class Conditions:
         return leaf
 
 
-def _conjuncts(condition: Any) -> list[Any]:
-    if _kind(condition) != "And":
-        return [condition]
-    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
-
-
-def _joined(word: str, parts: "list[str] | tuple[str, ...]") -> str:
+def _joined(word: str, parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else word.join(f"({each})" for each in parts)
 
 
 _NOT_NULL = " IS NOT NULL"
 
 
-def _kind(expression: Any) -> str:
-    """The name of one of Catalyst's own expressions; "" of any other."""
-    package, _, name = class_name(expression).rpartition(".")
-    return name if f"{package}." == _EXPRESSIONS else ""
-
-
-def _leaf(expression: Any) -> str:
-    match _kind(expression):
+def _leaf(expression: Expression) -> str:
+    children = expression.children
+    match expression.kind:
         case "AttributeReference" | "GetStructField":
             return _column(expression)
         case "IsNull":
-            return f"{_column(expression.child())} IS NULL"
+            return f"{_column(children[0])} IS NULL"
         case "IsNotNull":
-            return f"{_column(expression.child())}{_NOT_NULL}"
+            return f"{_column(children[0])}{_NOT_NULL}"
         case kind if kind in _COMPARISONS:
-            return _comparison(expression, _COMPARISONS[kind])
+            return _comparison(children[0], children[1], _COMPARISONS[kind])
         case "In":
-            values = ", ".join(_literal(each) for each in elements(expression.list()))
-            return f"{_column(expression.value())} IN ({values})"
+            values = ", ".join(map(_literal, children[1:]))
+            return f"{_column(children[0])} IN ({values})"
         case "InSet":
-            return f"{_column(expression.child())} IN ({_set(expression)})"
+            return f"{_column(children[0])} IN ({_set(expression)})"
         case kind if kind in _PATTERNS:
-            pattern = _PATTERNS[kind].format(_escaped(_text(expression.right())))
-            return f"{_column(expression.left())} LIKE {string_sql(pattern)} ESCAPE '!'"
+            pattern = _PATTERNS[kind].format(_escaped(_text(children[1])))
+            return f"{_column(children[0])} LIKE {string_sql(pattern)} ESCAPE '!'"
         case "Like":
-            pattern, escape = _text(expression.right()), str(expression.escapeChar())
-            like = f"{_column(expression.left())} LIKE {string_sql(pattern)}"
-            return f"{like} ESCAPE {string_sql(escape)}"
+            like = f"{_column(children[0])} LIKE {string_sql(_text(children[1]))}"
+            return f"{like} ESCAPE {string_sql(str(expression.java.escapeChar()))}"
         case "RLike":
-            return f"{_column(expression.left())} RLIKE {string_sql(_text(expression.right()))}"
+            return f"{_column(children[0])} RLIKE {string_sql(_text(children[1]))}"
         case "ArrayContains":
-            array, value = _column(expression.left()), _literal(expression.right())
-            return f"array_contains({array}, {value})"
+            return f"array_contains({_column(children[0])}, {_literal(children[1])})"
     raise Untranslatable
 
 
-def _comparison(expression: Any, operator: str) -> str:
-    left, right = expression.left(), expression.right()
-    if _kind(left) == "Literal":
+def _comparison(left: Expression, right: Expression, operator: str) -> str:
+    if left.kind == "Literal":
         left, right, operator = right, left, _MIRRORED[operator]
     return f"{_column(left)} {operator} {_literal(right)}"
 
 
-def _asked_column(condition: Any) -> str | None:
+def _asked_column(condition: Expression) -> str | None:
     """The column that a condition holds against literals, which NULL does not fulfil; None for
     every other condition. Raises Untranslatable."""
-    match _kind(condition):
+    match condition.kind:
         case "EqualNullSafe" | "IsNull" | "IsNotNull":
             return None
         case kind if kind in _COMPARISONS:
-            left, right = condition.left(), condition.right()
-            return _column(right if _kind(left) == "Literal" else left)
-        case "In":
-            return _column(condition.value())
-        case "InSet":
-            return _column(condition.child())
-        case kind if kind in _PATTERNS or kind in ("Like", "RLike"):
-            return _column(condition.left())
+            left, right = condition.children
+            return _column(right if left.kind == "Literal" else left)
+        case kind if kind in _PATTERNS or kind in ("In", "InSet", "Like", "RLike"):
+            return _column(condition.children[0])
     return None
 
 
-def _column(expression: Any) -> str:
-    match _kind(expression):
+def _column(expression: Expression) -> str:
+    match expression.kind:
         case "AttributeReference":
-            return identifier_sql(str(expression.name()))
+            return identifier_sql(expression.fields["name"])
         case "GetStructField":
-            struct = expression.child()
-            field = struct.dataType().apply(expression.ordinal())
-            return f"{_column(struct)}.{identifier_sql(str(field.name()))}"
+            struct = expression.children[0]
+            name = _field(_type(struct), expression)["name"]
+            return f"{_column(struct)}.{identifier_sql(name)}"
     raise Untranslatable
 
 
-def _text(expression: Any) -> str:
-    if _kind(expression) != "Literal":
-        raise Untranslatable
-    text = _written(str(expression.sql()))
-    if text is None:
-        raise Untranslatable
-    return text
+def _type(expression: Expression) -> Any:
+    """The type of a column, as Spark writes types in JSON. Raises Untranslatable."""
+    match expression.kind:
+        case "AttributeReference":
+            return expression.fields["dataType"]
+        case "GetStructField":
+            return _field(_type(expression.children[0]), expression)["type"]
+    raise Untranslatable
 
 
-def _written(own: str) -> str | None:
-    """The text that a literal of Spark's own SQL stands for; None for one of another type."""
-    text = _TEXT.fullmatch(own)
-    return None if text is None else _faithful(_ESCAPED.sub(r"\1", text[1]))
+def _field(struct: Any, expression: Expression) -> Any:
+    """The field of a struct's type that an expression takes."""
+    return struct["fields"][expression.fields["ordinal"]]
+
+
+def _text(expression: Expression) -> str:
+    fields = expression.fields
+    if expression.kind != "Literal" or fields["dataType"] != "string" or fields["value"] is None:
+        raise Untranslatable
+    return _faithful(fields["value"])
 
 
 def _faithful(text: str) -> str:
@@ -236,30 +220,24 @@ def _escaped(text: str) -> str:
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
-def _literal(expression: Any) -> str:
-    if _kind(expression) != "Literal":
+def _literal(expression: Expression) -> str:
+    if expression.kind != "Literal":
         raise Untranslatable
-    # Of these it is known from Spark's own SQL what they are: one call to the JVM.
-    own = str(expression.sql())
-    if _NUMBER.fullmatch(own):
-        return own
-    if date := _DATE.fullmatch(own):
-        return f"DATE'{date[1]}'"
-    if (text := _written(own)) is not None:
-        return string_sql(text)
-    value, kind = expression.value(), str(expression.dataType().catalogString())
+    value, kind = expression.fields["value"], expression.fields["dataType"]
     if value is None:
         return "NULL"
-    if kind not in ("boolean", "binary", "double"):
-        # Everything else is exact as text; a float through py4j would become a double.
-        value = str(value.toString()) if hasattr(value, "toString") else str(value)
+    if kind in _BY_VALUE:
+        value = expression.java.value()
     return _literal_of(value, kind)
 
 
-def _set(expression: Any) -> str:
-    values, kind = expression.hset(), str(expression.child().dataType().catalogString())
+def _set(expression: Expression) -> str:
+    kind = _type(expression.children[0])
+    if kind in ("boolean", "binary"):
+        raise Untranslatable
+    values = expression.java.hset()
     size = int(values.size())
-    if size > _MOST_VALUES or kind in ("boolean", "binary") or values.contains(None):
+    if size > _MOST_VALUES or values.contains(None):
         raise Untranslatable
     texts = str(values.mkString(_SEPARATOR)).split(_SEPARATOR)
     if len(texts) != size:
@@ -267,21 +245,29 @@ def _set(expression: Any) -> str:
     return ", ".join(_literal_of(text, kind) for text in texts)
 
 
-def _literal_of(value: Any, kind: str) -> str:
-    """The literal of a value in Catalyst's own form, or that form's text."""
+def _literal_of(value: Any, kind: Any) -> str:
+    """The literal of a value in Catalyst's own form, or that form's text.
+
+    Args:
+        kind: The type, as Spark writes types in JSON.
+    """
+    if not isinstance(kind, str):
+        raise Untranslatable
     if kind.startswith("decimal("):
         return f"{Decimal(value):f}BD"
     arrow = _TYPES.get(kind)
     if arrow is None:
         raise Untranslatable
     match kind:
+        case "boolean":
+            value = value == "true"
         case "string":
             value = _faithful(value)
         case "float":
             value = np.float32(value)
         case "double":
             value = float(value)
-        case "tinyint" | "smallint" | "int" | "bigint" | "date" | "timestamp" | "timestamp_ntz":
+        case "byte" | "short" | "integer" | "long" | "date" | "timestamp" | "timestamp_ntz":
             value = int(value)
         case "binary":
             value = bytes(value)

@@ -17,6 +17,7 @@ from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text import Calls
 from hudi_index_service.sql.select.condition import Conditions
 from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
+from hudi_index_service.sql.select.expression import Expression
 from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import MOST_KEYS, JoinKeys, distinct_keys
 from hudi_index_service.sql.select.join_keys import Leaf as KeyLeaf
@@ -41,6 +42,7 @@ from hudi_index_service.sql.select.weighing import Candidates, Declined, candida
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_CALL = "PythonUDF"  # of a full-text function, as of all of Python's
 _LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
 
 Leaf = tuple[Any | None, RelationUse]
@@ -256,7 +258,11 @@ def conditions_on(table: IndexedTable, calls: Calls | None) -> Conditions:
 
     if calls is None:
         return Conditions(answered)
-    return Conditions(answered, lambda each: calls.condition(each, table))
+
+    def searched(each: Expression) -> str | None:
+        return calls.condition(each.java, table) if each.kind == _CALL else None
+
+    return Conditions(answered, searched)
 
 
 def _answers(schema: pa.Schema, where: str) -> bool:

@@ -35,7 +35,7 @@ _WRITE_OPTIONS = (
     *("hoodie.embed.", "hoodie.archive", "hoodie.keep.", "hoodie.simple.", "hoodie.rollback."),
 )
 
-_LOCATION = "_hudi_index_location"
+_LOCATION, _PATH = "_hudi_index_location", "_hudi_index_path"
 _SEPARATOR = "\0\1\0"
 _ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # as AttributeReference.toString ends
 
@@ -146,8 +146,11 @@ def _location(node: Any) -> Any:
 
 
 def table_path(node: Any) -> str:
-    """The base path of the table that a relation reads."""
-    return str(_location(node).metaClient().getBasePath().toString())
+    """The base path of the table that a relation reads. Asked of the JVM once for a node."""
+    known: dict[str, Any] = node.__dict__
+    if _PATH not in known:
+        known[_PATH] = str(_location(node).metaClient().getBasePath().toString())
+    return str(known[_PATH])
 
 
 def hudi_relation(node: Any) -> HudiRelation | str:

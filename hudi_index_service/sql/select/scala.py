@@ -16,7 +16,11 @@ _TREE_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 def elements(collection: Any) -> Iterator[Any]:
     """The elements of a Scala collection that knows its size. Each costs a call to the JVM."""
     size = int(collection.size())
-    if size:
+    if size in (1, 2):  # with a call less
+        yield collection.head()
+        if size == 2:
+            yield collection.last()
+    elif size:
         iterator = collection.iterator()
         for _ in range(size):
             yield iterator.next()
