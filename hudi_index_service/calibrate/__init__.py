@@ -1,9 +1,9 @@
 """`hudi-index calibrate`: what single steps of reading cost on this machine, by a short run.
 
-It makes a Parquet file as Hudi writes them and its index in a temporary folder, without Spark,
-reads them in many ways by the same code as queries do, and works the optimizer's constants out of
-the times. What a remote store takes cannot be had from local files, nor what Spark takes without
-it: that stays as it is.
+It makes a Parquet file as Hudi writes them, and its index of each type that the optimizer knows the
+costs of, in a temporary folder, without Spark. It reads them in many ways by the same code as
+queries do, and works the optimizer's constants out of the times. What a remote store takes cannot
+be had from local files, nor what Spark takes without it: that stays as it is.
 """
 
 import tempfile
@@ -22,7 +22,15 @@ from hudi_index_service.optimizer.cost import Constants, constants_path, load_co
 MEANINGS = {
     "open_ms": "to open an index entry",
     "lookup_ms": "to ask an open entry for one condition",
+    "listed_ms": "a value of a list that is looked up",
     "step_ms": "a row id or term that a look-up goes through",
+    "btree_open_ms": "to open an index entry of the type btree",
+    "btree_lookup_ms": "to ask one that is open for one condition",
+    "btree_listed_ms": "a value of a list that is looked up in it",
+    "btree_step_ms": "a row id that such a look-up goes through",
+    "hbase_lookup_ms": "to ask an entry in HBase for one condition",
+    "hbase_listed_ms": "a value of a list that is looked up there",
+    "hbase_step_ms": "a row id that comes of it",
     "pages_ms": "to read rows by position at all",
     "page_ms": "a page that holds wanted rows",
     "picked_mib_ms": "a MiB of such pages",

@@ -1,41 +1,69 @@
-"""What it takes to open an entry, and to ask it."""
+"""What it takes to open an entry, and to ask it, for each index type."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 
 from hudi_index_parquet import Footer
 
-from hudi_index_service.calibrate.sample import GROUPS, Sample
+from hudi_index_service.calibrate.sample import GROUPS, KINDS, Sample, SampleIndex
 from hudi_index_service.calibrate.timing import Stopwatch, explained
-from hudi_index_service.index.contract import IndexReader
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 
+_PREFIXES = {"lucene": "", "btree": "btree_"}
+"""Of the names of a type's constants."""
+
+_LISTS = (10, 100)
 _ASKED = (
     "key = 'k000000000007'",
     "key = 'k000000001007'",
-    *(f"group = 'group {number}'" for number in range(0, GROUPS, 3)),
     "number < 50000000",
     "number BETWEEN 200000000 AND 500000000",
 )
+_MANY_ROWS_EACH = tuple(f"group = 'group {number}'" for number in range(0, GROUPS, 3))
+"""Lucene goes through the rows of a value; a tree has them as one set, which tells nothing of what
+a row takes."""
 
 
 def lookup_costs(sample: Sample, watch: Stopwatch) -> dict[str, float]:
-    """`open_ms`, `lookup_ms`, `step_ms`."""
-    reader = sample.kind.open(sample.index, sample.columns)
-    try:
-        asked = {
-            text: negation_normal_form(parse_predicate(text, sample.schema, time_zone="UTC"))
-            for text in _ASKED
-        }
-        steps = {text: float(reader.estimate(leaf)) for text, leaf in asked.items()}
-        works = {text: lambda leaf=leaf: reader.row_ids(leaf) for text, leaf in asked.items()}
-        took = watch.least({"open": lambda: _opened(sample).close(), **works})
-    finally:
-        reader.close()
-    lookup, step = explained([(1.0, steps[text]) for text in asked], [took[text] for text in asked])
-    return {"open_ms": took["open"], "lookup_ms": lookup, "step_ms": step}
+    """`open_ms`, `lookup_ms`, `listed_ms`, `step_ms`, of each index type."""
+    listed = dict.fromkeys((*_ASKED, *_MANY_ROWS_EACH), 0)
+    listed |= {_list(sample.rows, values): values for values in _LISTS}
+    leaves = {
+        text: negation_normal_form(parse_predicate(text, sample.schema, time_zone="UTC"))
+        for text in listed
+    }
+    asked = {"lucene": list(leaves), "btree": [e for e in leaves if e not in _MANY_ROWS_EACH]}
+    works: dict[tuple[str, str], Callable[[], object]] = {}
+    steps: dict[tuple[str, str], float] = {}
+    with ExitStack() as stack:
+        for kind in KINDS:
+            index = sample.indexes[kind]
+            reader = index.open()
+            stack.callback(reader.close)
+            for text in asked[kind]:
+                steps[kind, text] = float(reader.estimate(leaves[text]))
+                works[kind, text] = partial(reader.row_ids, leaves[text])
+            works[kind, "open"] = partial(_open_and_close, index)
+        took = watch.least(works)
+    found: dict[str, float] = {}
+    for kind in KINDS:
+        counts = [(1.0, listed[text], steps[kind, text]) for text in asked[kind]]
+        costs = (took[kind, "open"], *explained(counts, [took[kind, text] for text in asked[kind]]))
+        names = ("open_ms", "lookup_ms", "listed_ms", "step_ms")
+        found |= {f"{_PREFIXES[kind]}{name}": ms for name, ms in zip(names, costs, strict=True)}
+    return found
 
 
-def _opened(sample: Sample) -> IndexReader:
+def _list(rows: int, values: int) -> str:
+    """A list of keys far from each other."""
+    keys = (f"'k{number * rows // values:012d}'" for number in range(values))
+    return f"key IN ({', '.join(keys)})"
+
+
+def _open_and_close(index: SampleIndex) -> None:
     """As a query opens it, page locations included."""
-    Footer(read_member(sample.index, PARQUET_METADATA))
-    return sample.kind.open(sample.index, sample.columns)
+    Footer(read_member(index.packed, PARQUET_METADATA))
+    index.open().close()

@@ -80,7 +80,7 @@ class _Reading:
 def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[str, float]:
     """`pages_ms`, `page_ms`, `picked_mib_ms`, `value_ms`; `scan_ms`, `scanned_mib_ms`,
     `scanned_value_ms`."""
-    footer = Footer(read_member(sample.index, PARQUET_METADATA))
+    footer = Footer(read_member(sample.indexes["lucene"].packed, PARQUET_METADATA))
     picks: dict[str, Counted] = {}
     scans: dict[str, Counted] = {}
     columns_of: dict[str, int] = {}

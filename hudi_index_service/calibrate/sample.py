@@ -1,5 +1,6 @@
-"""A Parquet file as Hudi writes them, and its index, in a folder that goes again."""
+"""A Parquet file as Hudi writes them, and its indexes, in a folder that goes again."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,13 @@ from hudi_index_parquet import stripped_footer
 
 from hudi_index_service.build.indexing import BaseFileIndexer
 from hudi_index_service.config import Settings
-from hudi_index_service.index.contract import ColumnSpec, IndexType, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import (
+    ColumnSpec,
+    IndexReader,
+    IndexType,
+    PackedIndex,
+    StoredColumn,
+)
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
@@ -25,15 +32,38 @@ _FEW_ROWS = 100
 _PAGE_BYTES = 160 * 1024  # 20,000 numbers, as many as Hudi puts into a page
 _INDEXED = ("key", "group", "number")
 
+KINDS = ("lucene", "btree")
+"""The index types that the optimizer has constants of."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleIndex:
+    """One of its indexes.
+
+    Attributes:
+        kind: The index type.
+        packed: What was built, with the file's page locations.
+        columns: The columns in it.
+    """
+
+    kind: IndexType
+    packed: PackedIndex
+    columns: tuple[StoredColumn, ...]
+
+    def open(self) -> IndexReader:
+        """A reader, to be closed by the caller."""
+        return self.kind.open(self.packed, self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The file and its index.
+    """The file and its indexes.
 
     Attributes:
         schema: Of its columns: a text `key` of its own in each row, a `group`, a `number`, a
             `price`, and a `text` that no index has.
         small: A file alike of a few rows.
+        indexes: One of each type that is measured, by its name, each on the same columns.
     """
 
     storage: Storage
@@ -41,9 +71,7 @@ class Sample:
     small: BaseFile
     rows: int
     schema: pa.Schema
-    kind: IndexType
-    index: PackedIndex
-    columns: tuple[StoredColumn, ...]
+    indexes: Mapping[str, SampleIndex]
 
 
 def write_sample(folder: Path, settings: Settings, rows: int) -> Sample:
@@ -56,11 +84,27 @@ def write_sample(folder: Path, settings: Settings, rows: int) -> Sample:
     storage = Storage(folder)
     base_file = _written(storage, folder / "base.parquet", table)
     small = _written(storage, folder / "small.parquet", table[:_FEW_ROWS])
-    kind = index_type("lucene")
+    indexes = {
+        name: _indexed(name, storage, base_file, table.schema, settings, folder) for name in KINDS
+    }
+    return Sample(storage, base_file, small, rows, table.schema, indexes)
+
+
+def _indexed(
+    name: str,
+    storage: Storage,
+    base_file: BaseFile,
+    schema: pa.Schema,
+    settings: Settings,
+    folder: Path,
+) -> SampleIndex:
+    kind = index_type(name)
     specs = [
-        ColumnSpec(name, (type_ := table.schema.field(name).type), kind.fields(name, type_, {}))
+        ColumnSpec(name, (type_ := schema.field(name).type), kind.fields(name, type_, {}))
         for name in _INDEXED
     ]
+    folder = folder / name
+    folder.mkdir()
     indexer = BaseFileIndexer(
         storage,
         base_file,
@@ -69,15 +113,17 @@ def write_sample(folder: Path, settings: Settings, rows: int) -> Sample:
         batch_rows=settings.build.batch_rows,
     )
     built = indexer.index(specs, folder).built
-    footer = stripped_footer(folder / base_file.path)
+    footer = stripped_footer(folder.parent / base_file.path)
     path = folder / "index.pack"
     packed = pack({**built.files, PARQUET_METADATA: footer}, path)
-    index = PackedIndex(path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, rows)
+    index = PackedIndex(
+        path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
+    )
     columns = tuple(
         StoredColumn(each.name, each.type, each.fields, built.statistics[each.name])
         for each in specs
     )
-    return Sample(storage, base_file, small, rows, table.schema, kind, index, columns)
+    return SampleIndex(kind, index, columns)
 
 
 def _table(rows: int) -> pa.Table:

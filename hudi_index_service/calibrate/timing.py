@@ -1,10 +1,13 @@
 """Times of many small pieces of work, and the constants that explain them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
+
+Name = TypeVar("Name", bound=Hashable)
 
 _LEAST_ROUNDS = 3
 _LEAST_MS = 2.0  # a piece of work that takes less is done several times in a row
@@ -21,12 +24,12 @@ class Stopwatch:
 
     seconds: float
 
-    def least(self, works: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    def least(self, works: Mapping[Name, Callable[[], object]]) -> dict[Name, float]:
         """Milliseconds that each takes at least, which is what it takes where nothing else runs.
         They take turns, so that what else the machine does now and then is spread over all."""
         until = perf_counter() + self.seconds
         times = {name: _times_in_a_row(work) for name, work in works.items()}
-        took: dict[str, list[float]] = {name: [] for name in works}
+        took: dict[Name, list[float]] = {name: [] for name in works}
         number = 0
         while number < _LEAST_ROUNDS or perf_counter() < until:
             for name, work in works.items():

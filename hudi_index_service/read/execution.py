@@ -230,14 +230,7 @@ class Execution:
 def _batches(
     reader: SliceReader, plan: SlicePlan, statistics: SliceStatistics
 ) -> Iterator[pa.RecordBatch]:
-    """The slice's, whose making is timed: not what is done with them."""
-    batches = reader.batches(plan, statistics)
-    while True:
-        with statistics.timed():
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+    return statistics.timing(reader.batches(plan, statistics))
 
 
 def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

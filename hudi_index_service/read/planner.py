@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.optimizer import optimize
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
@@ -17,7 +18,8 @@ from hudi_index_service.optimizer.plan import (
     SlicePlan,
     Surroundings,
 )
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.expression import Constant, Predicate
+from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.coverage import Coverage
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.read.query import Binding, Query
@@ -67,6 +69,7 @@ class QueryPlanner:
         self._partitions: tuple[Snapshot, PartitionValues] | None = None
         self._coverage = Coverage()
         self._shares: dict[tuple[str, ...], float] = {}
+        self._schema: pa.Schema | None = None  # of the last query
 
     def plan(self, binding: Binding, wanted: Wanted) -> tuple[Query, QueryPlan]:
         """The query, bound to the snapshot's schema, and its plan on that snapshot: the present
@@ -83,7 +86,9 @@ class QueryPlanner:
             and wanted.use_index != "never"
             and self._settings.read.enabled
         )
-        snapshot, seen = self._look(wanted, look=look and self._table.index_reading_enabled())
+        at_once = look and self._table.index_reading_enabled()
+        snapshot, seen = self._look(wanted, look=at_once and not self._is_in_vain(binding))
+        self._schema = snapshot.schema
         query = binding.to(snapshot.schema)
         switched_off = not self._table.index_reading_enabled()
 
@@ -128,6 +133,19 @@ class QueryPlanner:
             for planned, each in zip(found, snapshot.slices, strict=True)
         )
         return replace(plan, snapshot=snapshot, slices=slices)
+
+    def _is_in_vain(self, binding: Binding) -> bool:
+        """Whether a remote table's index folder need not be looked at while the snapshot is made:
+        by the schema of the last query, the predicate is TRUE for no row. Of the first query no
+        schema is known: to wait for it would take all others longer."""
+        if self._schema is None or self._table.storage.is_local:
+            return False
+        try:
+            predicate = binding.to(self._schema).normal_form
+        except IndexServiceError:
+            return False  # the present schema decides
+        shorter = predicate and simplified(predicate)
+        return isinstance(shorter, Constant) and shorter.value is not True
 
     def _look(self, wanted: Wanted, *, look: bool) -> tuple[Snapshot, IndexFolder | None]:
         """The snapshot and, if it is to be looked at, a remote table's index folder, at once. Who

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.record import Amount, Observation
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
@@ -19,11 +20,22 @@ the shape has entries with the same columns, these are not asked again."""
 _MOST_ANSWERED = 1_000
 
 
+def is_remembered(plan: QueryPlan) -> bool:
+    """Whether a query is worth remembering: it has a predicate, and its plan took indexes into
+    account."""
+    return not (
+        plan.predicate is None
+        or plan.switched_off
+        or plan.use_index == "never"
+        or not plan.slices
+        or not plan.predicate.columns()  # TRUE or FALSE, whatever the rows
+    )
+
+
 def observation(
     plan: QueryPlan, read: Iterable[SliceStatistics], *, whole: bool, pace: float
 ) -> Observation | None:
-    """What is to be remembered of a query; None if that is nothing: it has no predicate, or its
-    plan took no index into account.
+    """What is to be remembered of a query; None if that is nothing: see `is_remembered`.
 
     Args:
         read: The slices, in the plan's order; those that were not begun may be missing at the end.
@@ -32,11 +44,9 @@ def observation(
         pace: What a slice would have taken alone, as a part of what it took beside others.
     """
     predicate = plan.predicate
-    if predicate is None or plan.switched_off or plan.use_index == "never" or not plan.slices:
+    if predicate is None or not is_remembered(plan):
         return None
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
-    if not columns:  # TRUE or FALSE, whatever the rows
-        return None
     answered, told_by_path = _answered_columns(predicate, shape, plan.slices)
     asked = any(
         each.access is Access.INDEX or each.rule == "excluded_by_statistics" for each in plan.slices
@@ -56,6 +66,39 @@ def observation(
         guesses,
         amounts,
     )
+
+
+class ReadByTasks:
+    """Gathers what Spark tasks read of a plan's slices. Whenever all of them have been read, the
+    history has one query more: a DataFrame may be asked for its rows several times.
+
+    Not safe to use from several threads: Spark tells of its tasks by one.
+    """
+
+    def __init__(self, plan: QueryPlan, history: History) -> None:
+        self._plan = plan
+        self._history = history
+        self._awaited = sum(each.access is not Access.SKIP for each in plan.slices)
+        self._read: dict[int, SliceStatistics] = {}
+
+    def add(self, number: int, read: SliceStatistics) -> None:
+        """Takes what was read of a slice, by its number among those that are read at all. What a
+        task tells that Spark ran again stands for what the first one told."""
+        self._read[number] = read
+        if len(self._read) < self._awaited:
+            return
+        told = iter([self._read[each] for each in range(self._awaited)])
+        self._read = {}
+        every = [
+            SliceStatistics(each.file_slice.name, each.access)
+            if each.access is Access.SKIP
+            else next(told)
+            for each in self._plan.slices
+        ]
+        # Which tasks ran beside each other, and on what, is not known.
+        seen = observation(self._plan, every, whole=True, pace=1.0)
+        if seen is not None:
+            self._history.record(self._plan.table, seen)
 
 
 def _answered_columns(
@@ -137,7 +180,11 @@ def _add_guesses(
     scan_ms = did.ms - did.lookup_ms
     if scanned and did.bytes_read:
         add("scan_ms", expected.scan_ms, scan_ms * pace)
-    if planned.access is not Access.INDEX or did.opened or did.index_requests:
+    if planned.access is not Access.INDEX:
+        return
+    if not scanned and did.pages:
+        add("pages", expected.pages, did.pages)
+    if did.opened or did.index_requests:
         return  # opening comes once; the guess tells that apart
     # Counted by the index alone, rows are not read: of that, nothing is expected.
     if scanned or did.pages or not did.candidates:
@@ -148,5 +195,3 @@ def _add_guesses(
         amounts["unasked_ms"] = amounts.get("unasked_ms", 0.0) + unasked
         if scanned:
             amounts["in_vain"] = 1.0  # of queries, not of slices
-    if not scanned and did.pages:
-        add("pages", expected.pages, did.pages)

@@ -127,7 +127,8 @@ class Scan:
 
         def planned() -> "DataFrame":
             query, plan = self._planner.plan(binding)
-            return rows_by_tasks(spark, self._planner.reader(query, plan), plan, self._limit)
+            reader, history = self._planner.reader(query, plan), self._planner.history
+            return rows_by_tasks(spark, reader, plan, self._limit, history=history)
 
         try:
             try:

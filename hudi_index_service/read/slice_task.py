@@ -78,13 +78,14 @@ class SliceTask:
 
     def batches(
         self,
-        plans: Iterable[SlicePlan],
-        observe: Callable[[SliceStatistics], None] | None = None,
+        plans: Iterable[tuple[int, SlicePlan]],
+        observe: Callable[[int, SliceStatistics], None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The slices' rows, at most `limit`. Raises what `SliceReader.batches` raises.
 
         Args:
-            observe: Called with what was read of each slice, once it has been read.
+            plans: Each with its number.
+            observe: Called with a slice's number and what was read of it, once it has been read.
 
         Raises:
             SnapshotChanged: a file of the snapshot is gone.
@@ -92,12 +93,12 @@ class SliceTask:
         """
         left = self.limit
         with self._opened() as reader:
-            for plan in plans:
+            for number, plan in plans:
                 if left == 0:
                     return
                 statistics = _statistics(plan)
                 try:
-                    for batch in reader.batches(plan, statistics):
+                    for batch in statistics.timing(reader.batches(plan, statistics)):
                         some = batch if left is None else batch.slice(0, left)
                         if some.num_rows:
                             yield some
@@ -108,7 +109,7 @@ class SliceTask:
                 except TableFeatureUnsupported as error:
                     raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
                 if observe is not None:
-                    observe(statistics)
+                    observe(number, statistics)
 
     def weights(self, plans: Iterable[SlicePlan]) -> "Iterator[Weight]":
         """About what the rows of each slice weigh. Raises what `batches` raises."""

@@ -16,10 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hudi_index_service.errors import IndexServiceError, StorageFailed
+from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.read.recording import ReadByTasks, is_remembered
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.slice_task import SliceTask, Weight
 from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.read.task_reports.spark import Listener, TaskReport, task_reports
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ def rows_by_tasks(
     limit: int | None,
     *,
     output: Any = None,
+    history: History | None = None,
     observe: Callable[[SliceStatistics], None] | None = None,
 ) -> DataFrame:
     """The rows of a plan, read in Spark tasks when they are asked for. One small job beforehand
@@ -44,7 +48,9 @@ def rows_by_tasks(
     Args:
         limit: At most so many rows.
         output: Catalyst's attributes for the columns, which are one at least; new ones if None.
-        observe: Called in the tasks with what was read of each slice.
+        history: Remembers what the tasks read, whenever all slices have been read to their ends;
+            not with a limit, for which Spark stops in the middle.
+        observe: Called in the driver with what was read of each slice.
 
     Raises:
         IndexServiceError: what reading a slice raises, as far as its first rows tell.
@@ -57,8 +63,16 @@ def rows_by_tasks(
     if not slices:
         return _without_stand_in(spark.createDataFrame([], struct))
     partitions = min(len(slices), _MOST_PARTITIONS)
+    listeners: list[Listener] = []
+    if observe is not None:
+        listeners.append(lambda number, read: observe(read))
+    if history is not None and limit is None and is_remembered(plan):
+        listeners.append(ReadByTasks(plan, history).add)
+    report = None
+    if listeners:
+        report = task_reports(spark.sparkContext).expect(len(slices), listeners)
     frame = spark.range(0, len(slices), 1, partitions).mapInArrow(
-        _reading(task, slices, to_arrow_schema(struct), observe), struct
+        _reading(task, slices, to_arrow_schema(struct), report), struct
     )
     size = _size(spark, task, slices, frame)
     log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
@@ -74,13 +88,14 @@ def _reading(
     task: SliceTask,
     slices: list[bytes],
     schema: pa.Schema,
-    observe: Callable[[SliceStatistics], None] | None,
+    report: TaskReport | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     """Turns batches of numbers into the rows of the slices that have these numbers."""
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        for batch in task.batches((_unpacked(slices[number]) for number in mine), observe):
+        plans = ((number, _unpacked(slices[number])) for number in mine)
+        for batch in task.batches(plans, None if report is None else report.tell):
             if batch.num_columns:
                 yield batch.cast(schema)
             else:

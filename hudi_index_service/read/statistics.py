@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 
+import pyarrow as pa
 from hudi_index_parquet import ReadStats
 
 from hudi_index_service.index.fetched import Fetched
@@ -72,6 +73,16 @@ class SliceStatistics:
             yield
         finally:
             self.ms += (perf_counter_ns() - started) / 1e6
+
+    def timing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same batches, whose making is time of the slice's reading: not what is done with
+        them."""
+        while True:
+            with self.timed():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
 
 @dataclass(slots=True)

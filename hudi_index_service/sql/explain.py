@@ -33,8 +33,9 @@ read them; NULL where it came to no plan. `expected_rows`: rows that the index f
 
 With ANALYZE, which runs the query: `actual_rows` that the condition left, data `pages` read by row
 id, `bytes` of base files read, `requests` for index data to a remote store, all NULL where Spark
-reads; `milliseconds` that the driver read for, NULL for tasks; `query_milliseconds` for all of the
-query, the same in every row.
+reads; `milliseconds` that the reading took, by the driver's clock, and of tasks their sum over the
+slices, many of which may be read at once (NULL where none was read to its end);
+`query_milliseconds` for all of the query, the same in every row.
 
 `least_rows` to `scan_milliseconds` are what the optimizer expects of the slices that have an entry,
 as `scan().explain()` does; `slices` says how the slices are read, why, and by which rule, those
@@ -91,8 +92,8 @@ def _row(use: RelationUse, seconds: float | None) -> tuple[object, ...]:
         *slices,
         use.expected,
         *actual,
-        None if observed is None else _milliseconds(observed.seconds),
-        _milliseconds(seconds),
+        None if observed is None else observed.milliseconds,
+        None if seconds is None else 1000 * seconds,
         *_expected(use),
     )
 
@@ -110,7 +111,3 @@ def _expected(use: RelationUse) -> tuple[object, ...]:
         *(rows.least, rows.expected, rows.most, cost.pages, cost.bytes),
         *(cost.index_ms, cost.scan_ms, alike),
     )
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else 1000 * seconds

@@ -110,13 +110,26 @@ def archived_completion_times(storage: Storage) -> dict[str, str]:
 def is_archived(
     storage: Storage, table_version: int, properties: Mapping[str, str], requested: str
 ) -> bool:
-    """Whether the archived timeline knows an instant. Reads the archive: for rare questions."""
+    """Whether the archived timeline knows a commit, delta commit or replace commit. Reads the
+    archive: for rare questions."""
     if table_version >= 8:
         return requested in archived_completion_times(storage)
-    # Blocks of uncompressed Avro in Hudi's log format, in which instants stand as plain text.
+    # Blocks of uncompressed Avro in Hudi's log format. In the record of an instant its time is
+    # followed by its action (Hudi's HoodieArchivedMetaEntry.avsc): a text with the same digits, in
+    # a file's name or in what a writer stored with another commit, is not.
     folder = f"{HOODIE_FOLDER}/{properties.get('hoodie.archivelog.folder', 'archived')}"
-    needle = requested.encode()
-    return any(needle in storage.read(file.path) for file in storage.files_in(folder))
+    records = [_optional_string(requested) + _optional_string(each) for each in WRITE_ACTIONS]
+    return any(
+        record in data
+        for data in (storage.read(file.path) for file in storage.files_in(folder))
+        for record in records
+    )
+
+
+def _optional_string(text: str) -> bytes:
+    """A short text as Avro has it in a union of null and string: the second branch, the length
+    (both zigzag-encoded), the bytes."""
+    return bytes([2, 2 * len(text)]) + text.encode()
 
 
 def parse_timeline(names: Iterable[str]) -> Timeline:

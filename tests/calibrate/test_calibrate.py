@@ -42,6 +42,7 @@ def test_all_but_what_a_remote_store_and_spark_take_is_measured(found: Calibrati
 def test_single_steps_take_less_than_what_they_are_steps_of(found: Calibration) -> None:
     new = found.new
     assert new.step_ms < new.lookup_ms < new.open_ms
+    assert new.btree_step_ms < new.btree_lookup_ms < new.btree_open_ms
     assert new.scanned_value_ms < new.scan_ms
     assert new.value_ms < new.pages_ms
 

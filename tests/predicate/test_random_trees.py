@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,20 +112,9 @@ def test_random_trees_give_sparks_answers(ask_spark):
         assert evaluate(negation_normal_form(predicate), DATA).to_pylist() == answer.truth, where
 
 
-@pytest.fixture
-def vectorized(spark):
-    """Hudi switches this reader off for the session. The other one lets Parquet drop rows, and to
-    Parquet -0.0 is not in (0.0)."""
-    name = "spark.sql.parquet.enableVectorizedReader"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "true")
-    yield
-    spark.conf.set(name, before)
-
-
-@pytest.mark.usefixtures("vectorized")
 def test_spark_filters_a_file_to_the_same_rows(spark, tmp_path):
-    """As a real filter, with what Spark pushes down to Parquet."""
+    """As a real filter, with what Spark pushes down to Parquet: of row groups. The reader that is
+    not vectorized lets Parquet drop rows, too, and to Parquet -0.0 is not in (0.0)."""
     numbered = DATA.append_column("row", pa.array(range(len(DATA))))
     pq.write_table(numbered, tmp_path / "data.parquet")
     frame = spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path))

@@ -1,7 +1,6 @@
 """Columns that changed between base files: what was built before serves on where it still fits, and
 the answers are Spark's, with entries from before the change and from after it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,9 @@ DROPS = {"hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "tru
 
 
 @pytest.fixture
-def row_by_row(spark: SparkSession) -> Iterator[None]:
+def row_by_row(spark: SparkSession) -> None:
     """Hudi's vectorized reader refuses types that changed inside structs and arrays."""
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
-    yield
-    spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
 @pytest.mark.usefixtures("row_by_row")

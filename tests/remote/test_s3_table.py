@@ -132,6 +132,27 @@ def test_where_no_index_can_serve_its_folder_is_left_alone(
     assert "hoodie.index.read.enabled=false" in str(by_table.scan(where).explain())
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "amount = 1 AND amount = 2",
+        "msg = 'Buying car 3' AND amount > 9 AND amount < 3",
+        "amount = NULL",
+    ],
+)
+def test_a_contradiction_needs_no_look_at_the_index(remote, s3: S3Server, where: str) -> None:
+    assert remote.scan("amount = 900").count() == 1  # since then the schema is known
+    s3.forget()
+
+    scan = remote.scan(where)
+    assert scan.to_arrow().num_rows == scan.count() == 0
+
+    about_index = [path for path in (*s3.listed, *s3.requests) if "/.hoodie/.index" in path]
+    assert about_index == []
+    assert s3.listed == ["tables/t/.hoodie/timeline/"] * 2
+    assert [each for each in s3.requests if each.endswith(".parquet")] == []
+
+
 def test_the_copy_of_the_index_in_the_cache_is_checked(
     remote, copies: Copies, s3: S3Server, settings: Settings
 ) -> None:

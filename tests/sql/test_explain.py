@@ -5,6 +5,7 @@ import shutil
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 
+from hudi_index_service import open_table
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.statements import ExplainIndex
@@ -124,8 +125,21 @@ def test_analyze_adds_up_what_tasks_read(session):
 
     assert (row.reader, row.expected_rows, row.actual_rows) == ("tasks", 1, 3)
     assert row.bytes > 0
-    assert row.milliseconds is None
+    assert row.milliseconds > 0
     assert row.query_milliseconds > 0
+
+
+@pytest.mark.usefixtures("read_by_tasks")
+def test_queries_that_tasks_read_are_remembered(session, table):
+    query = "SELECT max(amount) FROM explained WHERE msg = :msg AND id > '0'"
+    for _ in range(3):
+        assert session.sql(query, args={"msg": "Buying car 3"}).count() == 1
+
+    with open_table(table) as opened:
+        (shape,) = [each for each in opened.history() if each.shape == "id > ? AND msg = ?"]
+    assert shape.queries == 3
+    assert shape.mean("rows") == pytest.approx(3)
+    assert shape.correction() is not None
 
 
 @pytest.mark.usefixtures("table")

@@ -14,6 +14,8 @@ ARCHIVE_SOON = {
     "hoodie.commits.archival.batch": "1",
 }
 
+ANOTHER = "20200101000000000"
+
 
 @pytest.mark.parametrize("table_version", ["6", "9"])
 def test_archived_instant(spark, tmp_path, table_version):
@@ -22,7 +24,10 @@ def test_archived_instant(spark, tmp_path, table_version):
         "hoodie.write.auto.upgrade": "false",
     }
     path = tmp_path / "t"
-    write(numbered_rows(spark, 0, 2), path, options)
+    # A writer stores a text with the digits of an instant, and one with its action.
+    stored = {"note_of": ANOTHER, "note_and": f"{ANOTHER} commit"}
+    prefix = {"hoodie.datasource.write.commitmeta.key.prefix": "note_"}
+    write(numbered_rows(spark, 0, 2), path, options | stored | prefix)
     with open_table(path) as table:
         (first,) = table.hudi_table.completed_instants()
         assert table.hudi_table.has_had(first.requested)
@@ -32,5 +37,6 @@ def test_archived_instant(spark, tmp_path, table_version):
             write(numbered_rows(spark, 0, 2), path, options)
             seen |= {each.requested for each in table.hudi_table.completed_instants()}
         assert table.hudi_table.has_had(first.requested)
+        assert not table.hudi_table.has_had(ANOTHER)
         # Between the first write and the second one.
         assert not table.hudi_table.has_had(sorted(seen)[1][:-3] + "000")

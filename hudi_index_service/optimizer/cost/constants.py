@@ -32,7 +32,13 @@ class Constants(BaseModel):
     Attributes:
         open_ms: To open an entry that is not open yet and has its bytes on the local disk.
         lookup_ms: To ask an open entry for one leaf, whatever it finds.
+        listed_ms: Of a value of a list that is looked up.
         step_ms: To go through one row id or term in a look-up.
+        btree_open_ms, btree_lookup_ms, btree_listed_ms, btree_step_ms: The same of an entry of the
+            type ``btree``; those above are of ``lucene``, and stand in for types that nobody
+            measured.
+        hbase_lookup_ms, hbase_listed_ms, hbase_step_ms: The same of one of the type ``hbase``, in
+            a round trip to its server; not calibrated.
         pages_ms: To read rows by position at all, however few: file, plan, batches.
         page_ms: Of a page that holds wanted rows: to find and decode it, beside its bytes.
         picked_mib_ms: Of a MiB of such pages: to read and decompress it, and to pass over values.
@@ -58,7 +64,15 @@ class Constants(BaseModel):
 
     open_ms: Milliseconds = 0.7
     lookup_ms: Milliseconds = 0.045
+    listed_ms: Milliseconds = 0.011
     step_ms: Milliseconds = 0.00001
+    btree_open_ms: Milliseconds = 0.25
+    btree_lookup_ms: Milliseconds = 0.022
+    btree_listed_ms: Milliseconds = 0.045
+    btree_step_ms: Milliseconds = 0.000007
+    hbase_lookup_ms: Milliseconds = 0.675
+    hbase_listed_ms: Milliseconds = 0.225
+    hbase_step_ms: Milliseconds = 0.00002
     pages_ms: Milliseconds = 0.2
     page_ms: Milliseconds = 0.005
     picked_mib_ms: Milliseconds = 4.0

@@ -9,39 +9,45 @@ from hudi_index_service.predicate.expression import And, In, Not, Predicate
 
 @dataclass(frozen=True, slots=True)
 class TypeCosts:
-    """As multiples of the `Constants`, which are Lucene's.
+    """Those of the `Constants` that are a type's own, in milliseconds.
 
     Attributes:
-        opening: Of `open_ms`.
-        lookup: Of `lookup_ms`, for a condition.
-        listed: Of `lookup_ms`, for each value of a list.
-        step: Of `step_ms`.
+        open_ms: To open an entry.
+        lookup_ms: For a condition.
+        listed_ms: For each value of a list.
+        step_ms: For each row.
     """
 
-    opening: float = 1.0
-    lookup: float = 1.0
-    listed: float = 0.25
-    step: float = 1.0
+    open_ms: float
+    lookup_ms: float
+    listed_ms: float
+    step_ms: float
 
 
-_LUCENE = TypeCosts()
+def costs_of(kind: str, known: Constants) -> TypeCosts:
+    """Of an index type, by its name; those that nobody measured count like Lucene.
 
-_COSTS = {"lucene": _LUCENE, "btree": TypeCosts(0.35, 0.5, 1.0, 0.7)}
-# Measured on a base file of a million rows, warm: points, lists of 10 and 100 values that are far
-# from each other, ranges, beginnings of texts, and what most rows have.
-
-
-def costs_of(kind: str) -> TypeCosts:
-    """Of an index type, by its name; those that nobody measured count like Lucene."""
-    return _COSTS.get(kind, _LUCENE)
+    The shipped constants were measured on a base file of a million rows, warm: points, lists of 10
+    and 100 values that are far from each other, ranges, beginnings of texts, and what most rows
+    have. HBase ran on the same machine, with nothing kept of what was read: over a network a
+    look-up takes a round trip more.
+    """
+    match kind:
+        case "btree":
+            asking = known.btree_lookup_ms, known.btree_listed_ms, known.btree_step_ms
+            return TypeCosts(known.btree_open_ms, *asking)
+        case "hbase":  # the inner part of its tree is a local one
+            asking = known.hbase_lookup_ms, known.hbase_listed_ms, known.hbase_step_ms
+            return TypeCosts(known.btree_open_ms, *asking)
+    return TypeCosts(known.open_ms, known.lookup_ms, known.listed_ms, known.step_ms)
 
 
 def answering_ms(kind: str, asked: Predicate, rows: float, known: Constants) -> float:
     """What an open entry of a type takes to answer a leaf, or conjuncts, which so many rows make
     TRUE."""
-    of_type = costs_of(kind)
-    lookup = of_type.lookup + of_type.listed * _listed(asked)
-    return lookup * known.lookup_ms + rows * of_type.step * known.step_ms
+    of_type = costs_of(kind, known)
+    listed = _listed(asked) * of_type.listed_ms
+    return of_type.lookup_ms + listed + rows * of_type.step_ms
 
 
 def _listed(asked: Predicate) -> int:

@@ -93,7 +93,7 @@ class CostModel:
             by_pages += self._fetched(1 + pages / _AT_ONCE if pages else 0, picked)
             by_scan += self._fetched(_SCAN_REQUESTS, scanned)
         opening, index_bytes = self._opening(entries)
-        lookup = costs_of(entries[0].index_type.name).lookup * known.lookup_ms
+        lookup = costs_of(entries[0].index_type.name, known).lookup_ms
         by_index = opening + self.leaves * lookup
         if by_pages + rows.expected * known.step_ms <= by_scan:
             by_index += by_pages + rows.expected * known.step_ms
@@ -131,8 +131,8 @@ class CostModel:
 
     def asking_ms(self, serving: ServingEntry) -> float:
         """What it takes to get a first answer of an entry."""
-        lookup = costs_of(serving.index_type.name).lookup
-        return self._opening((serving,))[0] + lookup * self.constants.lookup_ms
+        lookup = costs_of(serving.index_type.name, self.constants).lookup_ms
+        return self._opening((serving,))[0] + lookup
 
     def _opening(self, entries: tuple[ServingEntry, ...]) -> tuple[float, int]:
         """The milliseconds until a look-up may begin, and the bytes that have to be fetched."""
@@ -150,7 +150,7 @@ def opening_cost(
 ) -> tuple[float, int]:
     """The milliseconds until an entry that is not open can be asked for so many leaves, and the
     bytes that have to be fetched."""
-    opening = costs_of(serving.index_type.name).opening * known.open_ms
+    opening = costs_of(serving.index_type.name, known).open_ms
     if not remote:
         return opening, 0
     length = serving.entry.manifest.data.length

@@ -168,7 +168,7 @@ class _Source:
         others = run.plan.count(Access.SCAN) + run.plan.count(Access.MERGE)
         observed = None
         if explain == "analyze":
-            observed = Observed(self.spark)
+            observed = Observed()
             observed.read_here(run.statistics, seconds)
         return RelationUse(
             self.relation.uri,

@@ -219,7 +219,7 @@ class Leaves:
         use = replace(use, reason=_finds(most, weighed), expected=weighed.rows)
         if self.explain == "plan":
             return relation.node, replace(use, in_tasks=not weighed.few)
-        observed = Observed(self.spark) if self.explain == "analyze" else None
+        observed = Observed() if self.explain == "analyze" else None
         use = replace(use, observed=observed)
         if weighed.few:
             started = perf_counter()

@@ -1,13 +1,10 @@
-"""What the reading of a relation really took, added up in the driver and in Spark tasks."""
+"""What the reading of a relation really took, added up in the driver: of what it read itself, or of
+what Spark tasks told."""
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from pyspark.accumulators import AccumulatorParam
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Totals(NamedTuple):
@@ -26,38 +23,30 @@ class Totals(NamedTuple):
     requests: int = 0
 
 
-class _Sum(AccumulatorParam[Totals]):
-    def zero(self, value: Totals) -> Totals:
-        return Totals()
-
-    def addInPlace(self, value1: Totals, value2: Totals) -> Totals:
-        return Totals(*(one + other for one, other in zip(value1, value2, strict=True)))
-
-
+@dataclass(slots=True)
 class Observed:
-    """Adds up what the reading of one relation takes; crosses to tasks, whose sums come back with
-    their results. A task that Spark runs twice counts twice.
+    """Adds up what the reading of one relation takes. A task that Spark runs twice counts twice.
 
     Attributes:
-        seconds: How long the driver read; None while it has not.
+        totals: What has been read by now.
+        milliseconds: How long that took: by the clock where the driver read, of tasks the sum over
+            the slices, many of which may have been read at once; None while nothing was read.
     """
 
-    def __init__(self, spark: "SparkSession") -> None:
-        self._sum = spark.sparkContext.accumulator(Totals(), _Sum())
-        self.seconds: float | None = None
-
-    def add(self, read: SliceStatistics) -> None:
-        """Counts a slice that was read, here or in a task."""
-        totals = Totals(read.rows_returned, read.pages, read.bytes_read, read.index_requests)
-        self._sum.add(totals)
+    totals: Totals = field(default_factory=Totals)
+    milliseconds: float | None = None
 
     def read_here(self, statistics: ReadStatistics, seconds: float) -> None:
         """Counts what the driver has read."""
-        self.seconds = seconds
         for each in statistics.slices:
-            self.add(each)
+            self._add(each)
+        self.milliseconds = 1000 * seconds
 
-    @property
-    def totals(self) -> Totals:
-        """What has been read by now; to be asked in the driver."""
-        return self._sum.value
+    def read_by_task(self, read: SliceStatistics) -> None:
+        """Counts a slice that a task has read."""
+        self._add(read)
+        self.milliseconds = (self.milliseconds or 0.0) + read.ms
+
+    def _add(self, read: SliceStatistics) -> None:
+        more = (read.rows_returned, read.pages, read.bytes_read, read.index_requests)
+        self.totals = Totals(*(one + other for one, other in zip(self.totals, more, strict=True)))

@@ -55,8 +55,15 @@ def read_by_tasks(
         observed: Adds up what the tasks read.
     """
     attributes = sequence(spark._jvm, output)
-    observe = None if observed is None else observed.add
-    frame = rows_by_tasks(spark, run.reader, run.plan, None, output=attributes, observe=observe)
+    frame = rows_by_tasks(
+        spark,
+        run.reader,
+        run.plan,
+        None,
+        output=attributes,
+        history=run.history,
+        observe=None if observed is None else observed.read_by_task,
+    )
     return frame._jdf.queryExecution().analyzed()
 
 

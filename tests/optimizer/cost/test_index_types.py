@@ -31,6 +31,12 @@ def test_lists_of_values_are_lucenes() -> None:
     assert asked("lucene", where, 100) < asked("btree", where, 100)
 
 
+@pytest.mark.parametrize("where", ["a = 5", "a < 5", "a IN (1, 2, 3)"])
+@pytest.mark.parametrize("kind", ["lucene", "btree"])
+def test_what_lies_in_hbase_is_asked_last(kind: str, where: str) -> None:
+    assert asked(kind, where, 1_000) < asked("hbase", where, 1_000)
+
+
 def test_each_value_of_a_list_and_each_row_counts() -> None:
     assert asked("lucene", "a IN (1, 2, 3)", 3) > asked("lucene", "a IN (1, 2)", 3)
     assert asked("lucene", "NOT (a IN (1, 2, 3))", 3) == asked("lucene", "a IN (1, 2, 3)", 3)
@@ -38,7 +44,7 @@ def test_each_value_of_a_list_and_each_row_counts() -> None:
 
 
 def test_a_type_that_nobody_measured_counts_like_lucene() -> None:
-    assert costs_of("of somebody") == costs_of("lucene")
+    assert costs_of("of somebody", KNOWN) == costs_of("lucene", KNOWN)
 
 
 def test_the_first_to_be_opened_is_the_one_that_answers_sooner() -> None:

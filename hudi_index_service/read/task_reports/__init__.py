@@ -1,0 +1,1 @@
+"""What Spark tasks tell the driver of the slices that they have read."""
