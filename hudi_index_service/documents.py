@@ -10,6 +10,7 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
 from threading import Lock
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -172,9 +173,15 @@ def document_name(stem: str, number: int) -> str:
 def numbers_of(stem: str, file_names: Iterable[str]) -> list[int]:
     """The numbers under which documents of the stem exist, highest first. A name that
     `document_name` would not give, such as one with a zero too many, is no document's."""
-    found = (_NUMBERED.fullmatch(name) for name in file_names)
-    numbers = ((match.string, int(match["number"])) for match in found if match)
-    return sorted((n for name, n in numbers if name == document_name(stem, n)), reverse=True)
+    found = [_number_of(stem, name) for name in file_names]
+    return sorted([number for number in found if number is not None], reverse=True)
+
+
+@lru_cache(maxsize=4_096)  # the same few names are in the folders of all entries
+def _number_of(stem: str, name: str) -> int | None:
+    match = _NUMBERED.fullmatch(name)
+    number = None if match is None else int(match["number"])
+    return number if number is not None and name == document_name(stem, number) else None
 
 
 def _is_format(value: object) -> bool:

@@ -6,7 +6,7 @@ unless the column index leaves so few pages that these are had sooner.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -54,6 +54,9 @@ class FileScan:
         columns: The columns to read, in the table's types.
         statistics: Are told the bytes that were read.
         limit: How many matches are wanted: little is read at once then; None for all.
+        footer: The base file's, where an open entry has it: a local file is then read without being
+            opened first, as its rows are by index. What is refused for what else stands in the
+            footer had no entry built.
 
     Every method raises FileNotFoundError where the file is gone, StorageFailed where it is damaged,
     NeedsSpark where it cannot be read right here, and PermissionDenied.
@@ -65,6 +68,7 @@ class FileScan:
     settings: Settings
     statistics: SliceStatistics
     limit: int | None = None
+    footer: Footer | None = None
 
     def everything(self) -> Iterator[pa.RecordBatch]:
         """All rows, in their order."""
@@ -76,6 +80,12 @@ class FileScan:
     def candidates(self, predicate: Predicate | None) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups and pages in which the predicate, which is in negation normal
         form, may be TRUE; all for None."""
+        if self.footer is not None and self.storage.is_local:
+            known: RowIds | range = range(self.footer.rows)
+            if predicate is not None:
+                known = self._left(self.footer, predicate, known)
+            yield from self._by_footer(self.footer, known)
+            return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             present = self._checked(file)
             groups = row_groups_to_read(file, predicate)
@@ -93,6 +103,9 @@ class FileScan:
 
     def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The rows at these positions, which are ascending."""
+        if self.footer is not None and self.storage.is_local:
+            yield from self._by_footer(self.footer, rows)
+            return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             self._checked(file)
             footer = self._footer() if self.storage.is_local else None
@@ -126,6 +139,8 @@ class FileScan:
         left = matching_rows(predicate, bounds.rows, footer.rows).rows
         if left is None:
             return rows
+        if len(rows) == footer.rows:
+            return row_positions(left)
         return np.intersect1d(positions(rows), row_positions(left), assume_unique=True)
 
     def _by_pages(self, footer: Footer, present: Sequence[str], rows: RowIds | range) -> bool:
@@ -143,20 +158,33 @@ class FileScan:
     ) -> Iterator[pa.RecordBatch]:
         done = 0
         if footer is not None:
-            reader = RowReader(self.storage, self.base_file, footer, self.columns)
-            limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
-            reads = reader.batches(rows, limit=limit)
-            try:
-                while done < len(rows):
-                    with damage_named(self.base_file.path):
-                        read = next(reads)
-                    self.statistics.bytes_read += read.did.bytes
-                    yield from read.batches
-                    done += read.count
+            done = yield from self._by_row(footer, rows)
+            if done == len(rows):
                 return
-            except ParquetReadError as error:
-                log.info("%s is read by Arrow: %s", self.base_file.path, error)
         yield from self._by_arrow(file, rows[done:])
+
+    def _by_footer(self, footer: Footer, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
+        done = yield from self._by_row(footer, rows)
+        if done < len(rows):
+            with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+                yield from self._by_arrow(file, rows[done:])
+
+    def _by_row(self, footer: Footer, rows: RowIds | range) -> Generator[pa.RecordBatch, None, int]:
+        """Rows by the row reader; returns how many it could read."""
+        done = 0
+        reader = RowReader(self.storage, self.base_file, footer, self.columns)
+        limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
+        reads = reader.batches(rows, limit=limit)
+        try:
+            while done < len(rows):
+                with damage_named(self.base_file.path):
+                    read = next(reads)
+                self.statistics.bytes_read += read.did.bytes
+                yield from read.batches
+                done += read.count
+        except ParquetReadError as error:
+            log.info("%s is read by Arrow: %s", self.base_file.path, error)
+        return done
 
     def _by_arrow(self, file: pq.ParquetFile, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
         groups, places = list(range(file.metadata.num_row_groups)), None

@@ -72,13 +72,22 @@ class Binding:
     Attributes:
         where, columns, time_zone: See `bind_query`.
         texts: Tells, on a schema, which columns full-text functions can search.
+        counting: Whether no column is wanted of the rows, only how many there are.
     """
 
     where: str | None
     columns: Sequence[str] | None
     time_zone: str
     texts: Callable[[pa.Schema], Mapping[str, Sequence[AnalyzedText]]] = lambda schema: {}
+    counting: bool = False
     _last: Query | None = field(default=None, init=False)
+
+    def for_counting(self) -> "Binding":
+        """The same query for somebody who counts its rows; what it is bound to is kept."""
+        counting = replace(self, counting=True)
+        if self._last is not None:
+            counting._last = self._last.counting()
+        return counting
 
     def to(self, schema: pa.Schema) -> Query:
         """The query on a table of that schema. Raises what `bind_query` raises."""
@@ -91,6 +100,8 @@ class Binding:
                 time_zone=self.time_zone,
                 texts=lambda: self.texts(schema),
             )
+            if self.counting:
+                last = last.counting()
             self._last = last
         return last
 

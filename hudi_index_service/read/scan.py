@@ -248,9 +248,10 @@ class Scan:
         return self._execution()
 
     def _execution(self, *, counting: bool = False) -> Execution:
-        query, plan = self._planner.plan(self._binding)
-        reader = self._planner.reader(query.counting() if counting else query, plan)
-        return Execution(plan, reader, history=self._planner.history)
+        # Who counts is planned as such: to check a row takes the predicate's columns alone.
+        binding = self._binding.for_counting() if counting else self._binding
+        query, plan = self._planner.plan(binding)
+        return Execution(plan, self._planner.reader(query, plan), history=self._planner.history)
 
     def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:
         """Raises PredicateUnsupported for what Spark's own reader is not to be asked for, or cannot

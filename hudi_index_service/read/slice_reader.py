@@ -6,7 +6,7 @@ Whatever the way, the query's predicate is checked on every row read: an index o
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from hudi_index_service.optimizer.access import Reading, cheapest_reading, has_f
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.read.asked_in_vain import AskedInVain
 from hudi_index_service.read.careful_lookups import CarefulLookups
 from hudi_index_service.read.counting_cost import is_read_sooner
 from hudi_index_service.read.entry_lookups import EntryLookups
@@ -51,6 +52,7 @@ class SliceReader:
             for more; None for all.
         index_required: Whether rows may be had through the index alone: nothing is scanned then,
             be it damaged or a scan be cheaper.
+        in_vain: What slices that were asked tell of those that are still to be read.
     """
 
     table: HudiTable
@@ -60,6 +62,7 @@ class SliceReader:
     settings: Settings
     limit: int | None = None
     index_required: bool = False
+    in_vain: AskedInVain = field(default_factory=AskedInVain)
 
     def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         """The slice's matching rows with the query's output columns.
@@ -78,7 +81,7 @@ class SliceReader:
         elif plan.access is Access.MERGE:
             yield from reader._merged(plan, statistics)
         elif plan.access is Access.SCAN:
-            yield from reader._scanned(_base_file(plan), statistics)
+            yield from reader._scanned(plan, statistics)
 
     def _in_partition(self, plan: SlicePlan) -> "SliceReader":
         """Itself, for rows of the slice's partition."""
@@ -146,21 +149,27 @@ class SliceReader:
         return found
 
     def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
-        base_file = _base_file(plan)
+        if self._weighs(plan) and self.in_vain.would_be(plan.expected, plan.total):
+            statistics.note = "in files like it a scan was cheaper than to read rows by the index"
+            yield from self._scanned(plan, statistics)
+            return
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 found = self._row_set(plan, entries, statistics, thrifty=True)
                 footer = entries.footer()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
-            yield from self._scanned(base_file, statistics)
+            yield from self._scanned(plan, statistics, trusted=False)
             return
         if found.rows is None:
+            self.in_vain.tell(plan.expected, plan.total, in_vain=True)
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
-            yield from self._scanned(base_file, statistics)
+            yield from self._scanned(plan, statistics)
         elif found.rows:
-            yield from self._by_rows(base_file, found.rows, footer, statistics)
+            yield from self._by_rows(plan, found.rows, footer, statistics)
+        else:
+            self.in_vain.tell(plan.expected, plan.total, in_vain=False)
 
     def _row_set(
         self,
@@ -173,8 +182,7 @@ class SliceReader:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
         known = load_constants(self.settings)
-        may_scan = thrifty and self.limit is None and not self.index_required
-        if may_scan and is_soon_checked(predicate) and not has_few_rows(plan, entries.total):
+        if thrifty and self._weighs(plan):
             storage = self.table.storage
             careful = CarefulLookups(self.query, plan, entries, storage, self.settings, known)
             found = careful.found(predicate)
@@ -188,10 +196,19 @@ class SliceReader:
         statistics.candidates = None if rows.rows is None else len(rows.rows)
         return rows
 
+    def _weighs(self, plan: SlicePlan) -> bool:
+        """Whether look-ups whose rows are read are weighed against a scan as they go on."""
+        predicate = self.query.normal_form
+        assert predicate is not None, "a query without predicate is never read by index"
+        if self.limit is not None or self.index_required:
+            return False
+        return is_soon_checked(predicate) and not has_few_rows(plan, plan.total)
+
     def _by_rows(
-        self, base_file: BaseFile, rows: BitMap, footer: Footer, statistics: SliceStatistics
+        self, plan: SlicePlan, rows: BitMap, footer: Footer, statistics: SliceStatistics
     ) -> Iterator[pa.RecordBatch]:
         """Exactly the given rows, page by page, unless reading more of the file costs less."""
+        base_file = _base_file(plan)
         positions = row_positions(rows)
         storage = self.table.storage
         reader = RowReader(storage, base_file, footer, self.query.needed)
@@ -201,12 +218,13 @@ class SliceReader:
             cost = reader.plan(wanted)
             remote = not storage.is_local
             reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(wanted))
+            self.in_vain.tell(plan.expected, plan.total, in_vain=reading is Reading.FILE)
             if reading is not Reading.PAGES and not self.index_required:
                 what = "the file" if reading is Reading.FILE else "their row groups"
                 statistics.note = (
                     f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
                 )
-                yield from self._scanned(base_file, statistics, holding=positions)
+                yield from self._scanned(plan, statistics, holding=positions)
                 return
             for read in reader.batches(positions, limit=self.limit):
                 statistics.add_read(read.did)
@@ -216,19 +234,28 @@ class SliceReader:
         except ParquetReadError as error:
             statistics.note = unreadable_by_row(base_file, error)
             left = positions[done:]
-            yield from self._scanned(base_file, statistics, holding=left, readable_by_row=False)
+            yield from self._scanned(plan, statistics, holding=left, readable_by_row=False)
 
     def _scanned(
         self,
-        base_file: BaseFile,
+        plan: SlicePlan,
         statistics: SliceStatistics,
         *,
         holding: RowIds | None = None,
         readable_by_row: bool = True,
+        trusted: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """The base file's matching rows; where `holding` is given, none but these rows are held
-        against the predicate."""
-        scan = self._scan(base_file, self.query.needed, statistics)
+        against the predicate.
+
+        Args:
+            trusted: Whether the footer that an open entry has of the file may be gone by.
+        """
+        entries = plan.entries or plan.unused if trusted else ()
+        footers = (self.pool.open_footer(each) for each in entries)
+        footer = next((each for each in footers if each is not None), None)
+        scan = self._scan(_base_file(plan), self.query.needed, statistics)
+        scan = replace(scan, footer=footer)
         if holding is None:
             rows = scan.candidates(self.query.normal_form)
         elif readable_by_row:

@@ -15,7 +15,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, required_fields, text_analyzer
-from hudi_index_service.index.lucene.lookup import lookup
+from hudi_index_service.index.lucene.known_lookups import known_lookup
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
@@ -56,7 +56,7 @@ class LuceneIndexType:
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """From the columns' types and fields alone; needs no JVM."""
-        found = lookup(leaf, {column.name: column for column in columns})
+        found = known_lookup(leaf, {column.name: column for column in columns})
         return Answer.NONE if found is None else found.answer
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:

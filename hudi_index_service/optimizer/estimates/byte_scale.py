@@ -3,6 +3,7 @@
 what all begin with, and as if only bytes occurred that are of the same kinds as those seen."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 _DIGITS = 8  # of base 95, a double tells them apart
@@ -45,11 +46,12 @@ class ByteScale:
     def share(self, value: bytes, *, above: bool) -> float:
         """The share of the values that is below one of them; with `above`, below all that begin
         with it, too."""
-        place = _place(value, self.shared, self.low, self.base, above=above)
+        place = _place(value, self.shared, self.low, self.base, above)
         return min(max((place - self.first) / self.width, 0.0), 1.0) if self.width > 0 else 0.5
 
 
-def _place(value: bytes, shared: int, low: int, base: int, *, above: bool = False) -> float:
+@lru_cache(maxsize=1_024)  # the base files of a table mostly have the same scale
+def _place(value: bytes, shared: int, low: int, base: int, above: bool = False) -> float:
     place, unit = 0.0, 1.0
     for byte in value[shared : shared + _DIGITS]:
         unit /= base
