@@ -8,7 +8,7 @@ PROCESSES ?= 2
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions test-cluster test-tpch test-demo test-faults test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
+.PHONY: help demo test test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -33,6 +33,9 @@ test-demo: setup ## Test what `make demo` does
 
 test-faults: setup ## Test with a fault at every storage call, interleaved actors, threads, kills
 	@$(ENVIRONMENT) && pytest tests/faults tests/concurrency $(PYTEST_ARGS)
+
+test-hbase: setup ## Test indexes in HBase: starts a real one on this machine; fetches it the first time
+	@$(ENVIRONMENT) && pytest tests/hbase $(PYTEST_ARGS)
 
 test-proof: setup ## Compare index, scan and Spark on many more random tables and predicates
 	@$(ENVIRONMENT) && PROOF_COMPARISONS=$${PROOF_COMPARISONS:-200000} \

@@ -7,7 +7,9 @@ another one in each; a query's time is the median of the rounds', a build's too,
 median of the rounds' ratios to Lucene's. What a type has no answer for is null.
 
 - build: seconds of `IndexedTable.build`, with two local workers;
-- bytes: of all entries' files;
+- bytes: of all entries' files, and of the cells in HBase, which runs on this machine as well
+  (`python -m dev.hbase`): what a query asks of it passes no network, and nothing of the answer is
+  kept (`hbase.cache_mb` is 0);
 - the others: milliseconds of a warm query by the index, planning included: `count`, and with
   "rows" in its name, two columns of the rows. Each has several literals, asked one after the other.
 
@@ -25,8 +27,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -36,7 +38,9 @@ from typing import Any
 from benchmarks.bench_table import ROOT, spark_session, write_table
 from benchmarks.build import environment, say
 from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.config import settings
 from hudi_index_service.errors import IndexRequired, PredicateUnsupported
+from hudi_index_service.index.factory import index_type
 
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "index_types.md"
@@ -54,18 +58,51 @@ class Contestant:
     Attributes:
         title: In the table.
         started: What it needs while it is measured, such as a server.
+        elsewhere: Bytes that it keeps outside the index folder, by the table's base path.
     """
 
     index_type: str
     title: str
     options: dict[str, str] = field(default_factory=dict)
     started: Callable[[], AbstractContextManager[object]] = nullcontext
+    elsewhere: Callable[[str], int] = lambda uri: 0
+
+
+@contextmanager
+def hbase_on_this_machine() -> Iterator[None]:
+    """A real HBase on the loopback interface, which the settings name meanwhile."""
+    from dev.hbase import running_hbase
+
+    with running_hbase() as hbase:
+        os.environ["HUDI_INDEX_HBASE__HOST"] = hbase.host
+        os.environ["HUDI_INDEX_HBASE__PORT"] = str(hbase.port)
+        os.environ["HUDI_INDEX_HBASE__CACHE_MB"] = "0"
+        settings.cache_clear()
+        yield
+
+
+def bytes_in_hbase(uri: str) -> int:
+    """Of the keys and values of all cells of a table's entries; HBase adds some of its own."""
+    import happybase
+
+    from hudi_index_service.index.hbase.row_keys import EntryKeys
+
+    known = settings().hbase
+    connection = happybase.Connection(known.host, known.port, timeout=60_000)
+    cells = connection.table(known.table)
+    size = 0
+    for path in index_type("hbase").stored(uri):
+        for key, row in cells.scan(row_prefix=EntryKeys.of(uri, path).prefix, batch_size=100):
+            size += sum(len(key) + len(name) + len(value) for name, value in row.items())
+    connection.close()
+    return size
 
 
 CONTESTANTS = {
     "lucene": Contestant("lucene", "lucene"),
     "lucene_words": Contestant("lucene", "lucene, `msg` analysed", {"analyzer": "standard"}),
     "btree": Contestant("btree", "btree"),
+    "hbase": Contestant("hbase", "hbase", started=hbase_on_this_machine, elsewhere=bytes_in_hbase),
 }
 
 
@@ -220,7 +257,10 @@ def measured(folder: Path, files: int, rounds: int, build_rounds: int) -> list[d
         say(f"{files} files: building …")
         seconds = in_turn(names, build_rounds, lambda name: built(tables[name], CONTESTANTS[name]))
         results.append(row("build", files, seconds, "seconds"))
-        sizes = {name: [float(index_bytes(path))] for name, path in folders.items()}
+        sizes = {
+            name: [float(index_bytes(path) + CONTESTANTS[name].elsewhere(tables[name].uri))]
+            for name, path in folders.items()
+        }
         results.append(row("bytes", files, sizes, "bytes"))
         for kind in kinds():
             say(f"{files} files: {kind.name} …")

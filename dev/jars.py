@@ -1,14 +1,20 @@
-"""Hudi's bundle jars: fetched once into the user's cache, known by the hashes pinned for them.
+"""Jars of Hudi and HBase: fetched once into the user's cache, known by the hashes pinned for them.
 
-`python -m dev.jars` prints the path of the one that is used, `python -m dev.jars 0.15.0` that of
-another release. Fetching needs the package jgo, which reads Maven repositories without Maven;
-finding a jar that was fetched before needs nothing.
+`python -m dev.jars` prints the path of Hudi's bundle that is used, `python -m dev.jars 0.15.0` that
+of another release; `python -m dev.jars hbase` fetches HBase's and prints its class path. Fetching
+needs the package jgo, which reads Maven repositories without Maven; finding a jar that was fetched
+before needs nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +22,9 @@ from dev.checksums import sha256_of
 from dev.paths import CONSTRAINTS, cache_folder
 
 PINS = CONSTRAINTS / "jars.txt"
+HBASE_PINS = CONSTRAINTS / "hbase-jars.txt"
+AT_ONCE = 6
+ATTEMPTS = 3
 
 
 class JarRefused(Exception):
@@ -43,13 +52,26 @@ def hudi_bundle(release: str | None = None) -> PinnedJar:
     Raises:
         LookupError: none is pinned, or not that release.
     """
-    for line in PINS.read_text().splitlines():
-        coordinates, _, sha256 = line.partition(" ")
-        if coordinates.startswith("org.apache.hudi:hudi-spark"):
-            group, artifact, version = coordinates.split(":")
-            if release in (None, version):
-                return PinnedJar(group, artifact, version, sha256.strip())
+    for jar in _pinned(PINS):
+        if jar.artifact.startswith("hudi-spark") and release in (None, jar.version):
+            return jar
     raise LookupError(f"{PINS} pins no bundle of Hudi {release or ''}")
+
+
+def hbase_jars() -> list[PinnedJar]:
+    """The class path of HBase standalone and its Thrift server: of the jars that HBase depends on
+    those of which it loads classes, which is less than half."""
+    return _pinned(HBASE_PINS)
+
+
+def _pinned(pins: Path) -> list[PinnedJar]:
+    """The jars of a file, each a line: group, artifact and version, and the hash."""
+    jars = []
+    for line in pins.read_text().splitlines():
+        coordinates, _, sha256 = line.partition(" ")
+        group, artifact, version = coordinates.split(":")
+        jars.append(PinnedJar(group, artifact, version, sha256.strip()))
+    return jars
 
 
 def fetched(jar: PinnedJar) -> bool:
@@ -82,5 +104,49 @@ def fetch(jar: PinnedJar) -> Path:
     return jar.path()
 
 
+def fetch_all(jars: Sequence[PinnedJar], say: Callable[[str], None]) -> list[Path]:
+    """The jars' paths, in their order; downloads those that the cache does not hold.
+
+    Args:
+        jars: Several are downloaded at a time.
+        say: Told how far downloading is, a line at a time; nothing if all are there.
+
+    Raises:
+        JarRefused: what was downloaded has another hash.
+    """
+    absent = [jar for jar in jars if not fetched(jar)]
+    done = 0
+    counting = threading.Lock()
+
+    def fetch_one(jar: PinnedJar) -> None:
+        nonlocal done
+        size = _fetch_patiently(jar).stat().st_size
+        with counting:
+            done += 1
+            say(f"{done} of {len(absent)}: {jar.path().name}, {size / 1e6:.1f} MB")
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        # Consumed, so that the first failure is raised.
+        list(pool.map(fetch_one, absent))
+    return [jar.path() for jar in jars]
+
+
+def _fetch_patiently(jar: PinnedJar) -> Path:
+    """Of so many requests one may fail for no reason that lasts."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(OSError):  # what the network fails with, too
+            return fetch(jar)
+    return fetch(jar)
+
+
+def main(wanted: Sequence[str]) -> None:
+    """Prints where the jars are that the command line asks for."""
+    if list(wanted) == ["hbase"]:
+        paths = fetch_all(hbase_jars(), say=lambda line: print(line, file=sys.stderr))
+        print(os.pathsep.join(map(str, paths)))
+    else:
+        print(fetch(hudi_bundle(*wanted)))
+
+
 if __name__ == "__main__":
-    print(fetch(hudi_bundle(*sys.argv[1:2])))
+    main(sys.argv[1:2])

@@ -11,7 +11,7 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from time import time
@@ -27,7 +27,8 @@ from hudi_index_service.documents import (
     document_name,
 )
 from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
-from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.elsewhere import Elsewhere, without
+from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing, index_type_folder
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.local_copy import CachedCopy, copies_but, discard
 from hudi_index_service.index.manifest import Manifest
@@ -61,11 +62,17 @@ class Cleaning:
         removals: Files below ``.hoodie/.index``; paths are relative to the table.
         copies: Files in this user's cache.
         folders: How many folders of a local table had become empty.
+        stored: What index types keep elsewhere for data files that are not there; the paths are
+            those files', the sizes 0.
+        unremoved: What would have gone, and is there still, because the index type could not remove
+            what it keeps elsewhere. The next clean tries again.
     """
 
     removals: tuple[Removal, ...]
     copies: tuple[CachedCopy, ...] = ()
     folders: int = 0
+    stored: tuple[Removal, ...] = ()
+    unremoved: tuple[Removal, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -96,18 +103,34 @@ def clean(
     copies: tuple[CachedCopy, ...] = ()
     if not storage.is_local:
         copies = tuple(copies_but(storage, settings.cache_folder, keep=sweep.serving_sha256))
+    stored = tuple(sweep.stored_for_nobody({removal.path for removal in removals}))
     if dry_run:
-        return Cleaning(removals, copies)
-    # Manifests first: an entry is gone before its data is.
+        return Cleaning(removals, copies, stored=stored, unremoved=sweep.untold)
+    # Manifests first: an entry is gone before its data is. Then what is found by the data.
     paths = [removal.path for removal in removals]
     storage.delete([path for path in paths if path.endswith(".json")])
-    storage.delete([path for path in paths if not path.endswith(".json")])
+    failed = sweep.elsewhere.destroy([*paths, *(removal.path for removal in stored)])
+    storage.delete([path for path in without(paths, failed) if not path.endswith(".json")])
     folders = storage.delete_empty_folders(INDEX_ROOT)
     remove_abandoned()
     discard(copies)
-    for removal in removals:
+    done = tuple(removal for removal in removals if removal.path not in failed)
+    for removal in done:
         log.info("Removed %s: %s.", removal.path, removal.reason)
-    return Cleaning(removals, copies, folders)
+    return Cleaning(
+        done,
+        copies,
+        folders,
+        tuple(removal for removal in stored if removal.path not in failed),
+        (
+            *sweep.untold,
+            *(
+                replace(removal, reason=failed[removal.path])
+                for removal in (*removals, *stored)
+                if removal.path in failed
+            ),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +149,10 @@ class _Grace:
         return cls(time() - seconds if seconds > 0 else None)
 
     def is_over(self, file: StoredFile) -> bool:
-        return self.ends is None or file.modified <= self.ends
+        return self.was_before(file.modified)
+
+    def was_before(self, moment: float) -> bool:
+        return self.ends is None or moment <= self.ends
 
 
 class _Sweep:
@@ -148,6 +174,12 @@ class _Sweep:
         self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
         # Before the entries, so that these show every manifest that a summary rightly holds.
         self._summaries = summaries_and_holdings(self._storage)
+        # Before the entries, so that these show every data file that was finished meanwhile.
+        self.elsewhere = Elsewhere(self._storage.uri, settings)
+        self._stored, untold = self.elsewhere.stored(self._index_types())
+        self.untold = tuple(
+            Removal(index_type_folder(name), 0, reason) for name, reason in untold.items()
+        )
         self._listings = [
             EntryListing(self._storage, name) for name in stored_index_types(self._storage)
         ]
@@ -155,6 +187,22 @@ class _Sweep:
         self._living = living | (self._records.ids() - known)
         self._definitions = DefinitionStore(self._storage).versions()
         self.serving_sha256: set[str] = set()
+
+    def _index_types(self) -> set[str]:
+        """Those that the table has entries of, and that definitions name: also of an index that was
+        dropped, killed builds may have left something that no file here tells of."""
+        current = (stored.current for stored in DefinitionStore(self._storage).versions())
+        named = (each.index_types for each in current if each is not None)
+        return {*stored_index_types(self._storage), *chain.from_iterable(named)}
+
+    def stored_for_nobody(self, going: Collection[str]) -> Iterator[Removal]:
+        """What is kept elsewhere for data files that are not there, nor can be in the making."""
+        for path, moment in self._stored.items():
+            shown = any(listing.shows(path) for listing in self._listings)
+            if shown or path in going or not self._grace.was_before(moment):
+                continue
+            if not self._may_be_in_the_making(path):
+                yield Removal(path, 0, "its data file is not there")
 
     def removals(self) -> Iterator[Removal]:
         """Everything that goes. Whatever a manifest or a listing says, it lies below the index's
@@ -238,11 +286,11 @@ class _Sweep:
     def _leftovers(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
         """Files that no living build can have to do with, after their grace period."""
         for file in files:
-            if self._grace.is_over(file) and not self._may_be_in_the_making(file):
+            if self._grace.is_over(file) and not self._may_be_in_the_making(file.path):
                 yield Removal(file.path, file.size, reason)
 
-    def _may_be_in_the_making(self, file: StoredFile) -> bool:
-        match = _MADE_BY.fullmatch(file.path.rsplit("/", 1)[1])
+    def _may_be_in_the_making(self, path: str) -> bool:
+        match = _MADE_BY.fullmatch(path.rsplit("/", 1)[1])
         return bool(self._living) if match is None else match["build"] in self._living
 
     def _is_unused(self, manifest: Manifest, name: str) -> bool:

@@ -47,6 +47,73 @@ class LuceneSettings(_Section):
     heap_mb: Positive = 768
 
 
+class HBaseSettings(_Section):
+    """The HBase index type: where its cells lie, and how long is waited for them.
+
+    host, port: Of HBase's Thrift server (version 1 of its interface).
+    namespace, table: Of the one HBase table that holds the cells of all Hudi tables. Entries that
+    were stored in another serve no more.
+    create_table: Whether a build makes the table if there is none; the namespace has to be there.
+    transport, protocol: As the Thrift server was started.
+    tls, tls_ca, tls_cert, tls_key, tls_verify: Whether the connection is encrypted; files in PEM:
+    the authorities to trust (else the system's), and the certificate and key to show; whether the
+    server's certificate is checked.
+    kerberos_service, kerberos_host, kerberos_qop: The name of the service (mostly ``hbase``) and
+    of the host (else `host`) in the server's principal; the quality of protection. The ticket is
+    the one that the process has. None: no Kerberos.
+    connect_seconds: Within which a connection has to be there.
+    read_seconds: Within which HBase has to answer a look-up, however many requests it takes.
+    slow_seconds, slow_requests: After so many requests in a row that each took longer than this,
+    HBase counts as away.
+    pause_seconds: Once HBase is away, queries scan without asking it for so long.
+    cache_mb: What a process keeps of the cells that it read, in MiB; 0 for nothing.
+    write_seconds: Within which HBase has to take a batch, or to list or remove what a request
+    names.
+    batch_rows, batch_kb: HBase rows, and KiB, of a batch at most; a row alone may have more.
+    attempts, backoff_seconds, backoff_max_seconds: How often a batch is sent before a build gives
+    its base file up; how long it waits before the second time, and twice as long each further time,
+    up to the maximum.
+    """
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=1, le=65535)] = 9090
+    namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")] = "default"
+    table: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")] = "hudi_index"
+    create_table: bool = True
+    transport: Literal["buffered", "framed"] = "buffered"
+    protocol: Literal["binary", "compact"] = "binary"
+    tls: bool = False
+    tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_verify: bool = True
+    kerberos_service: str | None = None
+    kerberos_host: str | None = None
+    kerberos_qop: Literal["auth", "auth-int", "auth-conf"] = "auth"
+    connect_seconds: Seconds = 3.0
+    read_seconds: Seconds = 10.0
+    slow_seconds: Seconds = 2.0
+    slow_requests: Positive = 4
+    pause_seconds: Seconds = 30.0
+    cache_mb: Annotated[int, Field(ge=0)] = 64
+    write_seconds: Seconds = 60.0
+    batch_rows: Positive = 500
+    batch_kb: Positive = 1024
+    attempts: Positive = 6
+    backoff_seconds: Seconds = 0.5
+    backoff_max_seconds: Seconds = 30.0
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        _check_maximum("backoff", self.backoff_seconds, self.backoff_max_seconds)
+        given = [name for name in ("tls_ca", "tls_cert", "tls_key") if getattr(self, name)]
+        if given and not self.tls:
+            raise ValueError(f"{given[0]} is given, and tls is off")
+        if self.tls_key and not self.tls_cert:
+            raise ValueError("tls_key is given without tls_cert")
+        return self
+
+
 class BuildSettings(_Section):
     """Building.
 
@@ -200,6 +267,7 @@ class Settings(BaseSettings):
     )
 
     lucene: LuceneSettings = LuceneSettings()
+    hbase: HBaseSettings = HBaseSettings()
     build: BuildSettings = BuildSettings()
     read: ReadSettings = ReadSettings()
     clean: CleanSettings = CleanSettings()

@@ -55,6 +55,16 @@ class StorageFailed(IndexServiceError):
     default_remedy = "Check the location, its credentials and the network, then try again."
 
 
+class IndexServerUnavailable(StorageFailed):
+    """The server in which an index type keeps its data does not answer, or not in time."""
+
+    code = "INDEX_SERVER_UNAVAILABLE"
+    default_remedy = (
+        "Queries go on by scanning, builds are tried again. See that the server runs, and that the "
+        "settings name it."
+    )
+
+
 class PermissionDenied(IndexServiceError):
     """The store refused the operation for lack of rights."""
 

@@ -24,6 +24,7 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
 )
 from hudi_index_service.index.demand import Demand
+from hudi_index_service.index.elsewhere import Elsewhere, without
 from hudi_index_service.index.entry import EntryListing, index_type_folder
 from hudi_index_service.index.requirements import Requirement, requirements
 from hudi_index_service.index.retention import stored_index_types
@@ -93,7 +94,7 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
     ]
     if complete:
         for demand in demands:
-            _remove_outside_snapshot(table, demand)
+            _remove_outside_snapshot(table, demand, settings)
     else:
         reason = "a definition that cannot be read here may ask for them"
     cleaning = clean(table, settings, grace_seconds=0)
@@ -107,7 +108,10 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
         for demand in demands
         for each in _remaining(EntryListing(table.storage, demand.index_type), demand)
     )
-    remaining = (*unknown, *narrower)
+    elsewhere_still = [
+        Remainder(each.path.rpartition("/")[0], "", (), each.reason) for each in cleaning.unremoved
+    ]
+    remaining = (*unknown, *narrower, *elsewhere_still)
     for each in remaining:
         log.warning("%s is not purged: %s.", each.folder, each.reason)
     return Purge(build, cleaning, remaining)
@@ -133,7 +137,7 @@ def _narrowed(
     return build, "it was published in the meantime"
 
 
-def _remove_outside_snapshot(table: HudiTable, demand: Demand) -> None:
+def _remove_outside_snapshot(table: HudiTable, demand: Demand, settings: Settings) -> None:
     """Removes the entries with such columns whose base files serve no query any more: they are
     never built anew."""
     try:
@@ -145,7 +149,10 @@ def _remove_outside_snapshot(table: HudiTable, demand: Demand) -> None:
         if each.columns and each.base_file not in present:
             # Manifests first: the entry is gone before its data is.
             published = listing.published(each.folder)
-            table.storage.delete(sorted(published, key=lambda path: not path.endswith(".json")))
+            manifests = [path for path in published if path.endswith(".json")]
+            table.storage.delete(manifests)
+            failed = Elsewhere(table.storage.uri, settings).destroy(published)
+            table.storage.delete(without(published.difference(manifests), failed))
 
 
 def _remaining(listing: EntryListing, demand: Demand) -> Iterator[Remainder]:

@@ -28,6 +28,8 @@ from hudi_index_service.build.summaries import summarise
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildFailed, ConfigInvalid
+from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.factory import index_type, keeps_elsewhere, with_settings
 from hudi_index_service.index.requirements import Requirement
 from hudi_index_service.index.retention import retained_instants
 from hudi_index_service.table.protocol import BaseFile, HudiTable
@@ -344,9 +346,15 @@ class _Run:
                 batch_rows=self._settings.build.batch_rows,
                 schema=self._table.schema(),
                 deadline=deadline,
+                kind=self._configured(entry.index_type),
             )
             for entry in self._entries
         ]
+
+    def _configured(self, name: str) -> IndexType | None:
+        """The index type as it goes to the tasks, if it has settings; others are found there."""
+        kind = index_type(name)
+        return with_settings(kind, self._settings) if keeps_elsewhere(kind) else None
 
     def _log(self, outcome: TaskOutcome) -> None:
         build, where = self._running.id, f"{outcome.index_type} entry of {outcome.path}"

@@ -5,8 +5,10 @@ is, and the manifest is created by put-if-absent: a killed task leaves nothing b
 file, which the cleaner removes.
 """
 
+import logging
 import os
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -25,8 +27,15 @@ from hudi_index_service.build.reconcile import DueEntry, refuse_newer
 from hudi_index_service.build.scratch import scratch_folder
 from hudi_index_service.build.staging import Staging
 from hudi_index_service.documents import NewerFormat, document_name
-from hudi_index_service.errors import BuildFailed, EntryInvalid, IndexServiceError
-from hudi_index_service.index.contract import ColumnSpec, IndexType
+from hudi_index_service.errors import (
+    BuildFailed,
+    EntryInvalid,
+    IndexServiceError,
+    NativeModuleMissing,
+    PermissionDenied,
+    StorageFailed,
+)
+from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType
 from hudi_index_service.index.demand import Demand, EntryContent, holds_all
 from hudi_index_service.index.entry import (
     DATA_SUFFIX,
@@ -34,7 +43,7 @@ from hudi_index_service.index.entry import (
     EntryListing,
     entry_folder,
 )
-from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.factory import index_type, keeps_elsewhere
 from hudi_index_service.index.manifest import (
     PARQUET_METADATA,
     BuildInfo,
@@ -46,6 +55,8 @@ from hudi_index_service.index.packed_file import pack
 from hudi_index_service.index.requirements import merged
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.parquet_file import footer_sha256, row_source
+
+log = logging.getLogger(__name__)
 
 _ATTEMPTS = 5  # lost races in a row before a task gives up; each loss means another builder's win
 
@@ -75,6 +86,8 @@ class BuildTask:
         part: What of the base file this task indexes; executors decide it.
         threads: Threads that index at once, at most as many as there are cores; executors decide
             it.
+        kind: The index type with the build's settings; None: with those of the process that runs
+            the task.
     """
 
     storage: Storage
@@ -87,6 +100,7 @@ class BuildTask:
     part_bytes: int = LEAST_BYTES
     part: Part = WHOLE
     threads: int = 1
+    kind: IndexType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +159,7 @@ class _EntryBuild:
         self._task = task
         self._storage = task.storage
         self._base_file = task.due.base_file
-        self._kind: IndexType = index_type(task.due.index_type)
+        self._kind: IndexType = task.kind or index_type(task.due.index_type)
         self._folder = entry_folder(task.due.index_type, task.due.base_file)
         self._part = task.part
         self._indexer = BaseFileIndexer(
@@ -237,6 +251,17 @@ class _EntryBuild:
             manifest = document_name(MANIFEST_STEM, own.generation)
             paths = [f"{self._folder}/{name}" for name in (manifest, own.data.name)]
             self._storage.delete(paths)
+            self._destroy(paths[1])
+
+    def _destroy(self, data_path: str) -> None:
+        """Removes what is kept elsewhere of an index that is not, or no more, published. What stays
+        is the cleaner's."""
+        if not keeps_elsewhere(self._kind):
+            return
+        try:
+            self._kind.destroy(self._storage.uri, [data_path])
+        except (NativeModuleMissing, PermissionDenied, StorageFailed) as error:
+            log.warning("What was stored of %s is left to the cleaner: %s", data_path, error)
 
     def _current(self, listing: EntryListing) -> Manifest | None:
         """The manifest that serves now, if any. Raises NewerFormat: there is nothing to do."""
@@ -268,7 +293,11 @@ class _EntryBuild:
                 row_source(self._storage, self._base_file.path), size=self._base_file.size
             )
             data_name = f"data-{self._task.build_id}-{uuid.uuid4().hex[:12]}{DATA_SUFFIX}"
-            packed = pack({**built.files, PARQUET_METADATA: footer}, work / data_name)
+            data_path = f"{self._folder}/{data_name}"
+            files: Mapping[str, Path | FileRange | bytes] = built.files
+            if keeps_elsewhere(self._kind):
+                files = self._kind.store(built.files, self._storage.uri, data_path)
+            packed = pack({**files, PARQUET_METADATA: footer}, work / data_name)
             manifest = Manifest(
                 generation=generation,
                 index_type=self._kind.name,
@@ -297,13 +326,13 @@ class _EntryBuild:
                     },
                 ),
             )
-            data_path = f"{self._folder}/{data_name}"
             self._storage.upload(data_path, work / data_name)
         path = f"{self._folder}/{document_name(MANIFEST_STEM, generation)}"
         try:
             self._storage.create(path, manifest.to_json())
         except FileExistsError:
             self._storage.delete([data_path])
+            self._destroy(data_path)
             return None
         return manifest
 

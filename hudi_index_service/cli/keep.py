@@ -26,6 +26,10 @@ def clean(
         {"path": each.path, "bytes": each.size, "reason": each.reason} for each in cleaning.removals
     ]
     copies = [{"path": str(each.path), "bytes": each.size} for each in cleaning.copies]
+    stored, unremoved = (
+        [{"path": each.path, "reason": each.reason} for each in some]
+        for some in (cleaning.stored, cleaning.unremoved)
+    )
     if output is Output.JSON:
         report = {
             "dry_run": dry_run,
@@ -33,12 +37,18 @@ def clean(
             "copies": copies,
             "folders": cleaning.folders,
             "bytes": cleaning.bytes,
+            "stored": stored,
+            "unremoved": unremoved,
         }
         print(json.dumps(report, indent=1, ensure_ascii=False))
         return
     for row in [*rows, *({**copy, "reason": "no entry is like this copy"} for copy in copies)]:
         say(f"{row['bytes']:>14,}  {row['path']}  {row['reason']}")
     verb = "would go" if dry_run else "removed"
+    for each in stored:
+        say(f"What is stored for {each['path']} {verb}: {each['reason']}")
+    for each in unremoved:
+        say(f"{each['path']} could not be removed: {each['reason']}")
     say(f"{len(rows) + len(copies)} files {verb}, {cleaning.bytes:,} bytes of the table's.")
 
 

@@ -9,13 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
+from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexTypeBroken, IndexTypeUnknown
 from hudi_index_service.index.contract import CONTRACT_VERSION, IndexType
 
 ENTRY_POINT_GROUP = "hudi_index_service.index_types"
 
 _REQUIRED = ("fields", "builder", "combine", "answer", "verify", "open")
+_REQUIRED_TO_STORE = ("configured", "store", "stored", "destroy")
 
 
 def index_type_names() -> list[str]:
@@ -46,6 +49,16 @@ def index_type(name: str) -> IndexType:
     return _loaded(name.lower(), found[0])
 
 
+def with_settings(kind: IndexType, settings: Settings) -> IndexType:
+    """The index type with these settings, if it is one that has any."""
+    return kind.configured(settings) if keeps_elsewhere(kind) else kind
+
+
+def keeps_elsewhere(kind: IndexType) -> bool:
+    """Whether it keeps data elsewhere than in an entry's files."""
+    return callable(getattr(kind, "store", None))
+
+
 def _loaded(name: str, entry_point: EntryPoint) -> IndexType:
     """Raises IndexTypeBroken if there is anything wrong with it."""
     try:
@@ -71,7 +84,8 @@ def _what_is_wrong(found: object, name: str) -> str | None:
         return f"says that its name is {getattr(found, 'name', None)!r}"
     if not isinstance(getattr(found, "version", None), int):
         return "has no version that is an integer"
-    missing = [each for each in _REQUIRED if not callable(getattr(found, each, None))]
+    required = (*_REQUIRED, *_REQUIRED_TO_STORE * keeps_elsewhere(cast(IndexType, found)))
+    missing = [each for each in required if not callable(getattr(found, each, None))]
     return f"lacks the method {missing[0]}" if missing else None
 
 

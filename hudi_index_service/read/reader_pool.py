@@ -14,6 +14,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.block_copy import BlockCopy
 from hudi_index_service.index.contract import IndexReader, PackedIndex
 from hudi_index_service.index.entry import EntryListing, index_type_folder
+from hudi_index_service.index.factory import with_settings
 from hudi_index_service.index.fetched import count
 from hudi_index_service.index.local_copy import packed_index, readable_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
@@ -141,7 +142,8 @@ class ReaderPool:
                 if blocks is not None:
                     failed.callback(blocks.close)
                 bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
-                reader = serving.index_type.open(index, serving.columns)
+                kind = with_settings(serving.index_type, self._settings)
+                reader = kind.open(index, serving.columns)
                 failed.pop_all()
             return OpenEntry(reader, bounds, index.length, blocks)
 

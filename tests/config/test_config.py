@@ -121,6 +121,15 @@ def test_mistakes_in_the_file_are_named(yaml, text: str | bytes, named: str) -> 
             "hook: {backoff_seconds: 300.5}",
             "Setting hook: backoff_max_seconds=300 is less than backoff_seconds=300.5.",
         ),
+        (
+            "hbase: {backoff_seconds: 31}",
+            "Setting hbase: backoff_max_seconds=30 is less than backoff_seconds=31.",
+        ),
+        ("hbase: {tls_ca: /ca.pem}", "Setting hbase: tls_ca is given, and tls is off."),
+        (
+            "hbase: {tls: true, tls_key: /key.pem}",
+            "Setting hbase: tls_key is given without tls_cert.",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_together_are_named(yaml, text: str, said: str) -> None:

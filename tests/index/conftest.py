@@ -60,7 +60,8 @@ class IndexedData:
         """Whether the reader has a method that it may leave out; the service's own leave out none,
         so that no check of theirs is passed over."""
         found = hasattr(self.reader, method)
-        assert found or self.kind.name not in ("btree", "lucene"), f"{self.kind.name}: {method}"
+        own = self.kind.name in ("btree", "hbase", "lucene")
+        assert found or not own, f"{self.kind.name}: {method}"
         return found
 
     def _check_bounds(self, leaf: Predicate, rows: int) -> None:
@@ -154,7 +155,9 @@ def building(kind: IndexType, folder: Path) -> BuildIndex:
         built = builder.finish()
         assert built.rows == len(data)
         packed_path = Path(f"{work}.pack")
-        packed = pack(built.files, packed_path)
+        store = getattr(kind, "store", None)
+        files = store(built.files, folder.as_uri(), packed_path.name) if store else built.files
+        packed = pack(files, packed_path)
         index = PackedIndex(
             packed_path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
         )

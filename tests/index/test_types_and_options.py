@@ -29,7 +29,7 @@ from tests.index.test_leaves import VALUES
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["btree", "lucene"])
+@pytest.mark.parametrize("name", ["btree", "hbase", "lucene"])
 def test_types_it_cannot_hold_are_named(name: str, type: pa.DataType) -> None:
     with pytest.raises(ColumnNotIndexable, match=name.capitalize() + "|" + name) as refused:
         index_type(name).fields("price", type, {})
@@ -100,6 +100,7 @@ class Plugged:
         ("unnumbered", FULL.replace(", 1, 1", ", 1, None"), "has no version that is an integer"),
         ("closed", FULL.replace("= open ", ""), "lacks the method open"),
         ("unanswering", FULL + "    answer = 1", "lacks the method answer"),
+        ("keeping", FULL + "    store = stored = destroy = open", "lacks the method configured"),
     ],
 )
 def test_broken_plug_ins_are_named(

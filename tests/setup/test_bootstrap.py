@@ -17,7 +17,7 @@ import pytest
 from dev import native
 from dev.bootstrap import is_current
 from dev.checksums import sha256_of
-from dev.jars import JarRefused, PinnedJar, fetch, fetched, hudi_bundle
+from dev.jars import JarRefused, PinnedJar, fetch, fetch_all, fetched, hbase_jars, hudi_bundle
 from dev.native import PYLUCENE, NativeProject, WheelCache, cache_key, toolchain_of
 from dev.paths import CONSTRAINTS, ROOT
 from dev.prerequisites import Compiler, Jdk, Missing, find_compiler, find_jdk
@@ -215,6 +215,21 @@ class TestJar:
         with pytest.raises(JarRefused, match=r"lucene-queryparser-9\.12\.3\.jar has sha256"):
             fetch(jar)
         assert list(tmp_path.rglob("*.jar")) == []
+
+    def test_several_are_fetched_at_once_and_told_as_they_come(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HUDI_INDEX_CACHE", str(tmp_path))
+        small = ("hbase-unsafe", "audience-annotations", "slf4j-reload4j")
+        jars = [jar for jar in hbase_jars() if jar.artifact in small]
+        told: list[str] = []
+
+        assert fetch_all(jars, told.append) == [jar.path() for jar in jars]
+
+        assert [line.split(":")[0] for line in told] == ["1 of 3", "2 of 3", "3 of 3"]
+        assert all(fetched(jar) for jar in jars)
+        fetch_all(jars, told.append)
+        assert len(told) == 3
 
 
 class TestSteps:

@@ -3,7 +3,7 @@ manifest."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 from pyroaring import BitMap
@@ -11,11 +11,13 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
-from hudi_index_service.index.btree.leaf_file import LeafFile
+from hudi_index_service.index.btree.leaf_file import Leaves
 from hudi_index_service.index.btree.merge import Source
 from hudi_index_service.index.btree.tree import Branch, LeafPlace
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
+
+_AT_ONCE = 64  # leaves
 
 
 def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
@@ -24,12 +26,17 @@ def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str
         with ExitStack() as opened:
             source = Source.of_part(index)
             opened.callback(source.close)
-            return list(_findings(source, index.rows, columns))
+            return list(findings(source, index.rows, columns))
     except EntryInvalid as error:
         return [error.message]
 
 
-def _findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
+def findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
+    """What is wrong with a tree and its leaves, wherever these lie.
+
+    Raises:
+        EntryInvalid: a leaf cannot be had.
+    """
     numbers = {name: n for n, name in enumerate(source.description.columns)}
     for column in columns:
         if column.name not in numbers:
@@ -50,7 +57,7 @@ def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> 
         )
     held, last = 0, b""
     seen = BitMap(nulls)
-    for place in source.tree.leaves(number, Branch.VALUES):
+    for place in _expected(source, number):
         try:
             keys, ids = _checked_leaf(source.leaves, place)
         except EntryInvalid as error:
@@ -68,7 +75,15 @@ def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> 
         yield f"column {column.name} has {held} values and {len(nulls)} NULLs in {rows} rows."
 
 
-def _checked_leaf(leaves: LeafFile, place: LeafPlace) -> tuple[Keys, BitMap]:
+def _expected(source: Source, column: int) -> Iterator[LeafPlace]:
+    """The leaves of a column's values, some of them fetched at a time."""
+    places = source.tree.leaves(column, Branch.VALUES)
+    while some := list(islice(places, _AT_ONCE)):
+        source.leaves.expect(some)
+        yield from some
+
+
+def _checked_leaf(leaves: Leaves, place: LeafPlace) -> tuple[Keys, BitMap]:
     """A leaf's keys and rows.
 
     Raises:

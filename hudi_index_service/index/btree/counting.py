@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hudi_index_service.index.btree.intervals import Interval, Intervals, after
-from hudi_index_service.index.btree.leaf_file import LeafFile
+from hudi_index_service.index.btree.leaf_file import Leaves
 from hudi_index_service.index.btree.tree import LeafPlace, Tree
 
 _LOOKED_INTO = 8  # intervals; of more, the leaves at their ends are not read
@@ -12,45 +12,41 @@ _ABOVE_ALL = b"\xff" * 512
 
 
 class Counter:
-    """Counts rows, that is pairs of a key and a row, by the numbers that inner keys hold."""
+    """Counts rows, that is pairs of a key and a row, by the numbers that inner keys hold.
 
-    def __init__(self, tree: Tree, leaves: LeafFile) -> None:
+    Args:
+        leaves: Those at the ends of a few intervals are read; None: none ever is.
+    """
+
+    def __init__(self, tree: Tree, leaves: Leaves | None) -> None:
         self._tree = tree
         self._leaves = leaves
 
     def about(self, column: int, keys: Intervals) -> int:
         """About so many; of a few intervals exactly."""
-        if len(keys) <= _LOOKED_INTO:
-            return self._exact(column, keys)
+        if self._leaves is not None and len(keys) <= _LOOKED_INTO:
+            return self._exact(self._leaves, column, keys)
+        if not keys:
+            return 0
         some = keys[:: -(-len(keys) // _SAMPLED)]
         counts = [high for _, high in self._around(column, some, of_a_key=True)]
         return sum(counts) * len(keys) // len(some)
 
     def bounds(self, column: int, keys: Intervals) -> tuple[int, int]:
-        """The least and the most, surely: the same of a few intervals."""
-        if len(keys) <= _LOOKED_INTO:
-            exact = self._exact(column, keys)
+        """The least and the most, surely: the same of a few intervals, if leaves are read."""
+        if self._leaves is not None and len(keys) <= _LOOKED_INTO:
+            exact = self._exact(self._leaves, column, keys)
             return exact, exact
         around = self._around(column, keys)
         return sum(low for low, _ in around), sum(high for _, high in around)
 
-    def _exact(self, column: int, keys: Intervals) -> int:
+    def _exact(self, leaves: Leaves, column: int, keys: Intervals) -> int:
         ends = [end for each in keys for end in (each.low, each.high)]
         below = [
-            self._below(place, end)
+            _below(leaves, place, end)
             for place, end in zip(self._places(column, ends), ends, strict=True)
         ]
         return sum(below[1::2]) - sum(below[::2])
-
-    def _below(self, place: LeafPlace | None, bound: bytes | None) -> int:
-        """Rows with keys below the bound, which lies in that leaf or between it and the next."""
-        if place is None:
-            return 0
-        if bound is None or (place.is_set and place.key < bound):
-            return place.before + place.rows
-        if place.is_set:
-            return place.before
-        return place.before + self._leaves.packed(place).span(b"", bound)[1]
 
     def _around(
         self, column: int, keys: Sequence[Interval], *, of_a_key: bool = False
@@ -67,6 +63,17 @@ class Counter:
     def _places(self, column: int, bounds: Sequence[bytes | None]) -> list[LeafPlace | None]:
         wanted = (_ABOVE_ALL if bound is None else bound for bound in bounds)
         return self._tree.floors(column, wanted)
+
+
+def _below(leaves: Leaves, place: LeafPlace | None, bound: bytes | None) -> int:
+    """Rows with keys below the bound, which lies in that leaf or between it and the next."""
+    if place is None:
+        return 0
+    if bound is None or (place.is_set and place.key < bound):
+        return place.before + place.rows
+    if place.is_set:
+        return place.before
+    return place.before + leaves.packed(place).span(b"", bound)[1]
 
 
 def _span(first: LeafPlace | None, last: LeafPlace | None, *, of_a_key: bool) -> tuple[int, int]:

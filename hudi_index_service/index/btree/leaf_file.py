@@ -4,7 +4,9 @@ import os
 import weakref
 import zlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from itertools import pairwise
+from typing import Protocol
 
 from pyroaring import BitMap
 
@@ -18,6 +20,54 @@ TREE = "tree"
 
 _KEPT = 16  # decoded leaves
 _AT_ONCE = 2**20  # bytes of neighbours read by one call
+
+
+class Leaves(Protocol):
+    """Where a tree's leaves are read. Safe to use from several threads, and in forked processes.
+
+    Every method but `close` may raise EntryInvalid (a leaf is missing or damaged) or StorageFailed.
+    """
+
+    def packed(self, place: LeafPlace) -> PackedLeaf:
+        """A packed leaf."""
+
+    def set(self, place: LeafPlace) -> BitMap:
+        """The rows of a leaf that is a set."""
+
+    def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
+        """The bytes of leaves, best of such as lie side by side."""
+
+    def expect(self, places: Iterable[LeafPlace]) -> None:
+        """What is read next: where each leaf would cost a request, they are fetched together."""
+
+    def close(self) -> None:
+        """Gives up what is held."""
+
+
+def checked(body: bytes, place: LeafPlace, source: str) -> bytes:
+    """The bytes of a leaf.
+
+    Args:
+        source: Where they were read, for the message.
+
+    Raises:
+        EntryInvalid: they are not those that were written.
+    """
+    if not _is_sound(body, place):
+        raise EntryInvalid(f"{source}: the leaf at {place.offset} is damaged.")
+    return body
+
+
+def checked_set(body: bytes, place: LeafPlace, source: str) -> BitMap:
+    """The rows of a leaf that is a set, of checked bytes.
+
+    Raises:
+        EntryInvalid: there are more or fewer than the tree says.
+    """
+    rows = row_set(body)
+    if len(rows) != place.rows:
+        raise EntryInvalid(f"{source}: a set of rows has another size.")
+    return rows
 
 
 class LeafFile:
@@ -57,10 +107,10 @@ class LeafFile:
 
     def set(self, place: LeafPlace) -> BitMap:
         """The rows of a leaf that is a set."""
-        rows = row_set(self._read(place))
-        if len(rows) != place.rows:
-            raise EntryInvalid(f"{self._index.path}: a set of rows has another size.")
-        return rows
+        return checked_set(self._read(place), place, str(self._index.path))
+
+    def expect(self, places: Iterable[LeafPlace]) -> None:
+        """Nothing: what lies in a local file is read when it is wanted."""
 
     def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
         """The bytes of leaves, of which those that lie side by side are read together."""
@@ -86,9 +136,7 @@ class LeafFile:
             for block in range(start // size, (start + place.length - 1) // size + 1):
                 self._index.blocks.fetch(block)
             body = self._bytes(place.offset, place.length)
-        if not _is_sound(body, place):
-            raise EntryInvalid(f"{self._index.path}: the leaf at {place.offset} is damaged.")
-        return body
+        return checked(body, place, str(self._index.path))
 
     def _bytes(self, offset: int, length: int) -> bytes:
         if offset + length > self._length:

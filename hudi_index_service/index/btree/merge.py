@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.groups import Groups, merged
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, chained_keys
-from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, LeafFile
+from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, LeafFile, Leaves
 from hudi_index_service.index.btree.leaves import PackedLeaf, row_set
 from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree
 from hudi_index_service.index.btree.writer import TreeWriter
@@ -26,7 +26,7 @@ class Source:
     """An index that is merged with others."""
 
     tree: Tree
-    leaves: LeafFile
+    leaves: Leaves
     description: Description
 
     @classmethod

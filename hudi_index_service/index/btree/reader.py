@@ -1,7 +1,7 @@
 """Answers predicate leaves from a packed tree."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.counting import Counter
 from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
 from hudi_index_service.index.btree.keys import ByteKeys
-from hudi_index_service.index.btree.leaf_file import TREE, LeafFile
+from hudi_index_service.index.btree.leaf_file import TREE, LeafFile, Leaves
 from hudi_index_service.index.btree.leaves import PackedLeaf
 from hudi_index_service.index.btree.lookup import Lookup, lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
@@ -31,14 +31,23 @@ _Item = TypeVar("_Item")
 
 
 class BTreeReader:
-    """See `hudi_index_service.index.contract.IndexReader`."""
+    """See `hudi_index_service.index.contract.IndexReader`.
 
-    def __init__(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
+    Args:
+        leaves: Where the leaves lie, if not in the packed file; they are not read to count then.
+    """
+
+    def __init__(
+        self,
+        index: PackedIndex,
+        columns: Sequence[StoredColumn],
+        leaves: Leaves | None = None,
+    ) -> None:
         self._rows = index.rows
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         with ExitStack() as opened:
-            self._leaves = LeafFile(index)
+            self._leaves: Leaves = LeafFile(index) if leaves is None else leaves
             opened.callback(self._leaves.close)
             self._tree = Tree(lambda: read_member(index, TREE))
             opened.callback(self._tree.close)
@@ -49,7 +58,7 @@ class BTreeReader:
             missing = sorted({*self._columns} - {*self._numbers})
             if missing:
                 raise EntryInvalid(f"{index.path} lacks the column {missing[0]}.")
-            self._counter = Counter(self._tree, self._leaves)
+            self._counter = Counter(self._tree, self._leaves if leaves is None else None)
             opened.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
@@ -112,6 +121,7 @@ class BTreeReader:
         places = self._places(column, (EVERY_KEY,))[0]
         if sum(place.keys for place in places) > most:
             return None
+        self._leaves.expect(place for place in places if among is not None or not place.is_set)
         wanted = np.zeros(self._rows, dtype=bool)
         if among is not None:
             wanted[_ids(among)] = True
@@ -196,7 +206,9 @@ class BTreeReader:
         """The rows of the keys; of so many leaves at most, if given."""
         keys = keys if most_leaves is None else _spread(keys, most_leaves)
         sets, packed = BitMap(), [np.zeros(0, dtype=np.uint32)]
-        for interval, places in zip(keys, self._places(column, keys), strict=True):
+        places_of = self._places(column, keys)
+        self._leaves.expect(_wanted(keys, places_of, most_leaves))
+        for interval, places in zip(keys, places_of, strict=True):
             inner = []
             numbered = list(enumerate(places))
             for number, place in (
@@ -240,6 +252,17 @@ class BTreeReader:
             return self._counter.bounds(column, found.keys)
         about = self._counter.about(column, found.keys)
         return about, about
+
+
+def _wanted(
+    keys: Sequence[Interval], places_of: Sequence[Sequence[LeafPlace]], most: int | None
+) -> Iterator[LeafPlace]:
+    """The leaves that are read of those that may hold the keys of each interval; of each interval
+    so many at most, if given."""
+    for interval, places in zip(keys, places_of, strict=True):
+        for place in places if most is None else _spread(places, most):
+            if not place.is_set or interval.holds(place.key):
+                yield place
 
 
 def _part(leaf: PackedLeaf, interval: Interval) -> np.ndarray:

@@ -15,6 +15,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import IntEnum
 from mmap import PAGESIZE
@@ -37,6 +38,8 @@ _PREFIX = struct.Struct(">HB")
 _SLACK = 64  # pages beyond what the leaves' keys take: inner ones, and LMDB's own
 _LENGTH = struct.Struct("<Q")
 _CODEC = "zstd"
+_FILES = 20  # that are tried
+_MISTAKEN = "LMDB takes every new file for one that is open already."
 
 
 class Branch(IntEnum):
@@ -59,6 +62,7 @@ class LeafPlace(NamedTuple):
         rows: Rows in it: pairs of a key and a row id.
         keys: Keys in it.
         before: Rows in the leaves of the same branch before this one.
+        prefix: What stands before its key in the tree: the number of its column, and its branch.
     """
 
     key: bytes
@@ -69,6 +73,7 @@ class LeafPlace(NamedTuple):
     rows: int
     keys: int
     before: int
+    prefix: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +89,45 @@ def write_tree(
     path: Path, leaves: Sequence[tuple[int, Branch, LeafPlace]], description: Description
 ) -> None:
     """Writes the compressed tree to `path`; the leaves come in the order of column, branch, key."""
-    plain = path.with_name(path.name + ".mdb")
     last = json.dumps(
         {"layout": LAYOUT, "rows": description.rows, "columns": list(description.columns.items())}
     ).encode()
     taken = sum(len(leaf.key) + LEAF.size + 16 for _, _, leaf in leaves) + len(last)
     size = PAGESIZE * (2 * taken // PAGESIZE + _SLACK)
-    environment = lmdb.open(
-        str(plain), subdir=False, map_size=size, lock=False, sync=False, metasync=False
-    )
-    try:
-        with environment.begin(write=True) as transaction:
-            for column, branch, leaf in leaves:
-                key = _PREFIX.pack(column, branch) + leaf.key
-                transaction.put(key, _packed(leaf), append=True)
-            transaction.put(_DESCRIPTION, last, append=True)
-    finally:
-        environment.close()
-    content = plain.read_bytes()
-    plain.unlink()
+    with ExitStack() as files:
+        plain, environment = _created(path, size, files)
+        try:
+            with environment.begin(write=True) as transaction:
+                for column, branch, leaf in leaves:
+                    key = branch_prefix(column, branch) + leaf.key
+                    transaction.put(key, _packed(leaf), append=True)
+                transaction.put(_DESCRIPTION, last, append=True)
+        finally:
+            environment.close()
+        content = plain.read_bytes()
     path.write_bytes(_LENGTH.pack(len(content)) + pa.compress(content, codec=_CODEC, asbytes=True))
+
+
+def _created(beside: Path, size: int, files: ExitStack) -> tuple[Path, Any]:
+    """A new environment to write to, and its file, which goes when `files` ends."""
+    for number in range(_FILES):
+        plain = beside.with_name(f"{beside.name}.{number}.mdb")
+        files.callback(plain.unlink, missing_ok=True)
+        try:
+            return plain, lmdb.open(
+                str(plain), subdir=False, map_size=size, lock=False, sync=False, metasync=False
+            )
+        except lmdb.Error as error:
+            if not _is_mistaken(error):
+                raise
+    raise StorageFailed(_MISTAKEN)
+
+
+def _is_mistaken(error: lmdb.Error) -> bool:
+    """Whether LMDB takes a new file for another one. It knows files by their inodes: this one has
+    that of a file that another thread is about to have closed. While it is there, the next new one
+    has another."""
+    return "already open" in str(error)
 
 
 def _packed(leaf: LeafPlace) -> bytes:
@@ -112,11 +136,16 @@ def _packed(leaf: LeafPlace) -> bytes:
     )
 
 
-def _unpacked(key: bytes, value: bytes) -> LeafPlace:
+def branch_prefix(column: int, branch: Branch) -> bytes:
+    """What the keys of a branch begin with, in the order of columns and branches."""
+    return _PREFIX.pack(column, branch)
+
+
+def _unpacked(prefix: bytes, key: bytes, value: bytes) -> LeafPlace:
     if len(value) != LEAF.size:
         raise EntryInvalid("A btree index holds something else than leaves.")
     is_set, offset, length, crc32, rows, keys, before = LEAF.unpack(value)
-    return LeafPlace(key, bool(is_set), offset, length, crc32, rows, keys, before)
+    return LeafPlace(key, bool(is_set), offset, length, crc32, rows, keys, before, prefix)
 
 
 class Tree:
@@ -136,19 +165,19 @@ class Tree:
     ) -> Iterator[LeafPlace]:
         """The leaves that may hold keys from `low` on and below `high` (None: no bound)."""
         with self._reading() as transaction, transaction.cursor() as cursor:
-            yield from _between(cursor, _PREFIX.pack(column, branch), low, high)
+            yield from _between(cursor, branch_prefix(column, branch), low, high)
 
     def places(
         self, column: int, ranges: Sequence[tuple[bytes, bytes | None]]
     ) -> list[list[LeafPlace]]:
         """The leaves of values for each of several ranges."""
-        prefix = _PREFIX.pack(column, Branch.VALUES)
+        prefix = branch_prefix(column, Branch.VALUES)
         with self._reading() as transaction, transaction.cursor() as cursor:
             return [_places(cursor, prefix, low, high) for low, high in ranges]
 
     def floors(self, column: int, keys: Iterable[bytes]) -> list[LeafPlace | None]:
         """For each key the last leaf of values whose first key is not above it."""
-        prefix = _PREFIX.pack(column, Branch.VALUES)
+        prefix = branch_prefix(column, Branch.VALUES)
         with self._reading() as transaction, transaction.cursor() as cursor:
             return [_floor(cursor, prefix, key) for key in keys]
 
@@ -194,7 +223,7 @@ def _floor(cursor: Any, prefix: bytes, key: bytes) -> LeafPlace | None:
     found = cursor.key()
     if not found.startswith(prefix) or found[_PREFIX.size :] > key:
         return None
-    return _unpacked(found[_PREFIX.size :], cursor.value())
+    return _unpacked(prefix, found[_PREFIX.size :], cursor.value())
 
 
 def _places(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> list[LeafPlace]:
@@ -211,7 +240,7 @@ def _between(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> Iter
         first = key[_PREFIX.size :]
         if not key.startswith(prefix) or (high is not None and first >= high):
             return
-        yield _unpacked(first, value)
+        yield _unpacked(prefix, first, value)
 
 
 def _seek(cursor: Any, prefix: bytes, key: bytes) -> bool:
@@ -235,12 +264,24 @@ def _opened(stored: bytes) -> Any:
     except (OSError, ValueError, struct.error, MemoryError) as error:
         raise EntryInvalid("A btree index cannot be unpacked.") from error
     try:
-        with tempfile.NamedTemporaryFile(prefix="hudi-index-btree-") as file:
-            file.write(content)
-            file.flush()
-            return lmdb.open(
-                file.name, subdir=False, readonly=True, lock=False, create=False, max_spare_txns=8
-            )
+        with ExitStack() as files:
+            for _ in range(_FILES):
+                file = files.enter_context(tempfile.NamedTemporaryFile(prefix="hudi-index-btree-"))
+                file.write(content)
+                file.flush()
+                try:
+                    return lmdb.open(
+                        file.name,
+                        subdir=False,
+                        readonly=True,
+                        lock=False,
+                        create=False,
+                        max_spare_txns=8,
+                    )
+                except lmdb.Error as error:
+                    if not _is_mistaken(error):
+                        raise
+            raise StorageFailed(_MISTAKEN)
     except lmdb.Error as error:
         raise EntryInvalid(f"A btree index cannot be opened: {error}.") from error
     except OSError as error:

@@ -18,7 +18,13 @@ from hudi_index_service.index.btree.leaves import (
     packed_leaf,
     packed_set,
 )
-from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, write_tree
+from hudi_index_service.index.btree.tree import (
+    Branch,
+    Description,
+    LeafPlace,
+    branch_prefix,
+    write_tree,
+)
 
 
 @dataclass(slots=True)
@@ -116,8 +122,9 @@ class TreeWriter:
     def _add(
         self, branch: _Branch, key: bytes, body: bytes, *, is_set: bool, rows: int, keys: int
     ) -> None:
+        crc32, prefix = zlib.crc32(body), branch_prefix(branch.column, branch.kind)
         place = LeafPlace(
-            key, is_set, self._offset, len(body), zlib.crc32(body), rows, keys, branch.rows
+            key, is_set, self._offset, len(body), crc32, rows, keys, branch.rows, prefix
         )
         self._places.append((branch.column, branch.kind, place))
         self._file.write(body)

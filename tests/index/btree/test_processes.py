@@ -96,3 +96,17 @@ def test_a_closed_reader_says_so(indexed: IndexedData) -> None:
     indexed.reader.close()
     with pytest.raises(EntryInvalid):
         rows_below(indexed.reader, 10)
+
+
+def test_threads_that_open_and_close_are_not_taken_for_one_another(indexed: IndexedData) -> None:
+    """LMDB knows its files by their inodes, which a file just deleted leaves to the next one."""
+    kind, index, columns = indexed.kind, indexed.index, indexed.columns
+
+    def open_and_close(_: int) -> int:
+        reader = kind.open(index, columns)
+        found = len(rows_below(reader, 50))
+        reader.close()
+        return found
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(open_and_close, range(1000))) == {50}

@@ -1,0 +1,183 @@
+"""The leaves of one entry, fetched from HBase and checked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import local
+from time import monotonic
+from typing import Any
+
+from pyroaring import BitMap
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.btree.leaf_file import checked, checked_set
+from hudi_index_service.index.btree.leaves import PackedLeaf
+from hudi_index_service.index.btree.tree import LeafPlace
+from hudi_index_service.index.fetched import count
+from hudi_index_service.index.hbase.row_keys import EntryKeys, joined
+from hudi_index_service.index.hbase.server import HBaseServer
+
+_SCANNED = 32  # leaves side by side, from which on a scan, of three round trips, is faster
+_REQUEST_BYTES = 4 * 2**20
+_REQUEST_LEAVES = 512
+
+
+class _Thread(local):
+    """What a thread is about.
+
+    Attributes:
+        ahead: By its row key, what was fetched of the leaves that are read next.
+        deadline: Of the look-up.
+    """
+
+    def __init__(self) -> None:
+        self.ahead: dict[bytes, bytes] = {}
+        self.deadline: float | None = None
+
+
+class HBaseLeaves:
+    """See `hudi_index_service.index.btree.leaf_file.Leaves`.
+
+    Args:
+        server: That has them.
+        keys: The entry's.
+    """
+
+    def __init__(self, server: HBaseServer, keys: EntryKeys) -> None:
+        self._server = server
+        self._keys = keys
+        self._source = f"HBase table {server.table_name}"
+        self._thread = _Thread()
+
+    @contextmanager
+    def one_lookup(self) -> Iterator[None]:
+        """What this thread reads in the block has to come within the time for one look-up."""
+        outer = self._thread.deadline
+        if outer is None:
+            self._thread.deadline = self._deadline()
+        try:
+            yield
+        finally:
+            self._thread.deadline = outer
+            if outer is None:
+                self._thread.ahead = {}
+
+    def packed(self, place: LeafPlace) -> PackedLeaf:
+        """A packed leaf."""
+        return PackedLeaf(self._body(place), place.rows, place.keys)
+
+    def set(self, place: LeafPlace) -> BitMap:
+        """The rows of a leaf that is a set."""
+        return checked_set(self._body(place), place, self._source)
+
+    def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
+        """The bytes of leaves; those that were not expected are fetched together."""
+        ahead = self._thread.ahead
+        keys = [self._keys.leaf(place) for place in places]
+        missing = [place for place, key in zip(places, keys, strict=True) if key not in ahead]
+        fetched = self._fetched(missing) if missing else {}
+        return [ahead[key] if key in ahead else fetched[key] for key in keys]
+
+    def expect(self, places: Iterable[LeafPlace]) -> None:
+        """Fetches them, together."""
+        self._thread.ahead = {}  # what was expected before is not read any more
+        self._thread.ahead = self._fetched(list(places))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _deadline(self) -> float:
+        return monotonic() + self._server.settings.read_seconds
+
+    def _body(self, place: LeafPlace) -> bytes:
+        key = self._keys.leaf(place)
+        body = self._thread.ahead.get(key)
+        return self._fetched([place])[key] if body is None else body
+
+    def _fetched(self, places: Sequence[LeafPlace]) -> dict[bytes, bytes]:
+        """The leaves' bytes by their row keys.
+
+        Raises:
+            EntryInvalid: one is missing or damaged.
+            IndexServerUnavailable: they cannot be had, or not in time.
+        """
+        found: dict[bytes, bytes] = {}
+        missing: dict[bytes, LeafPlace] = {}
+        for place in places:
+            key = self._keys.leaf(place)
+            body = self._server.kept.get(key)
+            if body is None:
+                missing[key] = place
+            else:
+                found[key] = body
+        deadline = self._thread.deadline
+        if deadline is None:
+            deadline = self._deadline()
+        for wanted in _requests(list(missing.values())):
+            cells = self._server.read(self._request(wanted), deadline)
+            for place in wanted:
+                key = self._keys.leaf(place)
+                if key not in cells:
+                    raise EntryInvalid(f"{self._source} lacks the leaf at {place.offset}.")
+                count(bytes=len(cells[key]))
+                found[key] = checked(cells[key], place, self._source)
+                self._server.kept.add(key, cells[key])
+        return found
+
+    def _request(self, places: Sequence[LeafPlace]) -> Any:
+        keys = [self._keys.leaf(place) for place in places]
+
+        def request(table: Any) -> dict[bytes, bytes]:
+            if len(keys) < _SCANNED or not _is_run(places):
+                rows = table.rows(keys)
+            else:
+                rows = table.scan(
+                    row_start=keys[0],
+                    row_stop=keys[-1] + b"\0",
+                    batch_size=len(keys),
+                    limit=len(keys),
+                )
+            return {key: joined(cells) for key, cells in rows}
+
+        return request
+
+
+def _requests(places: list[LeafPlace]) -> Iterator[list[LeafPlace]]:
+    """What is asked for at once: leaves side by side that are worth a scan, and the others, so many
+    bytes of them and no more."""
+    runs: list[list[LeafPlace]] = []
+    single: list[LeafPlace] = []
+    for run in _runs(sorted(places, key=lambda place: place.offset)):
+        if len(run) < _SCANNED:
+            single += run
+        else:
+            runs.append(run)
+    for some in (*runs, single):
+        yield from _cut(some)
+
+
+def _runs(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
+    run: list[LeafPlace] = []
+    for place in places:
+        if run and place.offset != run[-1].offset + run[-1].length:
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
+
+
+def _is_run(places: Sequence[LeafPlace]) -> bool:
+    return len(list(_runs(places))) == 1
+
+
+def _cut(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
+    taken: list[LeafPlace] = []
+    size = 0
+    for place in places:
+        if taken and (size + place.length > _REQUEST_BYTES or len(taken) == _REQUEST_LEAVES):
+            yield taken
+            taken, size = [], 0
+        taken.append(place)
+        size += place.length
+    if taken:
+        yield taken

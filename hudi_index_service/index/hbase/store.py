@@ -1,0 +1,284 @@
+"""Puts the leaves of entries into HBase, tells which are there, and removes them.
+
+An entry's row in the catalogue is there before its first leaf and goes after its last one, so that
+whatever a killed builder, or a killed removal, leaves in HBase is known.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from time import time
+from typing import Any
+
+from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
+from hudi_index_service.index.btree.leaf_file import LEAVES, TREE, checked
+from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
+from hudi_index_service.index.contract import FileRange
+from hudi_index_service.index.hbase.row_keys import (
+    BEGUN,
+    CONTENT,
+    DONE,
+    FAMILY,
+    URI,
+    EntryKeys,
+    TableKeys,
+    chunks,
+)
+from hudi_index_service.index.hbase.server import HBaseServer
+
+STORED = "stored"
+"""The packed file by which a reader finds the leaves."""
+
+LAYOUT = 1
+
+# A leaf is read by its whole key; its bytes are compressed already.
+_FAMILY_OPTIONS = {"max_versions": 1, "bloom_filter_type": "ROW", "block_cache_enabled": True}
+
+_LISTED = 2_000  # row keys at a time
+_LOOKS = 3  # at what was written, to write again what is not there
+
+Stored = Mapping[str, Path | FileRange | bytes]
+
+
+class EntryStore:
+    """The entries of one Hudi table.
+
+    Args:
+        server: Where they are.
+        table: URI of the Hudi table.
+    """
+
+    def __init__(self, server: HBaseServer, table: str) -> None:
+        self._server = server
+        self._uri = table
+        self._catalogue = TableKeys.of(table)
+
+    def store(self, files: Mapping[str, Path | FileRange], path: str) -> Stored:
+        """Writes the leaves of a whole tree in batches, each sent again if that fails. What an
+        earlier attempt for the same data file wrote of the same tree is not written again.
+
+        Args:
+            files: The tree's, by name.
+            path: Of the data file of the entry in the making.
+
+        Returns:
+            The files that are packed: the tree's inner part, and where the leaves are.
+
+        Raises:
+            IndexServerUnavailable: HBase did not take them.
+            EntryInvalid: the files are damaged.
+        """
+        stored_tree = _content(files[TREE])
+        tree = Tree(lambda: stored_tree)
+        try:
+            places = list(_all_leaves(tree))
+        finally:
+            tree.close()
+        keys = EntryKeys.of(self._uri, path)
+        content = hashlib.sha256(stored_tree).hexdigest()
+        if self._server.settings.create_table:
+            self._server.make_table({FAMILY.decode(): _FAMILY_OPTIONS})
+        self._put_all(_LeafSource(files[LEAVES]), places, keys, path, content)
+        described = {
+            "layout": LAYOUT,
+            "table": self._server.table_name,
+            "prefix": keys.prefix.hex(),
+            "leaves": len(places),
+            "bytes": sum(place.length for place in places),
+        }
+        return {TREE: files[TREE], STORED: json.dumps(described).encode()}
+
+    def _put_all(
+        self,
+        source: "_LeafSource",
+        places: Sequence[LeafPlace],
+        keys: EntryKeys,
+        path: str,
+        content: str,
+    ) -> None:
+        row = self._catalogue.entry(path)
+        known = self._server.write(lambda table: table.row(row))
+        wanted = {keys.leaf(place): place for place in places}
+        present: set[bytes] = set()
+        if known:
+            present = set(self._keys(keys))
+            if known.get(CONTENT, b"").decode() != content:
+                self._delete(present - wanted.keys())
+                present = set()
+        complete = str(len(places)).encode()
+        if not known or known.get(CONTENT, b"").decode() != content:
+            cells = {
+                URI: self._uri.encode(),
+                BEGUN: repr(time()).encode(),
+                CONTENT: content.encode(),
+                DONE: b"",
+            }
+            self._server.write(_puts([(row, cells)]))
+        for _ in range(_LOOKS):
+            missing = [place for key, place in wanted.items() if key not in present]
+            if not missing:
+                break
+            for batch in _batches(self._server, source, missing, keys):
+                self._server.write(_puts(batch))
+            # A removal's mark hides what was written in the same millisecond, or by a slower clock.
+            present = set(self._keys(keys))
+        if wanted.keys() - present:
+            there = len(present & wanted.keys())
+            raise self._not_done(f"shows {there} of {len(wanted)} leaves that were written")
+        self._server.write(_puts([(row, {DONE: complete})]))
+
+    def stored(self) -> dict[str, float]:
+        """The data files whose entries are there, whole or not, and when storing them began."""
+        prefix = self._catalogue.prefix
+
+        def listed(table: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
+            return list(table.scan(row_prefix=prefix, columns=[BEGUN, URI]))
+
+        if not self._server.has_table():
+            return {}
+        return {
+            self._catalogue.path(key): _moment(cells)
+            for key, cells in self._server.write(listed)
+            if cells.get(URI, b"").decode() == self._uri
+        }
+
+    def destroy(self, paths: Iterable[str]) -> None:
+        """Removes the leaves of these entries, and then what tells of them.
+
+        Raises:
+            IndexServerUnavailable: HBase did not remove them.
+        """
+        paths = list(paths)
+        if not paths or not self._server.has_table():
+            return
+        for path in paths:
+            keys = EntryKeys.of(self._uri, path)
+            for _ in range(_LOOKS):
+                present = list(self._keys(keys))
+                if not present:
+                    break
+                self._delete(present)
+            else:
+                # A mark of removal hides nothing that bears a later time, by a faster clock.
+                if any(self._keys(keys)):
+                    raise self._not_done(f"still has leaves of {path} that were removed")
+            self._delete([self._catalogue.entry(path)])
+
+    def _not_done(self, what: str) -> IndexServerUnavailable:
+        return IndexServerUnavailable(
+            f"HBase at {self._server.name}, table {self._server.table_name}, {what}.",
+            remedy="See that the clocks of HBase's region servers agree; the next build or clean "
+            "tries again.",
+        )
+
+    def _keys(self, keys: EntryKeys) -> Iterator[bytes]:
+        """The row keys of an entry's leaves, as far as they are there: one range of the table."""
+        start = keys.prefix
+        while True:
+            found = self._server.write(_listing(start, keys.end))
+            yield from found
+            if len(found) < _LISTED:
+                return
+            start = found[-1] + b"\0"
+
+    def _delete(self, keys: Iterable[bytes]) -> None:
+        left = iter(keys)
+        while some := list(islice(left, _LISTED)):
+            self._server.write(_deletes(some))
+
+
+class _LeafSource:
+    """The leaves as the builder wrote them."""
+
+    def __init__(self, file: Path | FileRange) -> None:
+        self._path, self._offset = (
+            (file.path, file.offset) if isinstance(file, FileRange) else (file, 0)
+        )
+
+    def bodies(self, places: Iterable[LeafPlace]) -> Iterator[tuple[LeafPlace, bytes]]:
+        """The leaves' bytes, checked."""
+        with self._path.open("rb") as file:
+            for place in places:
+                body = os.pread(file.fileno(), place.length, self._offset + place.offset)
+                yield place, checked(body, place, str(self._path))
+
+
+def _moment(cells: Mapping[bytes, bytes]) -> float:
+    """When storing began; long ago, if that cannot be told."""
+    try:
+        return float(cells.get(BEGUN, b""))
+    except ValueError:
+        return 0.0
+
+
+def _content(file: Path | FileRange) -> bytes:
+    if isinstance(file, Path):
+        return file.read_bytes()
+    with file.path.open("rb") as opened:
+        content = os.pread(opened.fileno(), file.length, file.offset)
+    if len(content) != file.length:
+        raise EntryInvalid(f"{file.path} ends before byte {file.offset + file.length}.")
+    return content
+
+
+def _all_leaves(tree: Tree) -> Iterator[LeafPlace]:
+    """In the order of their keys in HBase."""
+    for column in range(len(tree.description().columns)):
+        for branch in Branch:
+            yield from tree.leaves(column, branch)
+
+
+Rows = list[tuple[bytes, dict[bytes, bytes]]]
+
+
+def _batches(
+    server: HBaseServer, source: _LeafSource, places: Iterable[LeafPlace], keys: EntryKeys
+) -> Iterator[Rows]:
+    known = server.settings
+    rows: Rows = []
+    size = 0
+    for place, body in source.bodies(places):
+        if rows and (len(rows) == known.batch_rows or size + len(body) > known.batch_kb * 1024):
+            yield rows
+            rows, size = [], 0
+        rows.append((keys.leaf(place), chunks(body)))
+        size += len(body)
+    if rows:
+        yield rows
+
+
+def _puts(rows: Rows) -> Callable[[Any], None]:
+    def request(table: Any) -> None:
+        batch = table.batch()
+        for key, cells in rows:
+            batch.put(key, cells)
+        batch.send()
+
+    return request
+
+
+def _deletes(keys: Sequence[bytes]) -> Callable[[Any], None]:
+    def request(table: Any) -> None:
+        batch = table.batch()
+        for key in keys:
+            batch.delete(key, columns=[FAMILY])
+        batch.send()
+
+    return request
+
+
+def _listing(start: bytes, end: bytes) -> Callable[[Any], list[bytes]]:
+    def request(table: Any) -> list[bytes]:
+        found = table.scan(
+            row_start=start,
+            row_stop=end,
+            filter=b"FirstKeyOnlyFilter() AND KeyOnlyFilter()",
+            batch_size=_LISTED,
+            limit=_LISTED,
+        )
+        return [key for key, _ in found]
+
+    return request

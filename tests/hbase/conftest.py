@@ -1,0 +1,184 @@
+"""A real HBase for the run, a table of its own in it for each test, and small Hudi tables.
+
+Tests that take parts of HBase away use `breakable`, which mends it afterwards.
+"""
+
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import happybase
+import pytest
+
+from dev.hbase import HBase, running_hbase
+from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.config import BuildSettings, HBaseSettings, Settings
+from hudi_index_service.optimizer.cost.constants import FILE_NAME, Constants
+from tests.hudi_tables import hudi_options, run_clustering, run_compaction, write
+from tests.read.conftest import COLUMNS, awkward_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def hbase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HBase]:
+    """The run's HBase. Whoever breaks it takes `breakable` instead."""
+    with running_hbase(tmp_path_factory.mktemp("hbase"), starts_fast=True) as running:
+        yield running
+
+
+@pytest.fixture
+def breakable(hbase: HBase) -> Iterator[HBase]:
+    """The run's HBase, to be frozen, killed and stopped: it runs again after the test."""
+    yield hbase
+    hbase.mend()
+
+
+@pytest.fixture
+def refused() -> Iterator[int]:
+    """A port on which nobody listens, nor will."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """An HBase table, looked into past the service.
+
+    Attributes:
+        server: Where it is.
+        table: Its name.
+    """
+
+    server: HBase
+    table: str
+
+    def _connection(self) -> "closing[Any]":
+        host, port = self.server.host, self.server.port
+        return closing(happybase.Connection(host, port, timeout=60_000))
+
+    def all(self) -> dict[bytes, dict[bytes, bytes]]:
+        """Row key → column → value of every row; nothing if there is no such table."""
+        with self._connection() as connection:
+            if self.table.encode() not in connection.tables():
+                return {}
+            return dict(connection.table(self.table).scan(batch_size=1000))
+
+    def put(self, key: bytes, values: dict[bytes, bytes]) -> None:
+        """Writes a row."""
+        with self._connection() as connection:
+            connection.table(self.table).put(key, values)
+
+    def delete(self, *keys: bytes) -> None:
+        """Deletes whole rows."""
+        with self._connection() as connection, connection.table(self.table).batch() as batch:
+            for key in keys:
+                batch.delete(key)
+
+    def drop(self) -> None:
+        """Drops the table."""
+        with self._connection() as connection:
+            connection.delete_table(self.table, disable=True)
+
+
+@pytest.fixture
+def cells(hbase: HBase) -> Cells:
+    """The HBase table of this test alone, which the service makes when it first writes."""
+    return Cells(hbase, f"index_{next(_numbers)}")
+
+
+@pytest.fixture
+def hbase_settings(cells: Cells) -> HBaseSettings:
+    """Of this test's own HBase table; what fails is tried again soon, and not for long."""
+    return HBaseSettings(
+        host=cells.server.host,
+        port=cells.server.port,
+        table=cells.table,
+        connect_seconds=5,
+        backoff_seconds=0.05,
+        backoff_max_seconds=1,
+    )
+
+
+@pytest.fixture
+def settings(tmp_path: Path, hbase_settings: HBaseSettings) -> Settings:
+    """Settings that point to this test's HBase table, with two workers that build, on a machine
+    where scans are so dear that HBase is asked of small files, too."""
+    dear_scans = Constants(scan_ms=1000)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / FILE_NAME).write_text(dear_scans.model_dump_json())
+    return Settings(
+        cache_folder=tmp_path / "cache",
+        state_folder=tmp_path / "state",
+        hbase=hbase_settings,
+        build=BuildSettings(parallelism=2),
+    )
+
+
+ROWS = 600
+PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
+
+
+@pytest.fixture(scope="session")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Hudi tables of awkward values, without an index: `cow`, in three partitions, clustered; and
+    `mor`, compacted, with later updates and deletes of one partition in log files."""
+    folder = tmp_path_factory.mktemp("written")
+    options = hudi_options("cow", partition_column="part")
+    write(awkward_rows(spark, 0, ROWS), folder / "cow", options, "bulk_insert")
+    run_clustering(spark, folder / "cow")
+
+    options = hudi_options("mor", "MERGE_ON_READ", partition_column="part")
+    write(awkward_rows(spark, 0, ROWS), folder / "mor", options, "bulk_insert")
+    write(awkward_rows(spark, 0, 90, version=1), folder / "mor", options, "upsert")
+    run_compaction(spark, folder / "mor")
+    changed = awkward_rows(spark, 30, 60, version=2).where("part = 'p2'")
+    write(changed, folder / "mor", options, "upsert")
+    gone = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
+    write(gone, folder / "mor", options, "delete")
+    return folder
+
+
+Open = Callable[..., IndexedTable]
+
+
+@pytest.fixture
+def open_copy(written: Path, tmp_path: Path, settings: Settings) -> Iterator[Open]:
+    """Opens a copy, this test's own, of a table of `written`: `open_copy("cow")`, the same one if
+    it was opened before; `at` names another copy, `spark` is who builds, and what else is given
+    stands in for sections of the settings."""
+    opened = []
+
+    def open_it(
+        name: str, *, at: str = "", spark: "SparkSession | None" = None, **sections: object
+    ) -> IndexedTable:
+        copy = tmp_path / (at or name)
+        if not copy.exists():
+            shutil.copytree(written / name, copy)
+        changed = settings.model_copy(update=sections)
+        opened.append(open_table(copy, spark=spark, settings=changed))
+        return opened[-1]
+
+    yield open_it
+    for table in opened:
+        table.close()
+
+
+def indexed(
+    table: IndexedTable,
+    columns: Sequence[str | Column] = tuple(PLAIN_COLUMNS),
+    using: str | Sequence[str] = "hbase",
+) -> IndexedTable:
+    """The table with an index `all_columns` of every base file."""
+    table.create_index("all_columns", columns, using=using)
+    table.build(strategy="all").raise_for_failures()
+    return table

@@ -1,0 +1,214 @@
+"""Builds into HBase: by this process and by Spark's executors, killed and resumed, repeated, and
+tried again while HBase is away."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dev.hbase import HBase
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import BuildSettings, Settings
+from hudi_index_service.errors import BuildFailed
+from hudi_index_service.index.hbase.server import server_of
+from tests.hbase.conftest import Cells, Open, indexed
+from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = ["name", "amount", "price"]
+
+
+def manifests(table: IndexedTable) -> list[Path]:
+    """The manifests of the entries that were published."""
+    return sorted(Path(table.uri, ".hoodie/.index/hbase").rglob("manifest-*.json"))
+
+
+def leaves(cells: Cells) -> list[list[bytes]]:
+    """What the leaves hold, whichever entries they belong to: without the rows that tell which
+    entries are stored."""
+    return sorted(list(row.values()) for row in cells.all().values() if b"i:uri" not in row)
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Waits until a condition holds."""
+    waiting, end = Event(), monotonic() + seconds
+    while not condition():
+        assert monotonic() < end
+        waiting.wait(0.02)
+
+
+def test_an_entry_is_published_as_those_of_other_types_are(open_copy: Open, cells: Cells) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    (status,) = table.status()
+    assert (status.index_type, status.base_files, status.covered) == ("hbase", 3, 3)
+    assert len(manifests(table)) == 3
+    stored = [row for row in cells.all().values() if b"i:uri" in row]
+    assert [row[b"i:uri"].decode() for row in stored] == [table.uri] * 3
+    # Its rows are in HBase, not in the packed file as well.
+    data = [path.stat().st_size for path in Path(table.uri, ".hoodie/.index").rglob("*.pack")]
+    assert len(data) == 3
+
+
+def test_sparks_executors_store_what_local_workers_store(
+    open_copy: Open, spark: "SparkSession", settings: Settings, hbase: HBase, cells: Cells
+) -> None:
+    locally = indexed(open_copy("cow"), COLUMNS)
+    known = settings.hbase.model_copy(update={"table": f"{cells.table}_by_spark"})
+    by_spark = indexed(open_copy("cow", at="other", spark=spark, hbase=known), COLUMNS)
+
+    stored = leaves(cells)
+    assert len(stored) >= 3 * len(COLUMNS)
+    assert leaves(Cells(hbase, known.table)) == stored
+    for table in (locally, by_spark):
+        assert table.scan("amount = 300", use_index="require").count() == 1
+
+
+def test_builders_that_make_the_table_at_once_do_not_wait_for_each_other(
+    open_copy: Open, settings: Settings
+) -> None:
+    """Making what another has made meanwhile is no failure that is tried again."""
+    strict = settings.hbase.model_copy(update={"attempts": 1})
+    at_once = BuildSettings(parallelism=3)
+    table = indexed(open_copy("cow", hbase=strict, build=at_once), ["amount"])
+    assert table.scan("amount = 300", use_index="require").count() == 1
+
+
+def test_incremental_and_all(
+    spark: "SparkSession", tmp_path: Path, settings: Settings, cells: Cells
+) -> None:
+    path = tmp_path / "table"
+    options = hudi_options("t", partition_column="dt")
+    write(numbered_rows(spark, 0, 100), path, options, "bulk_insert")
+    with open_table(path, settings=settings) as table:
+        table.create_index("i", ["msg", "amount"], using="hbase")
+        assert table.build().due == ()
+        assert cells.all() == {}
+        run_clustering(spark, path)
+        assert len(table.build().raise_for_failures().built) == 2
+        half = numbered_rows(spark, 0, 100, version=1).where("dt = '2026-01-02'")
+        write(half, path, options)
+        assert table.build().due == ()
+        assert len(table.build(strategy="all").raise_for_failures().built) == 1
+        assert len([row for row in cells.all().values() if b"i:uri" in row]) == 3
+        expected = table.scan("msg = 'Buying car 3'", use_index="never").count()
+        assert table.scan("msg = 'Buying car 3'", use_index="require").count() == expected
+
+
+def test_building_twice_stores_once(open_copy: Open, cells: Cells) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    before = cells.all()
+    assert table.build(strategy="all").due == ()
+    assert table.refresh("all_columns").due == ()
+    with open_copy("cow") as again:
+        assert again.build(strategy="all").due == ()
+    assert cells.all() == before
+
+
+_DYING = """
+import os, signal, sys
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.index.hbase.server import HBaseServer
+
+left, write = int(sys.argv[3]), HBaseServer.write
+
+def dying(server, request):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return write(server, request)
+
+HBaseServer.write = dying
+settings = Settings.model_validate_json(sys.argv[2])
+open_table(sys.argv[1], settings=settings).build(strategy="all").raise_for_failures()
+"""
+
+
+def test_a_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Settings) -> None:
+    """Killed before an entry's first batch, between its batches, before its last word, and after:
+    each time the next build goes on."""
+    quick = BuildSettings(parallelism=1, heartbeat_seconds=1, stale_seconds=2)
+    one_by_one = settings.hbase.model_copy(update={"batch_rows": 1})
+    known = settings.model_copy(update={"hbase": one_by_one, "build": quick})
+    table = open_copy("cow", hbase=one_by_one, build=quick)
+    table.create_index("all_columns", COLUMNS, using="hbase")
+    expected = table.scan("amount = 300", use_index="never").count()
+
+    for requests in (4, 9, 13):
+        until(lambda: all(each.state != "running" for each in table.builds()))
+        done = subprocess.run(
+            [sys.executable, "-c", _DYING, table.uri, known.model_dump_json(), str(requests)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == -9, done.stderr[-2000:]
+        assert table.scan("amount = 300").count() == expected
+    until(lambda: all(each.state != "running" for each in table.builds()))
+    assert 0 < len(manifests(table)) < 3
+    table.build(strategy="all").raise_for_failures()
+
+    assert table.scan("amount = 300", use_index="require").count() == expected == 1
+    assert table.verify().problems == ()
+    # What the killed ones left goes, and nothing else.
+    table.clean(grace_seconds=0)
+    whole = indexed(open_copy("cow", at="whole", hbase=one_by_one), COLUMNS)
+    mine = [key for key, row in cells.all().items() if row.get(b"i:uri") == table.uri.encode()]
+    its = [key for key, row in cells.all().items() if row.get(b"i:uri") == whole.uri.encode()]
+    assert len(mine) == len(its) == 3
+    stored = leaves(cells)
+    assert stored[::2] == stored[1::2], "each leaf is there for the one table and for the other"
+    assert table.verify().problems == ()
+
+
+def test_a_build_waits_for_an_hbase_that_is_started_again(
+    open_copy: Open, breakable: HBase, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    patient = settings.hbase.model_copy(
+        update={"attempts": 200, "backoff_seconds": 0.05, "backoff_max_seconds": 0.5}
+    )
+    table = open_copy("cow", hbase=patient)
+    table.create_index("all_columns", COLUMNS, using="hbase")
+    breakable.kill_thrift()
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(table.build, strategy="all")
+        until(lambda: server_of(patient).requests >= 6)  # two workers have tried three times
+        breakable.restart_thrift()
+        build = building.result()
+    assert [outcome.error for outcome in build.failed] == []
+    assert len(build.built) == 3
+    assert "attempt 2 follows" in caplog.text
+    assert table.scan("amount = 300", use_index="require").count() == 1
+
+
+def test_a_build_gives_up_what_hbase_does_not_take(
+    open_copy: Open, settings: Settings, refused: int
+) -> None:
+    hurried = settings.hbase.model_copy(
+        update={"attempts": 2, "backoff_seconds": 0.01, "port": refused}
+    )
+    table = open_copy("cow", hbase=hurried)
+    table.create_index("all_columns", COLUMNS, using=["hbase", "btree"])
+    build = table.build(strategy="all")
+    assert [outcome.index_type for outcome in build.failed] == ["hbase"] * 3
+    assert all(outcome.error and "2 attempts" in outcome.error for outcome in build.failed)
+    assert [outcome.index_type for outcome in build.built] == ["btree"] * 3
+    assert server_of(hurried).requests == 2 * 3
+    with pytest.raises(BuildFailed, match="HBase at 127"):
+        build.raise_for_failures()
+    assert manifests(table) == []
+
+    table = open_copy("cow")
+    table.build(strategy="all").raise_for_failures()
+    assert len(manifests(table)) == 3
+    assert table.scan("amount = 300", use_index="require").count() == 1

@@ -1,0 +1,225 @@
+"""What goes from the index goes from HBase too: with its base file, with a newer generation, with a
+dropped index; and nothing else does. What could not be removed is told, and goes the next time."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import Settings
+from hudi_index_service.index.hbase.row_keys import EntryKeys
+from tests.hbase.conftest import Cells, Open, indexed
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+COLUMNS = ["name", "amount"]
+NAME = "Zebediah Quuxley"
+
+
+def entries_in(cells: Cells, table: IndexedTable) -> set[str]:
+    """The data files of the table's entries of which HBase has any leaf, or says that it has."""
+    found = cells.all()
+    said = {
+        key[18:].decode() for key, row in found.items() if row.get(b"i:uri") == table.uri.encode()
+    }
+    prefixes = {path: EntryKeys.of(table.uri, path).prefix for path in said}
+    for path, prefix in prefixes.items():
+        assert any(key.startswith(prefix) for key in found), f"{path} has no leaf"
+    return said
+
+
+def data_files(table: IndexedTable) -> set[str]:
+    """The data files below the table's index."""
+    root = Path(table.uri)
+    return {str(path.relative_to(root)) for path in (root / ".hoodie/.index/hbase").rglob("*.pack")}
+
+
+def without(rows: dict[bytes, dict[bytes, bytes]], *uris: str) -> dict[bytes, dict[bytes, bytes]]:
+    """The rows that tell of entries of other tables than these."""
+    return {
+        key: row
+        for key, row in rows.items()
+        if b"i:uri" in row and row[b"i:uri"].decode() not in uris
+    }
+
+
+def test_superseded_generations_go_and_nothing_else(open_copy: Open, cells: Cells) -> None:
+    other = indexed(open_copy("mor"), COLUMNS)
+    table = indexed(open_copy("cow"), COLUMNS)
+    first = entries_in(cells, table)
+    assert first == data_files(table)
+    assert len(first) == 3
+    table.alter_index("all_columns", add=["price"])
+    table.refresh("all_columns").raise_for_failures()
+    assert len(entries_in(cells, table)) == 6
+    before = cells.all()
+
+    going = [each.path for each in table.clean().removals if "/hbase/" in each.path]
+    assert not [path for path in going if "_service" not in path], "readers may hold them still"
+    assert cells.all() == before
+    table.clean(dry_run=True, grace_seconds=0)
+    assert cells.all() == before
+    table.clean(grace_seconds=0)
+
+    second = entries_in(cells, table)
+    assert second == data_files(table)
+    assert len(second) == 3
+    assert not second & first
+    after = cells.all()
+    gone = before.keys() - after.keys()
+    prefixes = tuple(EntryKeys.of(table.uri, path).prefix for path in first)
+    assert all(
+        key.startswith(prefixes) or before[key].get(b"i:uri") == table.uri.encode() for key in gone
+    )
+    assert not [key for key in after if key.startswith(prefixes)]
+    assert {key: before[key] for key in after} == after
+    assert entries_in(cells, other) == data_files(other)
+    for each in (table, other):
+        assert each.verify().problems == ()
+
+
+def test_a_purged_index_leaves_nothing(open_copy: Open, cells: Cells) -> None:
+    other = indexed(open_copy("mor"), COLUMNS)
+    others = cells.all()
+    table = indexed(open_copy("cow"), COLUMNS)
+    assert len(cells.all()) > len(others)
+    table.drop_index("all_columns", purge=True)
+    assert cells.all() == others
+    assert other.verify().problems == ()
+
+
+def test_a_dropped_column_leaves_with_the_purge(open_copy: Open, cells: Cells) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    whole = cells.all()
+    table.drop_index(columns=["name"], purge=True)
+    assert entries_in(cells, table) == data_files(table)
+    assert len(data_files(table)) == 3
+    assert not cells.all().keys() & whole.keys()
+    assert table.scan("amount = 300", use_index="require").count() == 1
+
+
+def test_a_copy_of_a_table_removes_nothing_of_the_tables(
+    open_copy: Open, cells: Cells, settings: Settings, tmp_path: Path
+) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    before = cells.all()
+    copy = shutil.copytree(table.uri, tmp_path / "copy")
+    with open_table(copy, settings=settings) as copied:
+        assert copied.scan("amount = 300").count() == 1
+        copied.clean(grace_seconds=0)
+        copied.drop_index("all_columns", purge=True)
+    assert cells.all() == before
+    assert table.scan("amount = 300", use_index="require").count() == 1
+
+
+def test_a_removal_that_fails_is_told_and_done_by_the_next_cleaning(
+    open_copy: Open,
+    cells: Cells,
+    settings: Settings,
+    refused: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    stored = data_files(table)
+    table.drop_index("all_columns")
+    away = settings.hbase.model_copy(
+        update={"attempts": 2, "backoff_seconds": 0.01, "port": refused}
+    )
+    cleaning = open_copy("cow", hbase=away).clean(grace_seconds=0)
+    assert cleaning.unremoved
+    assert all("HBase at 127" in each.reason for each in cleaning.unremoved)
+    assert "HBase at 127.0.0.1" in caplog.text
+    assert entries_in(cells, table) == stored
+
+    cleaning = table.clean(grace_seconds=0)
+    assert cleaning.unremoved == ()
+    assert cells.all() == {}
+    assert table.clean(grace_seconds=0).removals == ()
+
+
+def people(spark: "SparkSession", start: int, stop: int) -> "DataFrame":
+    """Rows of many people; one of them is row 7."""
+    return spark.range(start, stop).selectExpr(
+        "cast(id AS string) AS id",
+        f"if(id = 7, '{NAME}', concat('Person ', id)) AS name",
+        "id AS amount",
+        "0L AS ts",
+    )
+
+
+Erase = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def erasing(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The table with the person, and as it is after Hudi has erased her."""
+    folder = tmp_path_factory.mktemp("people")
+    before, path = folder / "before", folder / "table"
+    options = hudi_options("people", **NO_METADATA_TABLE, **{"hoodie.clean.automatic": "false"})
+    write(people(spark, 0, 300).coalesce(1), path, options, "bulk_insert")
+    shutil.copytree(path, before)
+    write(people(spark, 7, 8), path, options, "delete")
+    run_clustering(spark, path)
+    spark.sql(f"create table people_in_hbase using hudi location '{path}'")
+    spark.sql(
+        "call run_clean(table => 'people_in_hbase', clean_policy => 'KEEP_LATEST_FILE_VERSIONS', "
+        "file_versions_retained => 1)"
+    ).collect()
+    spark.sql("drop table people_in_hbase")
+    return before, path
+
+
+def test_nothing_of_an_erased_person_is_left(
+    erasing: tuple[Path, Path], tmp_path: Path, settings: Settings, cells: Cells
+) -> None:
+    before, after = erasing
+    path = shutil.copytree(before, tmp_path / "table")
+    with open_table(path, settings=settings) as table:
+        indexed(table, COLUMNS)
+        old = data_files(table)
+        assert table.scan(f"name = '{NAME}'", use_index="require").count() == 1
+    shutil.copytree(path / ".hoodie/.index", tmp_path / "index")
+    shutil.rmtree(path)
+    shutil.copytree(after, path)  # Hudi has done its part
+    shutil.copytree(tmp_path / "index", path / ".hoodie/.index")
+
+    with open_table(path, settings=settings) as table:
+        # Stored an hour ago at most: the grace period is no excuse, for the base file is gone.
+        table.clean()
+        assert data_files(table) == entries_in(cells, table) == set()
+        assert cells.all() == {}
+        table.build(strategy="all").raise_for_failures()
+        assert not data_files(table) & old
+        assert table.scan(f"name = '{NAME}'").count() == 0
+        assert table.scan("name = 'Person 8'", use_index="require").count() == 1
+        assert table.verify().problems == ()
+
+
+def test_what_a_killed_build_left_goes_after_the_grace_period(
+    open_copy: Open, cells: Cells
+) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    stored = cells.all()
+    # As if the builders had died before they published.
+    for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
+        if path.is_file():
+            path.unlink()
+    table.clean(grace_seconds=3600)
+    assert cells.all() == stored, "somebody may be about to publish it"
+    table.clean(grace_seconds=0)
+    assert cells.all() == {}
+
+
+def test_what_a_killed_build_left_goes_with_the_purge(open_copy: Open, cells: Cells) -> None:
+    table = indexed(open_copy("cow"), COLUMNS)
+    for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
+        if path.is_file():
+            path.unlink()
+    assert cells.all() != {}
+    table.drop_index("all_columns", purge=True)
+    assert cells.all() == {}

@@ -1,0 +1,113 @@
+"""Tables with an index in HBase: every answer is Spark's, and nothing is lost on the way."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from dev.hbase import HBase
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.sql import IndexSession
+from tests.hbase.conftest import Cells, Open, indexed
+from tests.hudi_tables import assert_same_rows, read_rows
+from tests.read.test_answers import PREDICATES
+from tests.read.test_btree import RANGES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHERES = (*PREDICATES, *RANGES)
+
+
+def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequence[str]) -> None:
+    """Rows, their number and whether there are any are those that plain Spark finds."""
+    flags = [f"coalesce({where}, false) AS p{i}" for i, where in enumerate(wheres)]
+    by_spark = read_rows(spark, table.uri).selectExpr("id", *flags).collect()
+    for i, where in enumerate(wheres):
+        expected = sorted(row["id"] for row in by_spark if row[f"p{i}"])
+        scan = table.scan(where, columns=["id"])
+        assert sorted(scan.to_arrow().column("id").to_pylist()) == expected, where
+        assert scan.count() == len(expected), where
+        assert scan.exists() == bool(expected), where
+
+
+@pytest.mark.parametrize("name", ["cow", "mor"])
+def test_every_predicate_gives_sparks_answer(
+    name: str, open_copy: Open, spark: "SparkSession"
+) -> None:
+    agree_with_spark(indexed(open_copy(name)), spark, WHERES)
+
+
+def test_the_index_is_asked_and_sound(open_copy: Open, cells: Cells) -> None:
+    table = indexed(open_copy("cow"))
+    scan = table.scan("amount BETWEEN 30 AND 300", use_index="require")
+    plan = scan.explain().plan
+    assert plan is not None
+    assert {each.access for each in plan.slices} == {Access.INDEX}
+    assert scan.count() > 0
+    read = scan.explain(analyze=True).actual
+    assert read is not None
+    assert {each.note for each in read.slices} == {""}
+    assert table.verify().problems == ()
+    assert table.verify().entries == 3
+    assert len(cells.all()) > 3
+
+
+def test_rows_come_whole(open_copy: Open, spark: "SparkSession") -> None:
+    # Rows are read by their pages in small files, too.
+    table = indexed(open_copy("cow", read=ReadSettings(scan_fraction=1)))
+    where = "name = 'plain' AND amount > 100"
+    expected = pa.Table.from_pandas(
+        read_rows(spark, table.uri).where(where).select("id", "msg", "amount").toPandas()
+    )
+    found = table.scan(where, columns=["id", "msg", "amount"], use_index="require").to_arrow()
+    assert found.num_rows > 0
+    assert_same_rows(found, expected.cast(found.schema).replace_schema_metadata())
+
+
+def test_keys_are_located(open_copy: Open, spark: "SparkSession") -> None:
+    table = open_copy("mor")
+    keys = [str(number) for number in (*range(0, 600, 7), 9999)]
+    expected = table.tag_location(keys)
+    indexed(table, ["_hoodie_record_key"])
+
+    assert_same_rows(table.tag_location(keys), expected)
+    assert_same_rows(table.tag_location(keys, spark=spark), expected)
+    by_key = table.scan("_hoodie_record_key IN ('7', '14')", query_type="read_optimized")
+    assert sum(len(rows) for rows in by_key.row_ids().values()) == 2
+
+
+def test_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings) -> None:
+    path = open_copy("cow").uri
+    with closing(IndexSession(spark, settings=settings)) as session:
+        session.sql(f"CREATE INDEX by_name ON hudi.`{path}` USING hbase (name, amount)")
+        session.sql(f"OPTIMIZE TABLE hudi.`{path}` STRATEGY ALL")
+        (shown,) = session.sql(f"SHOW INDEXING hudi.`{path}`").collect()
+        frame = read_rows(spark, path)
+        query = "SELECT count(*) FROM {t} WHERE name = 'plain' AND amount > 100"
+        found = session.sql(query, t=frame).collect()
+        served = [each.by_index for each in session.relations]
+    assert found == spark.sql(query, t=frame).collect()
+    assert served == [True]
+    assert shown["index_type"] == "hbase"
+
+
+def test_in_a_namespace_of_its_own(hbase: HBase, open_copy: Open, settings: Settings) -> None:
+    hbase.create_namespaces("of_tests")
+    inside = settings.hbase.model_copy(update={"namespace": "of_tests"})
+    table = indexed(open_copy("cow", hbase=inside), ["amount"])
+    assert table.scan("amount = 300", use_index="require").count() == 1
+    assert Cells(hbase, f"of_tests:{inside.table}").all() != {}
+    assert Cells(hbase, inside.table).all() == {}
+
+
+def test_another_process_that_reads_needs_nothing_but_the_settings(
+    open_copy: Open, settings: Settings
+) -> None:
+    table = indexed(open_copy("cow"), ["amount"])
+    with open_table(table.uri, settings=settings) as again:
+        assert again.scan("amount = 300", use_index="require").count() == 1

@@ -1,0 +1,78 @@
+"""The HBase that the other tests run on: it keeps data over restarts, and never outlives them."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dev.hbase import HBase
+from dev.hbase.daemon import Daemon
+from dev.jars import fetched, hbase_jars
+from tests.hbase.conftest import Cells
+
+
+def test_all_that_it_runs_on_is_pinned_and_there(hbase: HBase) -> None:
+    jars = hbase_jars()
+    assert {("hbase-server", "2.6.1"), ("hbase-thrift", "2.6.1")} <= {
+        (jar.artifact, jar.version) for jar in jars
+    }
+    assert len({jar.path() for jar in jars}) == len(jars) == len({jar.sha256 for jar in jars})
+    assert all(fetched(jar) for jar in jars)
+    assert hbase.host == "127.0.0.1"
+
+
+def test_what_was_put_outlives_a_restart(breakable: HBase, cells: Cells) -> None:
+    import happybase
+
+    with happybase.ConnectionPool(1, host=breakable.host, port=breakable.port).connection() as on:
+        on.create_table(cells.table, {"r": {"max_versions": 1}})
+    cells.put(b"key", {b"r:": b"value"})
+    port = breakable.port
+
+    breakable.restart()
+
+    assert breakable.port == port
+    assert cells.all() == {b"key": {b"r:": b"value"}}
+
+
+_STARTER = """
+import sys, time
+from pathlib import Path
+from dev.hbase.daemon import Daemon
+
+daemon = Daemon(["sleep", "1000"], Path(sys.argv[1]))
+if sys.argv[2] == "frozen":
+    daemon.freeze()
+print(daemon.pid, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("state", ["running", "frozen"])
+def test_it_ends_with_whoever_started_it(tmp_path: Path, state: str) -> None:
+    starter = subprocess.Popen(
+        [sys.executable, "-c", _STARTER, str(tmp_path / "log"), state], stdout=subprocess.PIPE
+    )
+    assert starter.stdout is not None
+    with starter.stdout as told:
+        daemon = os.pidfd_open(int(told.readline()))
+    try:
+        starter.kill()
+        starter.wait()
+        # Readable once the process has ended.
+        assert select.select([daemon], [], [], 60)[0] == [daemon]
+    finally:
+        os.close(daemon)
+
+
+def test_a_daemon_is_stopped_also_while_it_is_frozen(tmp_path: Path) -> None:
+    daemon = Daemon(["sleep", "1000"], tmp_path / "log")
+    daemon.freeze()
+    daemon.stop()
+    assert not daemon.running()
+    with pytest.raises(ProcessLookupError):
+        os.kill(daemon.pid, signal.SIG_DFL)

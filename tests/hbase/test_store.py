@@ -1,0 +1,239 @@
+"""Storing, finding and removing the cells of entries, as HBase shows them afterwards."""
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import time
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.config import HBaseSettings
+from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable
+from hudi_index_service.index.hbase.row_keys import DONE, EntryKeys, TableKeys
+from hudi_index_service.predicate import negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import Predicate
+from tests.hbase.conftest import Cells
+from tests.hbase.trees import TABLE, BuiltTree, numbers, tree_of
+from tests.index.conftest import rows_where
+
+ROWS = 30_000
+ONE, OTHER = "data-000001-one.pack", "data-000002-other.pack"
+
+MakeTree = Callable[..., BuiltTree]
+
+
+@pytest.fixture
+def make_tree(tmp_path: Path, hbase_settings: HBaseSettings) -> MakeTree:
+    """Builds a tree; what else is given stands in for settings."""
+
+    def make(data: pa.Table, **changed: object) -> BuiltTree:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        return tree_of(data, folder, hbase_settings.model_copy(update=changed))
+
+    return make
+
+
+def where(text: str, data: pa.Table) -> Predicate:
+    return negation_normal_form(parse_predicate(text, data.schema))
+
+
+def leaves_in(cells: Cells, path: str) -> dict[bytes, dict[bytes, bytes]]:
+    keys = EntryKeys.of(TABLE, path)
+    return {key: row for key, row in cells.all().items() if keys.prefix <= key < keys.end}
+
+
+def test_storing_twice_comes_to_the_same(make_tree: MakeTree, cells: Cells) -> None:
+    tree = make_tree(numbers(ROWS))
+    tree.stored(ONE)
+    before = cells.all()
+    requests = tree.server.requests
+
+    tree.stored(ONE)
+
+    assert cells.all() == before
+    assert tree.server.requests - requests <= 5, "nothing was written again"
+
+
+def test_what_was_left_off_is_gone_on_with(make_tree: MakeTree, cells: Cells) -> None:
+    """As after a builder that was killed: half the leaves are there, and no word of the end."""
+    tree = make_tree(numbers(ROWS), batch_rows=1)
+    tree.stored(ONE)
+    whole = cells.all()
+    leaves = sorted(leaves_in(cells, ONE))
+    catalogue = TableKeys.of(TABLE).entry(ONE)
+    cells.delete(*leaves[len(leaves) // 2 :])
+    cells.put(catalogue, {DONE: b""})
+    requests = tree.server.requests
+
+    tree.stored(ONE)
+
+    assert cells.all() == whole
+    written = tree.server.requests - requests
+    assert len(leaves) // 2 <= written <= len(leaves) // 2 + 8, "a batch for each leaf that lacked"
+
+
+def test_another_tree_for_the_same_data_file_takes_its_place(
+    make_tree: MakeTree, cells: Cells
+) -> None:
+    make_tree(numbers(ROWS)).stored(ONE)
+
+    fewer = make_tree(numbers(9_000, step=3))
+    reader = fewer.open(ONE)
+
+    apart = make_tree(numbers(9_000, step=3))
+    apart.stored(OTHER)
+    assert list(leaves_in(cells, ONE).values()) == list(leaves_in(cells, OTHER).values())
+    leaf = where("n BETWEEN 100 AND 9000", fewer.data)
+    assert reader.row_ids(leaf) == rows_where(leaf, fewer.data)
+
+
+def test_removing_an_entry_leaves_no_cell_of_it_and_all_of_the_others(
+    make_tree: MakeTree, cells: Cells
+) -> None:
+    tree = make_tree(numbers(ROWS))
+    tree.stored(OTHER)
+    others = cells.all()
+    tree.stored(ONE)
+    assert len(cells.all()) > len(others)
+
+    tree.kind.destroy(TABLE, [ONE])
+
+    assert cells.all() == others
+    tree.kind.destroy(TABLE, [ONE, "data-000009-never-there.pack"])
+    assert cells.all() == others
+    tree.stored(ONE)
+    tree.kind.destroy("file:///data/another", [ONE])
+    assert set(cells.all()) > set(others)
+    tree.kind.destroy(TABLE, [ONE, OTHER])
+    assert cells.all() == {}
+
+
+def test_what_is_stored_is_told_with_its_time(make_tree: MakeTree, cells: Cells) -> None:
+    tree = make_tree(numbers(2_000))
+    assert tree.kind.stored(TABLE) == {}
+    began = time()
+    tree.stored(ONE)
+    tree.stored(OTHER)
+
+    found = tree.kind.stored(TABLE)
+
+    assert set(found) == {ONE, OTHER}
+    assert began <= min(found.values()) <= max(found.values()) <= time()
+    assert tree.kind.stored("file:///data/another") == {}
+    cells.delete(*leaves_in(cells, ONE))
+    assert set(tree.kind.stored(TABLE)) == {ONE, OTHER}, "whole or not"
+
+
+def test_a_lookup_is_one_short_range_and_bounds_are_free(make_tree: MakeTree) -> None:
+    tree = make_tree(numbers(ROWS), cache_mb=0)
+    reader = tree.open(ONE)
+    listed = ", ".join(map(str, range(0, ROWS, 500)))
+    for text in (
+        "n = 77", "n BETWEEN 5000 AND 5100", "n > 29000", f"n IN ({listed})", "text = 'text 007'",
+        "text LIKE 'text 00%'", "some IS NULL", "n <> 5", "n NOT BETWEEN 10 AND 29000",
+    ):  # fmt: skip
+        leaf = where(text, tree.data)
+        if leaf.children[1:]:
+            leaf = leaf.children[0]
+        requests = tree.server.requests
+        least, most = reader.row_bounds(leaf)
+        estimate = reader.estimate(leaf)
+        assert tree.server.requests == requests, f"{text}: bounds asked HBase"
+
+        found = reader.row_ids(leaf)
+
+        assert found == rows_where(leaf, tree.data), text
+        assert tree.server.requests - requests == 1, text
+        assert least <= len(found) <= most, text
+        assert 0 <= estimate <= ROWS
+
+
+def test_what_was_read_is_not_asked_for_again(make_tree: MakeTree) -> None:
+    tree = make_tree(numbers(ROWS))
+    reader = tree.open(ONE)
+    leaf = where("n BETWEEN 5000 AND 5100", tree.data)
+    reader.row_ids(leaf)
+    requests = tree.server.requests
+
+    assert reader.row_ids(leaf) == rows_where(leaf, tree.data)
+
+    assert tree.server.requests == requests
+
+
+def test_many_threads_find_what_one_does(make_tree: MakeTree) -> None:
+    tree = make_tree(numbers(ROWS), cache_mb=0)
+    reader = tree.open(ONE)
+    leaves = [where(f"n BETWEEN {n} AND {n + 900}", tree.data) for n in range(0, 20_000, 700)]
+    expected = [rows_where(leaf, tree.data) for leaf in leaves]
+    wrong: list[Predicate] = []
+
+    def ask(seed: int) -> None:
+        for at in random.Random(seed).sample(range(len(leaves)), len(leaves)):
+            if reader.row_ids(leaves[at]) != expected[at]:
+                wrong.append(leaves[at])
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_cells_that_are_gone_or_changed_are_noticed(make_tree: MakeTree, cells: Cells) -> None:
+    tree = make_tree(numbers(ROWS), cache_mb=0)
+    index, columns = tree.stored(ONE)
+    reader = tree.kind.open(index, columns)
+    leaf = where("n BETWEEN 5000 AND 5100", tree.data)
+    keys = sorted(leaves_in(cells, ONE))
+    assert tree.kind.verify(index, columns) == []
+
+    for key in keys:
+        row = cells.all()[key]
+        (name, body) = next(iter(row.items()))
+        cells.put(key, {name: body[:-1] + bytes([body[-1] ^ 1])})
+    with pytest.raises(EntryInvalid, match=r"the leaf at \d+ is damaged"):
+        reader.row_ids(leaf)
+    assert "is damaged" in tree.kind.verify(index, columns)[0]
+
+    cells.delete(*keys)
+    with pytest.raises(EntryInvalid, match=r"lacks the leaf at \d+"):
+        reader.row_ids(leaf)
+    assert "lacks the leaf" in tree.kind.verify(index, columns)[0]
+
+
+def test_a_table_that_is_gone_is_no_server_that_is_away(make_tree: MakeTree, cells: Cells) -> None:
+    tree = make_tree(numbers(2_000), cache_mb=0)
+    index, columns = tree.stored(ONE)
+    reader = tree.kind.open(index, columns)
+    cells.drop()
+
+    for _ in range(2):
+        with pytest.raises(EntryInvalid, match=f"has no table default:{cells.table}"):
+            reader.row_ids(where("n = 7", tree.data))
+    assert f"has no table default:{cells.table}" in tree.kind.verify(index, columns)[0]
+    tree.stored(ONE)
+    assert len(reader.row_ids(where("n = 7", tree.data))) == 1
+
+
+def test_another_table_in_the_settings_is_refused(
+    make_tree: MakeTree, hbase_settings: HBaseSettings
+) -> None:
+    tree = make_tree(numbers(2_000))
+    index, columns = tree.stored(ONE)
+    other = tree.kind.__class__(hbase_settings.model_copy(update={"table": "another"}))
+
+    with pytest.raises(EntryInvalid, match="the settings say default:another") as refused:
+        other.open(index, columns)
+    assert "hbase.table" in refused.value.remedy
+
+
+def test_a_table_that_must_not_be_made_is_not(make_tree: MakeTree, cells: Cells) -> None:
+    tree = make_tree(numbers(2_000), create_table=False, attempts=1)
+
+    with pytest.raises(IndexServerUnavailable, match=r"not.found|NotFound"):
+        tree.stored(ONE)
+
+    assert cells.all() == {}
