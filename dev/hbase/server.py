@@ -112,7 +112,7 @@ class HBase:
         ]
 
     def _wait_until_ready(self) -> None:
-        """Returns once tables can be listed and looked into, by the Thrift server."""
+        """Returns once all tables can be listed and looked into, by the Thrift server."""
         from happybase import Connection
         from thriftpy2.thrift import TException
 
@@ -125,9 +125,10 @@ class HBase:
             try:
                 connection = Connection(self.host, self.port, timeout=10_000)
                 try:
-                    connection.tables()
                     # Whose regions are served as well.
-                    connection.table("hbase:namespace").row(b"default")
+                    for name in (b"hbase:namespace", *connection.tables()):
+                        if connection.is_table_enabled(name):
+                            connection.table(name).row(b"default")
                 finally:
                     connection.close()
                 return

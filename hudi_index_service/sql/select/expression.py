@@ -3,7 +3,8 @@ children and value takes some ten times as long."""
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -26,29 +27,21 @@ class Expression:
         children: As in Catalyst.
     """
 
-    __slots__ = ("_java", "_parent", "_place", "children", "fields", "kind")
+    __slots__ = ("_asked", "_java", "children", "fields", "kind")
 
-    def __init__(
-        self,
-        fields: dict[str, Any],
-        java: Any | None,
-        parent: "Expression | None" = None,
-        place: int = 0,
-    ) -> None:
+    def __init__(self, fields: dict[str, Any], asked: Callable[[], Any]) -> None:
         package, _, name = str(fields["class"]).rpartition(".")
         self.kind = name if f"{package}." == _EXPRESSIONS else ""
         self.fields = fields
         self.children: list[Expression] = []
-        self._java = java
-        self._parent = parent
-        self._place = place
+        self._asked = asked
+        self._java: Any = None
 
     @property
     def java(self) -> Any:
-        """The node in the JVM, which is asked for it, and for its parents, once."""
+        """The node in the JVM, which is asked for it once."""
         if self._java is None:
-            assert self._parent is not None, "the topmost node is made with its own"
-            self._java = self._parent.java.children().apply(self._place)
+            self._java = self._asked()
         return self._java
 
     def conjuncts(self) -> "Iterator[Expression]":
@@ -64,24 +57,43 @@ def read_conjuncts(condition: Any) -> list[Expression]:
     """The conditions that a condition in the JVM is the conjunction of. One that Catalyst cannot
     write as JSON has no kind."""
     try:
-        return list(_read(condition).conjuncts())
+        return list(_Reading(condition).read().conjuncts())
     except (Py4JJavaError, CapturedException) as error:  # by what went wrong there
         log.debug("A condition has no JSON: %s", type(error).__name__)
     if class_name(condition) == f"{_EXPRESSIONS}And":
         return [*read_conjuncts(condition.left()), *read_conjuncts(condition.right())]
-    return [Expression({"class": ""}, condition)]
+    return [Expression({"class": ""}, lambda: condition)]
 
 
-def _read(java: Any) -> Expression:
-    # Nodes stand in the order of a walk that takes a node before its children.
-    described: Iterator[dict[str, Any]] = iter(json.loads(str(java.toJSON())))
-    top = Expression(next(described), java)
-    _read_children(top, described)
-    return top
+class _Reading:
+    """Makes the nodes of one condition of what it is written as."""
+
+    def __init__(self, condition: Any) -> None:
+        self._condition = condition
+        # Nodes stand in the order of a walk that takes a node before its children.
+        self._described: Iterator[dict[str, Any]] = iter(json.loads(str(condition.toJSON())))
+        self._leaves = 0
+
+    def read(self) -> Expression:
+        return self._with_children(Expression(next(self._described), lambda: self._condition))
+
+    def _with_children(self, node: Expression) -> Expression:
+        for place in range(node.fields["num-children"]):
+            fields = next(self._described)
+            asked = partial(_child, node, place)
+            if not fields["num-children"]:
+                asked = partial(self._leaf, self._leaves)
+                self._leaves += 1
+            node.children.append(self._with_children(Expression(fields, asked)))
+        return node
+
+    @cached_property
+    def _all_leaves(self) -> Any:
+        return self._condition.collectLeaves()
+
+    def _leaf(self, number: int) -> Any:
+        return self._all_leaves.apply(number)
 
 
-def _read_children(node: Expression, described: Iterator[dict[str, Any]]) -> None:
-    for place in range(node.fields["num-children"]):
-        child = Expression(next(described), None, node, place)
-        _read_children(child, described)
-        node.children.append(child)
+def _child(node: Expression, place: int) -> Any:
+    return node.java.children().apply(place)

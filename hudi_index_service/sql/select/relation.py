@@ -164,13 +164,13 @@ def hudi_relation(node: Any) -> HudiRelation | str:
     unknown = sorted(each for each in names if not _changes_no_row(each.lower()))
     if unknown:
         return f"the service does not know the option {unknown[0]}"
-    query_type = _QUERY_TYPES.get(_option(options, _QUERY_TYPE) or "snapshot")
+    query_type = _QUERY_TYPES.get(_option(options, names, _QUERY_TYPE) or "snapshot")
     if query_type is None:
         return "it is no query on a snapshot"
     return HudiRelation(
         uri=table_path(node),
         query_type=query_type,
-        as_of=_option(options, _AS_OF),
+        as_of=_option(options, names, _AS_OF),
         node=node,
     )
 
@@ -181,6 +181,8 @@ def _changes_no_row(option: str) -> bool:
     return option in _OPTIONS or option.startswith(_WRITE_OPTIONS)
 
 
-def _option(options: Any, name: str) -> str | None:
+def _option(options: Any, names: list[str], name: str) -> str | None:
+    if name not in map(str.lower, names):  # a call less; they may be found in any case
+        return None
     found = options.get(name)
     return str(found.get()) if found.isDefined() else None

@@ -18,7 +18,7 @@ from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import joins_in
 from hudi_index_service.sql.select.leaf import Leaves, conditions_on
 from hudi_index_service.sql.select.relation import RELATION, reads_hudi, table_path
-from hudi_index_service.sql.select.scala import class_name, elements, sequence
+from hudi_index_service.sql.select.scala import children, class_name, sequence
 from hudi_index_service.sql.select.subqueries import Subqueries
 from hudi_index_service.sql.select.unordered import left_to_spark
 
@@ -114,9 +114,9 @@ class Rewriting:
             return best
         if kind in COUNTING and (counted := self._counted(node)) is not None:
             return counted
-        below = list(elements(node.children()))
         if kind == _FILTER:
             return self._filtered(node, wanted=None)
+        below = children(node)
         if kind == _PROJECT:
             first = class_name(below[0])
             if first == _FILTER:
@@ -205,9 +205,9 @@ class Rewriting:
         reason = left_to_spark(node)
         if reason is not None:
             raise OnlySpark(reason)
-        children = [old if new is None else new for old, new in zip(below, found, strict=True)]
+        every = [old if new is None else new for old, new in zip(below, found, strict=True)]
         top = node if changed is None else changed
-        return top.withNewChildren(sequence(self._spark._jvm, children))
+        return top.withNewChildren(sequence(self._spark._jvm, every))
 
     def _subquery(self, plan: Any, prunes: bool) -> Any | None:
         seen = len(self.uses)

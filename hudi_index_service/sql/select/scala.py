@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CLASS_NAME, _KNOWN = "_hudi_index_class_name", "_hudi_index_known"
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+_UNARY = {
+    *("Project", "Filter", "Aggregate", "Sort", "Window", "Generate", "Expand", "Distinct"),
+    *("GlobalLimit", "LocalLimit", "Offset", "Deduplicate", "SubqueryAlias", "WindowGroupLimit"),
+    *("Repartition", "RepartitionByExpression", "RebalancePartitions"),
+}
+_BINARY = {"Join", "Intersect", "Except"}
 _TREE_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 
 
@@ -54,10 +61,21 @@ def cores(spark: "SparkSession") -> int:
     return int(_once(spark._jvm, "cores", lambda: spark.sparkContext.defaultParallelism))
 
 
+def children(node: Any) -> list[Any]:
+    """The children of a node of a plan. Most kinds of nodes are known by name to have one or two,
+    which are had with fewer calls to the JVM."""
+    kind = class_name(node).removeprefix(_LOGICAL)
+    if kind in _UNARY:
+        return [node.child()]
+    if kind in _BINARY:
+        return [node.left(), node.right()]
+    return list(elements(node.children()))
+
+
 def nodes(tree: Any) -> Iterator[Any]:
-    """A tree of Catalyst's, node by node, the topmost first."""
+    """A plan of Catalyst's, node by node, the topmost first."""
     yield tree
-    for child in elements(tree.children()):
+    for child in children(tree):
         yield from nodes(child)
 
 

@@ -4,7 +4,13 @@ and those that prune partitions while the query runs. All others have become joi
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hudi_index_service.sql.select.scala import class_name, elements, partial_function, tree_pattern
+from hudi_index_service.sql.select.scala import (
+    children,
+    class_name,
+    elements,
+    partial_function,
+    tree_pattern,
+)
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 PRUNING = f"{_EXPRESSIONS}DynamicPruningSubquery"
@@ -70,7 +76,7 @@ class Subqueries:
     def _below(self, plan: Any) -> Iterator[Any]:
         if self.any(plan):
             yield from self.own(plan)
-            for child in elements(plan.children()):
+            for child in children(plan):
                 yield from self._below(child)
 
     def _within(self, expression: Any) -> Iterator[Any]:
