@@ -1,9 +1,9 @@
 """`hudi-index calibrate`: what single steps of reading cost on this machine, by a short run.
 
-It makes a Parquet file as Hudi writes them, and its index of each type that the optimizer knows the
-costs of, in a temporary folder, without Spark. It reads them in many ways by the same code as
-queries do, and works the optimizer's constants out of the times. What a remote store takes cannot
-be had from local files, nor what Spark takes without it: that stays as it is.
+It makes a Parquet file as Hudi writes them, and its index of each type that lies in files, in a
+temporary folder, without Spark. It reads them in many ways by the same code as queries do, and
+works the optimizer's constants out of the times. What a remote store takes cannot be had from local
+files, nor what HBase or Spark takes without them: that stays as it is.
 """
 
 import tempfile

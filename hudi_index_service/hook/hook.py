@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from hudi_index_service import config
+from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
-from hudi_index_service.hook.backoff import Backoff
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import callback_options, with_keys_in_commits
 from hudi_index_service.upkeep import TableUpkeep, read_write_keys

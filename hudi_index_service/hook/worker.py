@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Condition, Thread
 
+from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.run import Build
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
-from hudi_index_service.hook.backoff import DEFAULT_BACKOFF, Backoff, Clock
+from hudi_index_service.hook.clock import Clock
 
 log = logging.getLogger(__name__)
+
+DEFAULT_BACKOFF = Backoff(first=5.0, longest=300.0)
 
 Reconcile = Callable[[str], Build]
 """Builds what is due for the table at a base path."""

@@ -54,9 +54,9 @@ class FileScan:
         columns: The columns to read, in the table's types.
         statistics: Are told the bytes that were read.
         limit: How many matches are wanted: little is read at once then; None for all.
-        footer: The base file's, where an open entry has it: a local file is then read without being
-            opened first, as its rows are by index. What is refused for what else stands in the
-            footer had no entry built.
+        footer: Of a local base file, where an open entry has it: the file is then read without
+            being opened first, as its rows are by index. What is refused for what else stands in
+            the footer had no entry built.
 
     Every method raises FileNotFoundError where the file is gone, StorageFailed where it is damaged,
     NeedsSpark where it cannot be read right here, and PermissionDenied.
@@ -80,7 +80,7 @@ class FileScan:
     def candidates(self, predicate: Predicate | None) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups and pages in which the predicate, which is in negation normal
         form, may be TRUE; all for None."""
-        if self.footer is not None and self.storage.is_local:
+        if self.footer is not None:
             known: RowIds | range = range(self.footer.rows)
             if predicate is not None:
                 known = self._left(self.footer, predicate, known)
@@ -103,7 +103,7 @@ class FileScan:
 
     def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The rows at these positions, which are ascending."""
-        if self.footer is not None and self.storage.is_local:
+        if self.footer is not None:
             yield from self._by_footer(self.footer, rows)
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:

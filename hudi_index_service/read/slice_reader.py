@@ -251,9 +251,10 @@ class SliceReader:
         Args:
             trusted: Whether the footer that an open entry has of the file may be gone by.
         """
-        entries = plan.entries or plan.unused if trusted else ()
-        footers = (self.pool.open_footer(each) for each in entries)
-        footer = next((each for each in footers if each is not None), None)
+        footer = None
+        if trusted and self.table.storage.is_local:
+            footers = map(self.pool.open_footer, plan.entries or plan.unused)
+            footer = next((each for each in footers if each is not None), None)
         scan = self._scan(_base_file(plan), self.query.needed, statistics)
         scan = replace(scan, footer=footer)
         if holding is None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_index_service import config
+from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.run import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
-from hudi_index_service.hook.backoff import Backoff
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.server.signals import stopped_by_signals
 from hudi_index_service.upkeep import TableUpkeep, read_write_keys

@@ -17,7 +17,8 @@ SPARKS = {
     *("spark_scan_ms", "spark_file_ms", "spark_mib_ms"),
     *("handing_ms", "handed_row_ms", "handed_value_ms", "tasks_ms", "task_slice_ms"),
 }
-NOT_MEASURED = {"request_ms", "remote_mib_ms"} | SPARKS
+HBASES = {"hbase_lookup_ms", "hbase_listed_ms", "hbase_step_ms"}
+NOT_MEASURED = {"request_ms", "remote_mib_ms"} | HBASES | SPARKS
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def found(settings: Settings) -> Calibration:
     return calibrate(settings, seconds=0, rows=20_000)
 
 
-def test_all_but_what_a_remote_store_and_spark_take_is_measured(found: Calibration) -> None:
+def test_all_but_what_other_servers_and_spark_take_is_measured(found: Calibration) -> None:
     assert found.measured == set(Constants.model_fields) - NOT_MEASURED
     for name in found.measured:
         assert getattr(found.new, name) > 0, name

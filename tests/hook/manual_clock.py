@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from threading import Condition
 
-from hudi_index_service.hook.backoff import Clock
+from hudi_index_service.hook.clock import Clock
 
 
 class ManualClock(Clock):

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.retry import DeferredEntry, FailedEntry
 from hudi_index_service.build.run import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
-from hudi_index_service.hook.backoff import Backoff
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.table.protocol import BaseFile
 from tests.hook.callbacks import BlockedBuild, nothing_built

@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 from hudi_index_service import open_table
+from hudi_index_service.backoff import Backoff
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.hook.backoff import Backoff
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.server.watch import Poll, watch
 from hudi_index_service.upkeep import TableUpkeep

@@ -39,7 +39,6 @@ _SLACK = 64  # pages beyond what the leaves' keys take: inner ones, and LMDB's o
 _LENGTH = struct.Struct("<Q")
 _CODEC = "zstd"
 _FILES = 20  # that are tried
-_MISTAKEN = "LMDB takes every new file for one that is open already."
 
 
 class Branch(IntEnum):
@@ -110,24 +109,30 @@ def write_tree(
 
 def _created(beside: Path, size: int, files: ExitStack) -> tuple[Path, Any]:
     """A new environment to write to, and its file, which goes when `files` ends."""
-    for number in range(_FILES):
+
+    def new_file(number: int) -> Path:
         plain = beside.with_name(f"{beside.name}.{number}.mdb")
         files.callback(plain.unlink, missing_ok=True)
+        return plain
+
+    return _in_new_file(new_file, map_size=size, lock=False, sync=False, metasync=False)
+
+
+def _in_new_file(new_file: Callable[[int], Path], **options: Any) -> tuple[Path, Any]:
+    """An environment in a file that was made for it, and the file.
+
+    LMDB knows files by their inodes. A new one can have that of a file which another thread is
+    about to have closed, and LMDB takes it for that. While it is there, the next new one has
+    another.
+    """
+    for number in range(_FILES):
+        file = new_file(number)
         try:
-            return plain, lmdb.open(
-                str(plain), subdir=False, map_size=size, lock=False, sync=False, metasync=False
-            )
+            return file, lmdb.open(str(file), subdir=False, **options)
         except lmdb.Error as error:
-            if not _is_mistaken(error):
+            if "already open" not in str(error):
                 raise
-    raise StorageFailed(_MISTAKEN)
-
-
-def _is_mistaken(error: lmdb.Error) -> bool:
-    """Whether LMDB takes a new file for another one. It knows files by their inodes: this one has
-    that of a file that another thread is about to have closed. While it is there, the next new one
-    has another."""
-    return "already open" in str(error)
+    raise StorageFailed("LMDB takes every new file for one that is open already.")
 
 
 def _packed(leaf: LeafPlace) -> bytes:
@@ -265,23 +270,17 @@ def _opened(stored: bytes) -> Any:
         raise EntryInvalid("A btree index cannot be unpacked.") from error
     try:
         with ExitStack() as files:
-            for _ in range(_FILES):
+
+            def new_file(_: int) -> Path:
                 file = files.enter_context(tempfile.NamedTemporaryFile(prefix="hudi-index-btree-"))
                 file.write(content)
                 file.flush()
-                try:
-                    return lmdb.open(
-                        file.name,
-                        subdir=False,
-                        readonly=True,
-                        lock=False,
-                        create=False,
-                        max_spare_txns=8,
-                    )
-                except lmdb.Error as error:
-                    if not _is_mistaken(error):
-                        raise
-            raise StorageFailed(_MISTAKEN)
+                return Path(file.name)
+
+            _, environment = _in_new_file(
+                new_file, readonly=True, lock=False, create=False, max_spare_txns=8
+            )
+            return environment
     except lmdb.Error as error:
         raise EntryInvalid(f"A btree index cannot be opened: {error}.") from error
     except OSError as error:

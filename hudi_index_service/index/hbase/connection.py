@@ -57,11 +57,8 @@ def told(error: BaseException) -> str:
         return "it does not answer in time"
     if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
         cause = error.__context__  # thriftpy2 leaves it out of what it says
-        return (
-            f"it cannot be reached: {cause}"
-            if isinstance(cause, ssl.SSLError)
-            else ("it cannot be reached")
-        )
+        why = f": {cause}" if isinstance(cause, ssl.SSLError) else ""
+        return f"it cannot be reached{why}"
     said = getattr(error, "message", None) or str(error) or type(error).__name__
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return text.strip().split("\n", 1)[0].rstrip(".")

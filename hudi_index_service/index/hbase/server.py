@@ -17,6 +17,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from hudi_index_service.backoff import Backoff
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable, NativeModuleMissing
 from hudi_index_service.index.fetched import count
@@ -201,8 +202,8 @@ def _connecting() -> Any:
 
 def _pause(known: HBaseSettings, attempt: int) -> float:
     """Seconds before the attempt after this one; builders that failed at once come back apart."""
-    longest = min(known.backoff_seconds * 2.0 ** (attempt - 1), known.backoff_max_seconds)
-    return longest * random.uniform(0.5, 1)
+    longest = Backoff(known.backoff_seconds, known.backoff_max_seconds)
+    return longest.seconds(attempt) * random.uniform(0.5, 1)
 
 
 class _Idle:
