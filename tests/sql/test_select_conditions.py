@@ -7,6 +7,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.sql.select.condition import Conditions
+from hudi_index_service.sql.select.expression import read_condition
 from hudi_index_service.sql.select.scala import class_name
 
 _COLUMNS = (
@@ -39,7 +40,7 @@ def where(spark, columns):
         node = frame._jdf.queryExecution().optimizedPlan()
         while not class_name(node).endswith(".Filter"):
             node = node.children().head()
-        return Conditions(answered).where(node.condition())
+        return Conditions(answered).where(read_condition(node.condition()))
 
     return translated
 

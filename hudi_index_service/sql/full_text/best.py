@@ -17,6 +17,7 @@ from hudi_index_service.sql.full_text.tree import (
     with_children,
 )
 from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
+from hudi_index_service.sql.select.expression import read_condition
 from hudi_index_service.sql.select.leaf import conditions_on
 from hudi_index_service.sql.select.pinned import pinned
 from hudi_index_service.sql.select.relation import (
@@ -89,14 +90,15 @@ class BestRows:
             return None
         where = None
         if others:
-            where = conditions_on(table, self.calls).exact(conjunction(self.spark, others))
+            condition = read_condition(conjunction(self.spark, others))
+            where = conditions_on(table, self.calls).exact(condition)
             if where is None:
                 return None
         needed = (attribute_ids(each.references()) for each in ranking.above[-2:])
-        columns = relation.columns(frozenset().union(*needed))
+        columns = relation.columns.asked(frozenset().union(*needed))
         search = str(call.scored)
         run = pinned(table, relation, search, columns.names)
-        if isinstance(run, str) or not types_agree(run.reader.query.output, columns.types()):
+        if isinstance(run, str) or not types_agree(run.reader.query.output, columns.types):
             return None
         if isinstance(candidates(run, cores(self.spark)), Declined):
             return None

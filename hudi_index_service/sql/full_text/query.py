@@ -213,7 +213,9 @@ class _Binder:
             ) from error
 
     def _found(self, name: str, asked: Asked, text: str, origin: Origin) -> Match | Constant:
-        table = self._table(table_path(origin.relation))
+        path = table_path(origin.relation)
+        assert path is not None, "an origin reads a Hudi table"
+        table = self._table(path)
         return search(table, search_text(MatchMode(name), origin.column, text, asked.edits))
 
     def _stand_in(self, call: Call, text: Any) -> Any:

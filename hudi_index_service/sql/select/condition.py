@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
-from hudi_index_service.sql.select.expression import Expression, read_conjuncts
+from hudi_index_service.sql.select.expression import Described, Expression, read_conjuncts
 
 _MIRRORED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COMPARISONS = {
@@ -40,8 +40,6 @@ _TYPES: dict[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _MOST_VALUES = 10_000
-# Of these the text of a Literal tells less than its value in Catalyst's own form.
-_BY_VALUE = ("date", "timestamp", "timestamp_ntz", "binary")
 _SEPARATOR = "\0\1\0"  # between the values of a set; one that holds it is not translated
 
 
@@ -65,7 +63,7 @@ class Conditions:
         self._answered = answered
         self._searched = searched
 
-    def where(self, condition: Any) -> str | None:
+    def where(self, condition: Described) -> str | None:
         """A condition that holds for every row for which the given one does, and maybe for more;
         None where none is known that may rule out many rows. Of IS NOT NULL that is not thought:
         Spark itself adds it to every condition and join that NULL does not fulfil."""
@@ -74,7 +72,7 @@ class Conditions:
         telling = [each for each in known if not each.endswith(_NOT_NULL)]
         return _joined(" AND ", telling) if telling else None
 
-    def exact(self, condition: Any) -> str | None:
+    def exact(self, condition: Described) -> str | None:
         """The very same condition; None if it has no where text. Without the IS NOT NULL that Spark
         adds to what NULL does not fulfil anyway."""
         every = read_conjuncts(condition)
@@ -226,7 +224,7 @@ def _literal(expression: Expression) -> str:
     value, kind = expression.fields["value"], expression.fields["dataType"]
     if value is None:
         return "NULL"
-    if kind in _BY_VALUE:
+    if kind == "binary":  # of which the text tells less
         value = expression.java.value()
     return _literal_of(value, kind)
 

@@ -15,15 +15,19 @@ from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.index_estimates import with_index_estimates
 from hudi_index_service.sql.select.counting import (
     AGGREGATE,
+    COUNT,
     LIMIT,
+    PROJECT,
     Counts,
     Rows,
     counts_of,
     limited_rows,
 )
 from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
+from hudi_index_service.sql.select.expression import Described, read_condition
 from hudi_index_service.sql.select.observed import Observed
 from hudi_index_service.sql.select.pinned import pinned
+from hudi_index_service.sql.select.plan import PlanNode
 from hudi_index_service.sql.select.relation import HudiRelation, hudi_relation
 from hudi_index_service.sql.select.rows import read_here, types_agree
 from hudi_index_service.sql.select.scala import class_name, elements, partial_function, sequence
@@ -32,7 +36,14 @@ from hudi_index_service.sql.select.weighing import scanned_alone
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNTING = {AGGREGATE, LIMIT}
+
+def may_count(node: PlanNode) -> bool:
+    """Whether a node may ask for nothing but the number of one relation's rows."""
+    if node.has_join:
+        return False
+    if node.kind == AGGREGATE:
+        return not set(node.functions or ()) - {COUNT}
+    return node.kind == LIMIT and node.children[0].kind == PROJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +59,7 @@ class CountedRows:
 
     spark: "SparkSession"
     table: Callable[[str], IndexedTable]
-    exact: Callable[[IndexedTable, Any], str | None]
+    exact: Callable[[IndexedTable, Described], str | None]
     replaceable: Callable[[Any], bool]
     explain: str | None
 
@@ -126,7 +137,7 @@ class CountedRows:
             return None
         table = self.table(relation.uri)
         if rows.condition is not None:
-            where = self.exact(table, rows.condition)
+            where = self.exact(table, read_condition(rows.condition))
         else:
             where = _every_row(table, group)
         if where is None or not table.indexes():

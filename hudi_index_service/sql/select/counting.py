@@ -11,9 +11,10 @@ _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _AGGREGATES = f"{_EXPRESSIONS}aggregate."
 AGGREGATE, LIMIT = f"{_LOGICAL}Aggregate", f"{_LOGICAL}LocalLimit"
-_PROJECT, _FILTER = f"{_LOGICAL}Project", f"{_LOGICAL}Filter"
+PROJECT, _FILTER = f"{_LOGICAL}Project", f"{_LOGICAL}Filter"
 _ATTRIBUTE, _LITERAL = f"{_EXPRESSIONS}AttributeReference", f"{_EXPRESSIONS}Literal"
 _ALIAS = f"{_EXPRESSIONS}Alias"
+COUNT = f"{_AGGREGATES}Count"
 _MOST_WANTED = 10_000
 
 
@@ -75,7 +76,7 @@ def limited_rows(node: Any) -> tuple[Rows, int] | None:
     """Of a LocalLimit the rows, and how many of them at most, where no column of theirs is asked
     for; None for any other one."""
     limit, below = node.limitExpr(), node.child()
-    if class_name(limit) != _LITERAL or class_name(below) != _PROJECT:
+    if class_name(limit) != _LITERAL or class_name(below) != PROJECT:
         return None
     wanted = int(limit.value())
     if not 0 < wanted <= _MOST_WANTED or not below.references().isEmpty():
@@ -99,11 +100,7 @@ def _aggregates(expression: Any) -> list[Any]:
 def _counted(aggregate: Any) -> list[Any] | None:
     """The attributes, one at most, that must not be NULL; None if it is no such count."""
     function = aggregate.aggregateFunction()
-    if (
-        class_name(function) != f"{_AGGREGATES}Count"
-        or aggregate.isDistinct()
-        or aggregate.filter().isDefined()
-    ):
+    if class_name(function) != COUNT or aggregate.isDistinct() or aggregate.filter().isDefined():
         return None
     attributes = []
     for child in elements(function.children()):
@@ -116,7 +113,7 @@ def _counted(aggregate: Any) -> list[Any] | None:
 
 def _rows(node: Any) -> Rows | None:
     columns: dict[int, Any] | None = None
-    while class_name(node) == _PROJECT:
+    while class_name(node) == PROJECT:
         below: dict[int, Any] = {}
         for each in elements(node.projectList()):
             source = each.child() if class_name(each) == _ALIAS else each

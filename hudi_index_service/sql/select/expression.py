@@ -2,17 +2,13 @@
 children and value takes some ten times as long."""
 
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.captured import CapturedException
-
+from hudi_index_service.sql.select.plan_reader import plan_reader, told
 from hudi_index_service.sql.select.scala import class_name
-
-log = logging.getLogger(__name__)
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 
@@ -53,43 +49,73 @@ class Expression:
             yield from each.conjuncts()
 
 
-def read_conjuncts(condition: Any) -> list[Expression]:
-    """The conditions that a condition in the JVM is the conjunction of. One that Catalyst cannot
-    write as JSON has no kind."""
-    try:
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A condition as `PlanReader.java` describes it.
+
+    Attributes:
+        nodes: Catalyst's own JSON; None of one that Catalyst cannot write so.
+        values: Of each leaf the number that a Literal is in Catalyst, as text; None of all others.
+        java: Gives the condition.
+    """
+
+    nodes: str | None
+    values: list[str | None]
+    java: Callable[[], Any]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any], java: Callable[[], Any]) -> Self:
+        """The condition that these fields describe."""
+        return cls(fields["nodes"], fields["values"], java)
+
+
+def read_condition(condition: Any) -> Described:
+    """A condition in the JVM."""
+    return Described.of(told(plan_reader(condition).condition(condition)), lambda: condition)
+
+
+def read_conjuncts(condition: Described) -> list[Expression]:
+    """The conditions that a condition is the conjunction of. One that Catalyst cannot write as JSON
+    has no kind."""
+    if condition.nodes is not None:
         return list(_Reading(condition).read().conjuncts())
-    except (Py4JJavaError, CapturedException) as error:  # by what went wrong there
-        log.debug("A condition has no JSON: %s", type(error).__name__)
-    if class_name(condition) == f"{_EXPRESSIONS}And":
-        return [*read_conjuncts(condition.left()), *read_conjuncts(condition.right())]
-    return [Expression({"class": ""}, lambda: condition)]
+    java = condition.java()
+    if class_name(java) == f"{_EXPRESSIONS}And":
+        sides = (java.left(), java.right())
+        return [each for side in sides for each in read_conjuncts(read_condition(side))]
+    return [Expression({"class": ""}, condition.java)]
 
 
 class _Reading:
     """Makes the nodes of one condition of what it is written as."""
 
-    def __init__(self, condition: Any) -> None:
+    def __init__(self, condition: Described) -> None:
+        assert condition.nodes is not None
         self._condition = condition
         # Nodes stand in the order of a walk that takes a node before its children.
-        self._described: Iterator[dict[str, Any]] = iter(json.loads(str(condition.toJSON())))
+        self._described: Iterator[dict[str, Any]] = iter(json.loads(condition.nodes))
         self._leaves = 0
 
     def read(self) -> Expression:
-        return self._with_children(Expression(next(self._described), lambda: self._condition))
+        return self._with_children(next(self._described), self._condition.java)
 
-    def _with_children(self, node: Expression) -> Expression:
-        for place in range(node.fields["num-children"]):
-            fields = next(self._described)
-            asked = partial(_child, node, place)
-            if not fields["num-children"]:
-                asked = partial(self._leaf, self._leaves)
-                self._leaves += 1
-            node.children.append(self._with_children(Expression(fields, asked)))
+    def _with_children(self, fields: dict[str, Any], asked: Callable[[], Any]) -> Expression:
+        if not fields["num-children"]:
+            value = self._condition.values[self._leaves]
+            if value is not None:  # what JSON has of a date is a local one
+                fields["value"] = value
+            node = Expression(fields, partial(self._leaf, self._leaves))
+            self._leaves += 1
+            return node
+        node = Expression(fields, asked)
+        for place in range(fields["num-children"]):
+            child = self._with_children(next(self._described), partial(_child, node, place))
+            node.children.append(child)
         return node
 
     @cached_property
     def _all_leaves(self) -> Any:
-        return self._condition.collectLeaves()
+        return self._condition.java().collectLeaves()
 
     def _leaf(self, number: int) -> Any:
         return self._all_leaves.apply(number)

@@ -10,7 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql
-from hudi_index_service.sql.select.relation import attribute_id, attribute_ids, reads_hudi
+from hudi_index_service.sql.select.relation import (
+    Columns,
+    attribute_id,
+    attribute_ids,
+    reads_hudi,
+)
 from hudi_index_service.sql.select.scala import class_name, nodes
 
 MOST_KEYS = 1_000
@@ -103,17 +108,17 @@ class JoinKeys:
                 found = True
         return found
 
-    def condition(self, output: list[Any], answered: Callable[[str], bool]) -> str | None:
-        """What the keys ask of a relation with these attributes, as a where text; None if there are
+    def condition(self, columns: Columns, answered: Callable[[str], bool]) -> str | None:
+        """What the keys ask of a relation with these columns, as a where text; None if there are
         none.
 
         Args:
             answered: Whether the service can answer a where text on the relation's table.
         """
         asked = []
-        for each in output:
-            values = self.by_attribute.get(attribute_id(each))
-            column = identifier_sql(str(each.name()))
+        for number, name in zip(columns.ids, columns.names, strict=True):
+            values = self.by_attribute.get(number)
+            column = identifier_sql(name)
             if values is not None and answered(f"{column} IN ({literal_sql(values[0])})"):
                 asked.append(f"{column} IN ({', '.join(map(literal_sql, values))})")
         if len(asked) < 2:

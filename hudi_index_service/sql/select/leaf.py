@@ -17,18 +17,18 @@ from hudi_index_service.read.spark import frame_of_plan
 from hudi_index_service.sql.full_text import Calls
 from hudi_index_service.sql.select.condition import Conditions
 from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
-from hudi_index_service.sql.select.expression import Expression
+from hudi_index_service.sql.select.expression import Described, Expression
 from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import MOST_KEYS, JoinKeys, distinct_keys
 from hudi_index_service.sql.select.join_keys import Leaf as KeyLeaf
 from hudi_index_service.sql.select.observed import Observed
 from hudi_index_service.sql.select.pinned import pinned
+from hudi_index_service.sql.select.plan import PlanNode
 from hudi_index_service.sql.select.relation import (
-    RELATION,
     Columns,
     HudiRelation,
     attribute_ids,
-    hudi_relation,
+    reads_hudi,
 )
 from hudi_index_service.sql.select.rows import (
     MOST_BYTES,
@@ -81,38 +81,27 @@ class Leaves:
     _shared: set[int] = field(default_factory=set)
 
     def instead(
-        self, node: Any, condition: Any | None, wanted: Any | None, use: RelationUse
+        self, node: PlanNode, condition: PlanNode | None, above: PlanNode | None, use: RelationUse
     ) -> Leaf:
         """The leaf in a relation's place.
 
         Args:
             node: The relation.
             condition: The Filter above it; None if there is none.
-            wanted: The attributes that are asked for above that; None for all.
+            above: The node above these that tells which columns are needed; None if all are.
             use: To be completed.
         """
         if use.table not in self.indexed:
             return None, replace(use, reason="the table has no index")
-        number = attribute_ids(node.output())[0]
-        asked = None
-        if wanted is not None:
-            asked = frozenset(attribute_ids(wanted))
-            if condition is not None:
-                asked |= frozenset(attribute_ids(condition.references()))
-        filtered = None
-        if condition is not None:
-            # As SQL all Python functions have one name; the other text may leave out values.
-            asking = condition.condition()
-            filtered = str(asking.toString()), str(asking.sql())
+        asked = node.asked(condition, above)
         # The plan is gone through again for each set of keys.
-        key = (number, filtered, asked, self.keys.changed[number])
+        key = (asked.number, asked.filter, asked.ids, self.keys.changed[asked.number])
         if key in self._told:
             return self._told[key]
-        relation = hudi_relation(node)
-        if isinstance(relation, str):
-            found: Leaf = None, replace(use, reason=relation)
+        if isinstance(asked.relation, str):
+            found: Leaf = None, replace(use, reason=asked.relation)
         else:
-            found = self._instead(relation, condition, asked, use)
+            found = self._instead(asked.relation, asked.condition, asked.ids, use)
         self._left |= found[1].rows is None
         if found[0] is None and found[1].by_index:
             self.postponed = True
@@ -123,16 +112,16 @@ class Leaves:
     def _instead(
         self,
         relation: HudiRelation,
-        condition: Any | None,
-        asked: frozenset[int] | None,
+        condition: Described | None,
+        ids: frozenset[int] | None,
         use: RelationUse,
     ) -> Leaf:
         table, where = self.table(relation.uri), None
         if condition is not None:
-            where = conditions_on(table, self.calls).where(condition.condition())
+            where = conditions_on(table, self.calls).where(condition)
         if self.keys.by_attribute:
             schema = table.schema()
-            keys = self.keys.condition(relation.output(), lambda text: _answers(schema, text))
+            keys = self.keys.condition(relation.columns, lambda text: _answers(schema, text))
             if keys is not None:
                 where = keys if where is None else f"({where}) AND ({keys})"
         if where is None:
@@ -140,7 +129,7 @@ class Leaves:
             if condition is None:
                 reason = "the query has no condition on it alone"
             return None, replace(use, reason=reason)
-        columns = relation.columns(asked)
+        columns = relation.columns.asked(ids)
         # The very same rows, such as those of a CTE that is not to be computed twice, are one leaf.
         key = (relation.uri, where, *columns.ids)
         if key not in self._made:
@@ -163,7 +152,7 @@ class Leaves:
         not to be computed twice: what one occurrence is joined with is not what the others are."""
         seen: set[int] = set()
         for leaf in (leaf for plan in plans for leaf in elements(plan.collectLeaves())):
-            if class_name(leaf) == RELATION:
+            if reads_hudi(leaf):
                 number = attribute_ids(leaf.output())[0]
                 (self._shared if number in seen else seen).add(number)
 
@@ -206,7 +195,7 @@ class Leaves:
         if self.explain is not None:
             told = with_index_estimates(run.plan, run.reader)
             use = replace(use, plan=told, indexes=serving_indexes(table, run.plan))
-        if not types_agree(run.reader.query.output, columns.types()):
+        if not types_agree(run.reader.query.output, columns.types):
             return None, replace(use, reason="Spark sees its columns in other types")
         weighed = candidates(run, cores(self.spark))
         if isinstance(weighed, Declined):
@@ -218,7 +207,7 @@ class Leaves:
         most = f"{weighed.rows} rows" if weighed.exact else f"at most {weighed.rows} rows"
         use = replace(use, reason=_finds(most, weighed), expected=weighed.rows)
         if self.explain == "plan":
-            return relation.node, replace(use, in_tasks=not weighed.few)
+            return columns.java(), replace(use, in_tasks=not weighed.few)
         observed = Observed() if self.explain == "analyze" else None
         use = replace(use, observed=observed)
         if weighed.few:
@@ -230,7 +219,7 @@ class Leaves:
                 node = read_here(self.spark, rows, columns.attributes())
                 if self.calls is not None:
                     self.calls.here.remember(node, rows)
-                self._done.add(attribute_ids(relation.node.output())[0])
+                self._done.add(relation.columns.ids[0])
                 self._read.update(zip(columns.ids, rows.columns, strict=True))
                 if not weighed.exact:
                     use = replace(use, reason=_finds(f"{rows.num_rows} rows", weighed))

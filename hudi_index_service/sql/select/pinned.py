@@ -15,7 +15,7 @@ def pinned(
         return table.scan(
             where, columns=columns, as_of=relation.as_of, query_type=relation.query_type
         ).planned()
-    seen = relation.instants()
+    seen = relation.instants
     if not seen:
         return "the table has no commit"
     newest = max(seen)

@@ -1,17 +1,13 @@
 """Hudi relations in Spark's plans: which table they read, and what of it."""
 
-import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.types import StructType
-
 from hudi_index_service.read.planner import QueryType
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.select.plan_reader import plan_reader, told
 
-RELATION = "org.apache.spark.sql.execution.datasources.LogicalRelation"
-_FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 # Incremental and change data queries have other file indexes.
 _FILE_INDEX = "org.apache.hudi.HoodieFileIndex"
 _QUERY_TYPE = "hoodie.datasource.query.type"
@@ -35,7 +31,7 @@ _WRITE_OPTIONS = (
     *("hoodie.embed.", "hoodie.archive", "hoodie.keep.", "hoodie.simple.", "hoodie.rollback."),
 )
 
-_LOCATION, _PATH = "_hudi_index_location", "_hudi_index_path"
+_PATH = "_hudi_index_path"
 _SEPARATOR = "\0\1\0"
 _ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # as AttributeReference.toString ends
 
@@ -51,56 +47,47 @@ class HudiRelation:
         uri: The table's base path, as `open_table` takes it.
         query_type: ``snapshot`` or ``read_optimized``.
         as_of: What the query travels to in time, as written; None for the latest snapshot.
-        node: The relation itself.
+        instants: The requested times of the completed commits that Spark's own reader would see.
+        columns: All of its columns.
     """
 
     uri: str
     query_type: QueryType
     as_of: str | None
-    node: Any
-
-    def output(self) -> list[Any]:
-        """Catalyst's attributes."""
-        return list(elements(self.node.output()))
-
-    def columns(self, asked: frozenset[int] | None) -> "Columns":
-        """Those of its columns that are asked for, by the ids of their attributes, or all."""
-        every = _attributes(self.node.output())
-        wanted = {n: each for n, each in enumerate(every) if asked is None or each[1] in asked}
-        names, ids = [name for name, _ in wanted.values()], [id for _, id in wanted.values()]
-        return Columns(self.node, list(wanted), names, ids)
-
-    def instants(self) -> frozenset[str]:
-        """The requested times of the completed commits that Spark's own reader would see."""
-        metadata = _location(self.node).metaClient()
-        timeline = metadata.getActiveTimeline().getCommitsTimeline()
-        completed = timeline.filterCompletedInstants().getInstants().toString()
-        return frozenset(_INSTANT.findall(completed))
+    instants: frozenset[str]
+    columns: "Columns"
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Some columns of a relation.
+    """Columns of a relation.
 
     Attributes:
         places: Where they stand among its attributes.
         names: Their names.
+        types: As Spark writes them.
         ids: The numbers of their attributes' expression ids.
+        java: Gives the relation in the JVM.
     """
 
-    _node: Any
     places: list[int]
     names: list[str]
+    types: list[str]
     ids: list[int]
+    java: Callable[[], Any]
 
-    def types(self) -> list[str]:
-        """As Spark writes them."""
-        fields = StructType.fromJson(json.loads(str(self._node.schema().json()))).fields
-        return [fields[place].dataType.simpleString() for place in self.places]
+    def asked(self, ids: frozenset[int] | None) -> "Columns":
+        """Those that are asked for, by the ids of their attributes; None for all."""
+        if ids is None:
+            return self
+        chosen = [n for n, each in enumerate(self.ids) if each in ids]
+        names, types = [self.names[n] for n in chosen], [self.types[n] for n in chosen]
+        places, numbers = [self.places[n] for n in chosen], [self.ids[n] for n in chosen]
+        return Columns(places, names, types, numbers, self.java)
 
     def attributes(self) -> list[Any]:
         """Catalyst's attributes. Each costs a call to the JVM."""
-        output = self._node.output()
+        output = self.java().output()
         return [output.apply(place) for place in self.places]
 
 
@@ -123,55 +110,51 @@ def _attributes(attributes: Any) -> list[tuple[str, int]]:
     return [(text[: at.start()], int(at[1])) for text, at in found if at]
 
 
-def reads_hudi(node: Any, kind: str | None = None) -> bool:
-    """Whether a leaf of a plan is a relation over the files of a Hudi table, of any kind.
-
-    Args:
-        kind: The name of its class, where that is known already.
-    """
-    if (class_name(node) if kind is None else kind) != RELATION:
-        return False
-    location = _location(node)
-    return location is not None and class_name(location).startswith("org.apache.hudi.")
-
-
-def _location(node: Any) -> Any:
-    """The index of the files that a LogicalRelation reads; None if it reads no files. Asked of the
-    JVM once for a node."""
-    known: dict[str, Any] = node.__dict__
-    if _LOCATION not in known:
-        relation = node.relation()
-        known[_LOCATION] = relation.location() if class_name(relation) == _FILES else None
-    return known[_LOCATION]
-
-
-def table_path(node: Any) -> str:
-    """The base path of the table that a relation reads. Asked of the JVM once for a node."""
+def table_path(node: Any) -> str | None:
+    """The base path of the Hudi table that a leaf of a plan in the JVM reads, in whatever way; None
+    if it reads none. Asked of the JVM once for a node."""
     known: dict[str, Any] = node.__dict__
     if _PATH not in known:
-        known[_PATH] = str(_location(node).metaClient().getBasePath().toString())
-    return str(known[_PATH])
+        known[_PATH] = plan_reader(node).table(node)
+    path: str | None = known[_PATH]
+    return path
+
+
+def reads_hudi(node: Any) -> bool:
+    """Whether a leaf of a plan in the JVM reads a Hudi table."""
+    return table_path(node) is not None
 
 
 def hudi_relation(node: Any) -> HudiRelation | str:
-    """What a relation for which `reads_hudi` holds reads; or why it is left to Spark."""
-    if class_name(_location(node)) != _FILE_INDEX:
+    """What a leaf in the JVM for which `reads_hudi` holds reads; or why it is left to Spark."""
+    return read_relation(told(plan_reader(node).relation(node)), lambda: node)
+
+
+def read_relation(described: dict[str, Any], java: Callable[[], Any]) -> HudiRelation | str:
+    """The same of how `PlanReader.java` describes the leaf.
+
+    Args:
+        java: Gives the leaf.
+    """
+    if described["location"] != _FILE_INDEX:
         return "it is no query on a snapshot"
-    if node.isStreaming():
+    if described["streaming"]:
         return "it is a stream"
-    options = node.relation().options()
-    names = str(options.keySet().mkString("\n")).split("\n")
-    unknown = sorted(each for each in names if not _changes_no_row(each.lower()))
+    options = described["options"]
+    unknown = sorted(each for each in options if not _changes_no_row(each.lower()))
     if unknown:
         return f"the service does not know the option {unknown[0]}"
-    query_type = _QUERY_TYPES.get(_option(options, names, _QUERY_TYPE) or "snapshot")
+    chosen = {name.lower(): value for name, value in options.items()}
+    query_type = _QUERY_TYPES.get(chosen.get(_QUERY_TYPE, "snapshot"))
     if query_type is None:
         return "it is no query on a snapshot"
+    names = described["names"]
     return HudiRelation(
-        uri=table_path(node),
+        uri=described["table"],
         query_type=query_type,
-        as_of=_option(options, names, _AS_OF),
-        node=node,
+        as_of=chosen.get(_AS_OF),
+        instants=frozenset(_INSTANT.findall(described["commits"])),
+        columns=Columns(list(range(len(names))), names, described["types"], described["ids"], java),
     )
 
 
@@ -179,10 +162,3 @@ def _changes_no_row(option: str) -> bool:
     if "merge" in option or "payload" in option:  # how log files are merged
         return False
     return option in _OPTIONS or option.startswith(_WRITE_OPTIONS)
-
-
-def _option(options: Any, names: list[str], name: str) -> str | None:
-    if name not in map(str.lower, names):  # a call less; they may be found in any case
-        return None
-    found = options.get(name)
-    return str(found.get()) if found.isDefined() else None

@@ -7,9 +7,9 @@ on nothing but this: no row of the relation that fulfils its filter is left out.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
@@ -21,7 +21,7 @@ from hudi_index_service.sql.full_text import FullTextFunctions, bound_calls
 from hudi_index_service.sql.select.decision import RelationUse
 from hudi_index_service.sql.select.described import described_as
 from hudi_index_service.sql.select.indexed import IndexedTables
-from hudi_index_service.sql.select.relation import reads_hudi, table_path
+from hudi_index_service.sql.select.plan import sources
 from hudi_index_service.sql.select.rewriting import Explain, OnlySpark, Rewriting
 from hudi_index_service.sql.select.subqueries import Subqueries
 
@@ -66,10 +66,13 @@ class SelectRewriter:
         Raises:
             What `bound_calls` raises, of a query with full-text functions; else nothing of its own.
         """
-        calls = bound_calls(self.full_text, frame, self._table)
-        execution = (frame if calls is None else calls.frame)._jdf.queryExecution()
-        indexed = IndexedTables(self._table)
-        if calls is None and explain is None and not self._may_profit(execution, indexed):
+        execution = frame._jdf.queryExecution()
+        reads, indexed, calls = sources(execution.analyzed()), IndexedTables(self._table), None
+        if reads.calls_python:
+            calls = bound_calls(self.full_text, frame, self._table)
+        if calls is not None:
+            execution = calls.frame._jdf.queryExecution()
+        elif explain is None and not _any_indexed(reads.tables, indexed):
             return frame, ()
         rewriting = Rewriting(self._spark, self._table, self._subqueries, explain, calls, indexed)
         try:
@@ -98,20 +101,6 @@ class SelectRewriter:
         for table in tables.values():
             table.close()
 
-    def _may_profit(self, execution: Any, indexed: IndexedTables) -> bool:
-        """Whether a query may read a Hudi table with an index. If that can be told before Spark's
-        optimizer has seen it, nobody waits for the optimizer here. A command has run before it
-        comes here, and holds its result."""
-        for leaf in self._subqueries.leaves(execution.analyzed()):
-            if reads_hudi(leaf):
-                uri = table_path(leaf)
-                try:
-                    if uri in indexed:
-                        return True
-                except (IndexServiceError, OSError) as error:
-                    log.info("Spark reads %s: %s", uri, error)
-        return False
-
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:
             table = self._tables.get(uri)
@@ -121,3 +110,16 @@ class SelectRewriter:
                 )
                 self._tables[uri] = table
             return table
+
+
+def _any_indexed(tables: Iterable[str], indexed: IndexedTables) -> bool:
+    """Whether one of the tables has an index. What an analyzed plan reads tells it: nobody waits
+    here for Spark's optimizer to see a query in vain. A command has run before it comes here, and
+    holds its result."""
+    for uri in tables:
+        try:
+            if uri in indexed:
+                return True
+        except (IndexServiceError, OSError) as error:
+            log.info("Spark reads %s: %s", uri, error)
+    return False

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.sql.full_text import Calls
 from hudi_index_service.sql.full_text.best import BestRows
-from hudi_index_service.sql.select.counted import COUNTING, CountedRows
+from hudi_index_service.sql.select.counted import CountedRows, may_count
 from hudi_index_service.sql.select.counting import LIMIT
 from hudi_index_service.sql.select.decision import RelationUse
+from hudi_index_service.sql.select.expression import Described
 from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import joins_in
 from hudi_index_service.sql.select.leaf import Leaves, conditions_on
-from hudi_index_service.sql.select.relation import RELATION, reads_hudi, table_path
-from hudi_index_service.sql.select.scala import children, class_name, sequence
+from hudi_index_service.sql.select.plan import PlanNode, read_plan
+from hudi_index_service.sql.select.scala import sequence
 from hudi_index_service.sql.select.subqueries import Subqueries
 from hudi_index_service.sql.select.unordered import left_to_spark
 
@@ -40,7 +42,7 @@ _PASSED = {
     )
 }
 Explain = Literal["plan", "analyze"]
-_FAILURES = (IndexServiceError, OSError, pa.ArrowException, Py4JJavaError)
+_FAILURES = (IndexServiceError, OSError, pa.ArrowException, Py4JJavaError, CapturedException)
 
 
 class OnlySpark(Exception):
@@ -75,21 +77,21 @@ class Rewriting:
     def rewritten(self, plan: Any) -> Any | None:
         """The plan with its relations replaced, those last that tasks would read: what others hold
         may tell which of their rows a join asks for. None if nothing of it changes."""
-        made = self._leaves
-        self._any_subquery = self._subqueries.any(plan)
+        made, root = self._leaves, read_plan(plan)
+        self._any_subquery = root.has_subquery
         if self._calls is None and self._explain != "plan":
-            made.patient = self._subqueries.any_join(plan)
-        found = self.replaced(plan)
+            made.patient = root.has_join
+        found = self.replaced(root)
         if made.patient and made.may_learn(plan):
             try:
                 self._look_at_joins(plan)
                 while made.keys.learn(made.values, made.would_gain):
-                    found = self._again(plan)
+                    found = self._again(root)
             except _FAILURES as error:
                 log.info("No keys of joins: %s", _without_literals(error))
         if made.postponed:
             made.patient = False
-            found = self._again(plan)
+            found = self._again(root)
         return found
 
     def _look_at_joins(self, plan: Any) -> None:
@@ -97,49 +99,46 @@ class Rewriting:
         self._leaves.tell_apart(every)
         self._leaves.keys.look_at(join for each in every for join in joins_in(each))
 
-    def _again(self, plan: Any) -> Any | None:
+    def _again(self, root: PlanNode) -> Any | None:
         self.uses = []
-        return self.replaced(plan)
+        return self.replaced(root)
 
-    def replaced(self, node: Any) -> Any | None:
+    def replaced(self, node: PlanNode) -> Any | None:
         """The plan with its relations replaced; None if nothing of it changes."""
-        kind = class_name(node)
-        if kind == RELATION:
-            return self._relation(node, None, None) if reads_hudi(node, kind) else None
+        kind = node.kind
+        if node.table is not None:
+            return self._relation(node, None, None)
         if kind not in _PASSED:
-            for leaf in filter(reads_hudi, self._subqueries.leaves(node)):
-                self._left(leaf, f"{kind.rpartition('.')[2]} stands above it in the plan")
+            reason = f"{kind.rpartition('.')[2]} stands above it in the plan"
+            self.uses.extend(
+                RelationUse(table, by_index=False, reason=reason) for table in node.tables()
+            )
             return None
         if kind == LIMIT and (best := self._best(node)) is not None:
             return best
-        if kind in COUNTING and (counted := self._counted(node)) is not None:
+        if may_count(node) and (counted := self._counted(node)) is not None:
             return counted
         if kind == _FILTER:
-            return self._filtered(node, wanted=None)
-        below = children(node)
+            return self._filtered(node, above=None)
         if kind == _PROJECT:
-            first = class_name(below[0])
-            if first == _FILTER:
-                filtered = self._filtered(below[0], wanted=node.references())
-                return self._above(node, below, [filtered])
-            if first == RELATION and reads_hudi(below[0], first):
-                found = self._relation(below[0], None, node.references())
-                return self._above(node, below, [found])
-        return self._above(node, below, [self.replaced(each) for each in below])
+            [below] = node.children
+            if below.kind == _FILTER:
+                return self._above(node, [self._filtered(below, above=node)])
+            if below.table is not None:
+                return self._above(node, [self._relation(below, None, node)])
+        return self._above(node, [self.replaced(each) for each in node.children])
 
-    def _best(self, node: Any) -> Any | None:
+    def _best(self, node: PlanNode) -> Any | None:
         if self._calls is None or self._explain == "plan":
             return None
         best = BestRows(self._spark, self._table, self._calls)
-        return self._instead(node, best, "Its best rows are not asked for")
+        return self._instead(node.java, best, "Its best rows are not asked for")
 
-    def _counted(self, node: Any) -> Any | None:
-        if self._subqueries.any_join(node):  # then it is no number of one relation's rows
-            return None
+    def _counted(self, node: PlanNode) -> Any | None:
         counting = CountedRows(
             self._spark, self._table, self._exact, self._is_replaceable, self._explain
         )
-        return self._instead(node, counting, "Not counted by the index")
+        return self._instead(node.java, counting, "Not counted by the index")
 
     def _is_replaceable(self, node: Any) -> bool:
         """Whether nothing is lost if Spark does not evaluate a node and its child."""
@@ -167,26 +166,27 @@ class Rewriting:
         self.uses.append(use)
         return instead
 
-    def _filtered(self, node: Any, wanted: Any | None) -> Any | None:
+    def _filtered(self, node: PlanNode, above: PlanNode | None) -> Any | None:
         """A filter, perhaps right above a relation.
 
         Args:
-            wanted: The attributes that are asked for above it; None for all.
+            above: The node above it that tells which columns are needed; None if all are.
         """
-        child = node.child()
-        below: Any | None
-        if reads_hudi(child):
-            below = self._relation(child, node, wanted)
-            if below is not None and self._calls is not None:
-                node = self._calls.decided(node, self._table(table_path(child)))
-        else:
-            below = self.replaced(child)
-        return self._above(node, [child], [below])
+        [child] = node.children
+        if child.table is None:
+            return self._above(node, [self.replaced(child)])
+        found = self._relation(child, node, above)
+        if found is None or self._calls is None:
+            return self._above(node, [found])
+        return self._above(node, [found], self._calls.decided(node.java, self._table(child.table)))
 
-    def _relation(self, node: Any, condition: Any | None, wanted: Any | None) -> Any | None:
-        use = RelationUse(table_path(node), by_index=False, reason="")
+    def _relation(
+        self, node: PlanNode, condition: PlanNode | None, above: PlanNode | None
+    ) -> Any | None:
+        assert node.table is not None
+        use = RelationUse(node.table, by_index=False, reason="")
         try:
-            rows, use = self._leaves.instead(node, condition, wanted, use)
+            rows, use = self._leaves.instead(node, condition, above, use)
         except _FAILURES as error:
             # Spark's own reader answers, or says what is wrong.
             reason = error.message if isinstance(error, IndexServiceError) else str(error)
@@ -194,32 +194,42 @@ class Rewriting:
         self.uses.append(use)
         return rows
 
-    def _above(self, node: Any, below: list[Any], found: list[Any | None]) -> Any | None:
+    def _above(
+        self, node: PlanNode, found: list[Any | None], instead: Any | None = None
+    ) -> Any | None:
         """The node above new children, None standing for an old one, and with its sub-queries
-        rewritten; None if nothing of it changes."""
+        rewritten; None if nothing of it changes.
+
+        Args:
+            instead: In the JVM, takes the node's place if something changes; None if it stays.
+        """
+        anything = any(each is not None for each in found)
+        if not anything and not node.has_subquery:
+            return None
+        top = node.java if instead is None else instead
         changed = None
-        if self._any_subquery:
-            changed = self._subqueries.rewritten(node, self._subquery)
-        if all(each is None for each in found):
+        if node.has_subquery:
+            changed = self._subqueries.rewritten(top, self._subquery)
+        if not anything:
             return changed
-        reason = left_to_spark(node)
+        reason = left_to_spark(top)
         if reason is not None:
             raise OnlySpark(reason)
-        every = [old if new is None else new for old, new in zip(below, found, strict=True)]
-        top = node if changed is None else changed
+        if changed is not None:
+            top = changed
+        every = [
+            old.java if new is None else new for old, new in zip(node.children, found, strict=True)
+        ]
         return top.withNewChildren(sequence(self._spark._jvm, every))
 
     def _subquery(self, plan: Any, prunes: bool) -> Any | None:
         seen = len(self.uses)
-        found = self.replaced(plan)
+        found = self.replaced(read_plan(plan))
         if prunes:  # a part of the plan once more, to see which partitions to read
             del self.uses[seen:]
         return found
 
-    def _left(self, node: Any, reason: str) -> None:
-        self.uses.append(RelationUse(table_path(node), by_index=False, reason=reason))
-
-    def _exact(self, table: IndexedTable, condition: Any) -> str | None:
+    def _exact(self, table: IndexedTable, condition: Described) -> str | None:
         return conditions_on(table, self._calls).exact(condition)
 
 

@@ -32,17 +32,6 @@ class Subqueries:
         """Whether a plan, or an expression, has one."""
         return bool(plan.containsPattern(tree_pattern(self._jvm, "PLAN_EXPRESSION")))
 
-    def any_join(self, plan: Any) -> bool:
-        """Whether there is a join in a plan or one of its sub-queries."""
-        return bool(plan.containsPattern(tree_pattern(self._jvm, "JOIN")))
-
-    def leaves(self, plan: Any) -> Iterator[Any]:
-        """The leaves of a plan, be it optimized or not, and of its sub-queries."""
-        yield from elements(plan.collectLeaves())
-        if self.any(plan):
-            for each in elements(plan.subqueriesAll()):
-                yield from elements(each.collectLeaves())
-
     def plans(self, plan: Any) -> Iterator[Any]:
         """A plan, and those of its sub-queries but for what only prunes partitions: copies of a
         part of the plan."""
