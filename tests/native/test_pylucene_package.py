@@ -161,6 +161,19 @@ def test_no_jdk_is_refused_for_building_with_the_remedy(
 
 
 @pytest.mark.usefixtures("backend")
+def test_calls_that_are_under_way_are_counted_atomically() -> None:
+    """Else a count that one of two threads loses makes every later error of Java's an empty one."""
+    from pylucene_build import jcc
+
+    header = "class JCCEnv {\n  public:\n    int handlers;\n};\n"
+    mended = jcc.with_atomic_count(header)
+    assert "\n    std::atomic<int> handlers{0};\n" in mended
+    assert mended.startswith("#include <atomic>\n")
+    with pytest.raises(ValueError, match="counts calls in another way"):
+        jcc.with_atomic_count(mended)
+
+
+@pytest.mark.usefixtures("backend")
 def test_a_jar_with_another_checksum_is_refused_and_not_kept(tmp_path: Path) -> None:
     from pylucene_build import jars
 

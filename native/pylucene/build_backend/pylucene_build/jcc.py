@@ -103,7 +103,25 @@ def install(requirement: str, jdk: Jdk, folder: Path) -> Jcc:
         JCC_LFLAGS=f"-L{jdk.libjvm_folder};-ljvm",
         JCC_JAVAC=str(jdk.home / "bin" / "javac"),
     )
+    header = folder / "jcc" / "sources" / "JCCEnv.h"
+    header.write_text(with_atomic_count(header.read_text()))
     return Jcc(folder, requirement.removeprefix("jcc=="), jdk)
+
+
+def with_atomic_count(header: str) -> str:
+    """JCC's header ``JCCEnv.h``, with an atomic count of the calls that are under way.
+
+    JCC counts a call up just after it has given up Python's lock, while another thread may count
+    one down. A count that gets lost is lost for good: from then on JCC takes calls from Python for
+    calls from Java, prints their exceptions, and raises a ``JavaError`` that holds none.
+
+    Raises:
+        ValueError: it is another header.
+    """
+    plain = "    int handlers;\n"
+    if header.count(plain) != 1:
+        raise ValueError("JCCEnv.h counts calls in another way than JCC 3.15 does.")
+    return "#include <atomic>\n" + header.replace(plain, "    std::atomic<int> handlers{0};\n")
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
