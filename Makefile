@@ -5,10 +5,13 @@ ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
 # Two processes share the tests out file by file; with 0 there is one, and its output is shown at once.
 PROCESSES ?= 2
+# In the order of the folders: by itself xdist begins with the files of most tests, and what takes
+# longest is one single test, for whose end one process would then wait alone.
+SHARED_OUT = pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
+.PHONY: help demo test test-sql test-doors test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -16,8 +19,14 @@ help: ## List the targets
 demo: setup-demo ## Show the index at work on real Hudi tables (sets up what it needs)
 	@$(ENVIRONMENT) && hudi-index demo
 
-test: setup lint ## Set up, lint and run all tests; PYTEST_ARGS picks some
-	@$(ENVIRONMENT) && pytest -n $(PROCESSES) --dist loadfile $(PYTEST_ARGS)
+test: setup lint ## Set up, lint and run the tests; PYTEST_ARGS picks some
+	@$(ENVIRONMENT) && $(SHARED_OUT) $(PYTEST_ARGS)
+
+test-sql: setup ## Test statements and queries in SQL
+	@$(ENVIRONMENT) && $(SHARED_OUT) tests/sql $(PYTEST_ARGS)
+
+test-doors: setup ## Test the command line, spark-submit, the Airflow DAG and the daemon
+	@$(ENVIRONMENT) && $(SHARED_OUT) tests/airflow tests/cli tests/server tests/submit $(PYTEST_ARGS)
 
 test-versions: setup ## Test on tables of all Hudi releases; writes them the first time
 	@$(ENVIRONMENT) && python -m tests.versions.written && pytest tests/versions $(PYTEST_ARGS)
