@@ -1,44 +1,60 @@
 """Look-ups that are made once a query, not once an entry: those of a long list of values take
 longer to make than to ask, and all base files of a table are asked the same."""
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.lucene.lookup import Lookup, lookup
 from hudi_index_service.predicate.expression import And, Predicate
 
-_MOST_KNOWN = 256  # leaves, and conjuncts that are asked together
-
-_Found: TypeAlias = Lookup | None
+_Found = TypeVar("_Found")
+_Columns: TypeAlias = Mapping[str, StoredColumn]
 _Stored: TypeAlias = tuple[tuple[str, pa.DataType, tuple[str, ...], bool] | None, ...]
 
-# By the leaves' ids, with the leaves, so that none has the id of one that is gone.
-_known: dict[tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Stored, _Found]]] = {}
+MOST_KNOWN = 256
+"""Leaves, and conjuncts that are asked together, whose look-ups an index type keeps."""
 
 
-def known_lookup(asked: Predicate, columns: Mapping[str, StoredColumn]) -> Lookup | None:
-    """What `lookup` gives, kept for other entries whose columns are stored alike. Safe to use from
-    several threads.
+class KnownLookups(Generic[_Found]):
+    """Gives what `lookup` gives, kept for other entries whose columns are stored alike. Safe to use
+    from several threads.
 
     Args:
-        asked: A leaf as it stands in a predicate, or such conjuncts, put together anew or not.
-        columns: Of the entry, by name.
+        lookup: An index type's look-up for a leaf, or for conjuncts on an entry's columns, by name.
+            Of these it goes by name, type, fields, and whether values were cut, by nothing else.
     """
-    leaves: list[Predicate] = []
-    key = _key(asked, leaves)
-    known = _known.get(key)
-    if known is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        known = _known[key] = leaves, asked.columns(), {}
-    _, names, found = known
-    stored = tuple([_stored(columns.get(name)) for name in names])
-    if stored not in found:
-        found[stored] = lookup(asked, columns)
-    return found[stored]
+
+    def __init__(self, lookup: Callable[[Predicate, _Columns], _Found]) -> None:
+        self._lookup = lookup
+        # By the leaves' ids, with the leaves, so that none has the id of one that is gone.
+        self._known: dict[
+            tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Stored, _Found]]
+        ] = {}
+
+    def __call__(self, asked: Predicate, columns: _Columns) -> _Found:
+        """The look-up.
+
+        Args:
+            asked: A leaf as it stands in a predicate, or such conjuncts, put together anew or not.
+            columns: Of the entry, by name.
+        """
+        leaves: list[Predicate] = []
+        key = _key(asked, leaves)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = leaves, asked.columns(), {}
+        _, names, found = known
+        stored = tuple([_stored(columns.get(name)) for name in names])
+        if stored not in found:
+            found[stored] = self._lookup(asked, columns)
+        return found[stored]
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 def _key(asked: Predicate, leaves: list[Predicate]) -> tuple[object, ...]:

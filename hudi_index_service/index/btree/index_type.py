@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hudi_index_service.index.btree.fields import required_fields
-from hudi_index_service.index.btree.lookup import lookup
+from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.contract import (
     Answer,
     ColumnSpec,
@@ -53,7 +53,7 @@ class BTreeIndexType:
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """From the columns' types and numbers of values too long alone."""
-        found = lookup(leaf, {column.name: column for column in columns})
+        found = known_lookup(leaf, {column.name: column for column in columns})
         return Answer.NONE if found is None else found.answer
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:

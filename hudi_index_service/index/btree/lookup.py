@@ -26,6 +26,7 @@ from hudi_index_service.index.btree.keys import (
 )
 from hudi_index_service.index.column_kinds import element_type, is_array, is_wide_number
 from hudi_index_service.index.contract import Answer, StoredColumn, Together
+from hudi_index_service.index.known_lookups import KnownLookups
 from hudi_index_service.index.number_encoding import encode_range, wide_bytes
 from hudi_index_service.predicate.comparison import is_binary, is_string
 from hudi_index_service.predicate.expression import (
@@ -242,3 +243,7 @@ def _negated(found: Lookup | None, *, without_null: bool) -> Lookup | None:
     if found is None or found.answer is not Answer.EXACT or found.complement:
         return None
     return replace(found, complement=True, without_null=without_null)
+
+
+known_lookup = KnownLookups(lookup)
+"""`lookup`, made once for entries whose columns are stored alike."""

@@ -14,7 +14,7 @@ from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
 from hudi_index_service.index.btree.keys import ByteKeys
 from hudi_index_service.index.btree.leaf_file import TREE, LeafFile, Leaves
 from hudi_index_service.index.btree.leaves import PackedLeaf
-from hudi_index_service.index.btree.lookup import Lookup, lookup
+from hudi_index_service.index.btree.lookup import Lookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
@@ -75,7 +75,7 @@ class BTreeReader:
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
         """By looking all rows up, where these are few."""
-        found = lookup(leaf, self._columns)
+        found = known_lookup(leaf, self._columns)
         if found is None or self._steps(found) > _FEW_STEPS:
             return rows, Answer.NONE
         hit = self._found(found)
@@ -154,7 +154,7 @@ class BTreeReader:
         self._leaves.close()
 
     def _lookup(self, leaf: Predicate) -> Lookup:
-        found = lookup(leaf, self._columns)
+        found = known_lookup(leaf, self._columns)
         if found is None:
             raise ValueError(f"This index does not answer {leaf}: ask IndexType.answer first.")
         return found

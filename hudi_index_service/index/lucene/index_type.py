@@ -15,7 +15,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.lucene.fields import RANKED_PREFIX, required_fields, text_analyzer
-from hudi_index_service.index.lucene.known_lookups import known_lookup
+from hudi_index_service.index.lucene.lookup import known_lookup
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudi_index_service.index.column_kinds import element_type, is_array
 from hudi_index_service.index.contract import Answer, StoredColumn, Together
+from hudi_index_service.index.known_lookups import KnownLookups
 from hudi_index_service.index.lucene.fields import (
     KEYWORD,
     NUMBER,
@@ -369,3 +370,7 @@ def _exactness(stored: StoredColumn, *literals: bytes) -> Answer:
 
 def _bytes(value: pa.Scalar) -> bytes:
     return bytes(value.as_buffer())
+
+
+known_lookup = KnownLookups(lookup)
+"""`lookup`, made once for entries whose columns are stored alike."""

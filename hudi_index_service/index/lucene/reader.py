@@ -14,9 +14,9 @@ from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
-from hudi_index_service.index.lucene.known_lookups import known_lookup
 from hudi_index_service.index.lucene.lookup import (
     Lookup,
+    known_lookup,
     lookup_by_words,
     lookup_of_a_row,
     null_elements_of,

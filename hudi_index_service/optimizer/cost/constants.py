@@ -70,7 +70,7 @@ class Constants(BaseModel):
     btree_lookup_ms: Milliseconds = 0.022
     btree_listed_ms: Milliseconds = 0.045
     btree_step_ms: Milliseconds = 0.000007
-    hbase_lookup_ms: Milliseconds = 0.675
+    hbase_lookup_ms: Milliseconds = 2.0
     hbase_listed_ms: Milliseconds = 0.225
     hbase_step_ms: Milliseconds = 0.00002
     pages_ms: Milliseconds = 0.2
