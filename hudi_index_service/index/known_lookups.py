@@ -13,8 +13,9 @@ _Found = TypeVar("_Found")
 _Columns: TypeAlias = Mapping[str, StoredColumn]
 _Stored: TypeAlias = tuple[tuple[str, pa.DataType, tuple[str, ...], bool] | None, ...]
 
-MOST_KNOWN = 256
-"""Leaves, and conjuncts that are asked together, whose look-ups an index type keeps."""
+MOST_KNOWN = 64
+"""Leaves, and conjuncts that are asked together, whose look-ups an index type keeps: more than most
+queries have, since a list of 10,000 values takes some megabytes."""
 
 
 class KnownLookups(Generic[_Found]):
