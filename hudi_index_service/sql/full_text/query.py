@@ -55,8 +55,6 @@ def bound_calls(
     """
     plan = frame._jdf.queryExecution().analyzed()
     spark = frame.sparkSession
-    if not has_python_calls(spark, plan):
-        return None
     binder = _Binder(spark, functions, table, Origins(cte_definitions(plan)))
     bound = binder.plan(plan, ())
     if not binder.found:

@@ -53,14 +53,14 @@ class CountedRows:
     Attributes:
         table: Opens the table of a path.
         exact: The where text of a condition on a table, if it has one that means the very same.
-        replaceable: Whether a node and its child may be replaced, whatever they count.
+        replaceable: Whether the node and its child may be replaced, whatever they count.
         explain: See `SelectRewriter.rewritten`.
     """
 
     spark: "SparkSession"
     table: Callable[[str], IndexedTable]
     exact: Callable[[IndexedTable, Described], str | None]
-    replaceable: Callable[[Any], bool]
+    replaceable: Callable[[], bool]
     explain: str | None
 
     def instead(self, node: Any) -> tuple[Any, RelationUse] | None:
@@ -68,11 +68,11 @@ class CountedRows:
         if it asks for more than numbers, or the index does not tell them."""
         if class_name(node) == AGGREGATE:
             counts = counts_of(node)
-            if counts is None or not self.replaceable(node):
+            if counts is None or not self.replaceable():
                 return None
             return self._counted(node, counts)
         limited = limited_rows(node)
-        if limited is None or not self.replaceable(node):
+        if limited is None or not self.replaceable():
             return None
         return self._limited(node, *limited)
 

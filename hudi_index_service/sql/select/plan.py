@@ -50,6 +50,7 @@ class PlanNode:
     _place: int
     children: "list[PlanNode]" = field(default_factory=list)
     _java: Any = None
+    _asked: "dict[tuple[int, ...], Asked]" = field(default_factory=dict)
 
     @property
     def java(self) -> Any:
@@ -59,13 +60,18 @@ class PlanNode:
         return self._java
 
     def asked(self, condition: "PlanNode | None", above: "PlanNode | None") -> "Asked":
-        """What the plan asks of a leaf that reads a Hudi table.
+        """What the plan asks of a leaf that reads a Hudi table. The JVM is asked for it once.
 
         Args:
             condition: The Filter right above it; None if there is none.
             above: The node above these that tells which columns are needed; None if all are.
         """
-        places = [-1 if each is None else each._place for each in (condition, above)]
+        places = tuple(-1 if each is None else each._place for each in (condition, above))
+        if places not in self._asked:
+            self._asked[places] = self._read_asked(condition, places)
+        return self._asked[places]
+
+    def _read_asked(self, condition: "PlanNode | None", places: tuple[int, ...]) -> "Asked":
         found = told(plan_reader(self._plan).asked(self._plan, self._place, *places))
         described = None
         if condition is not None:

@@ -98,16 +98,9 @@ def attribute_id(attribute: Any) -> int:
 
 def attribute_ids(attributes: Any) -> list[int]:
     """The numbers of the expression ids of a Scala collection of attributes, and of what has a name
-    in a list of columns."""
-    return [number for _, number in _attributes(attributes)]
-
-
-def _attributes(attributes: Any) -> list[tuple[str, int]]:
-    """What stands before each expression id, and its number. Asked of the JVM at once, as texts:
-    ``id#7``, ``2 * id#7L AS n#8L``."""
+    in a list of columns. Asked of the JVM at once, as texts: ``id#7``, ``2 * id#7L AS n#8L``."""
     texts = str(attributes.mkString(_SEPARATOR)).split(_SEPARATOR)
-    found = ((text, _ID.search(text)) for text in texts)
-    return [(text[: at.start()], int(at[1])) for text, at in found if at]
+    return [int(found[1]) for found in map(_ID.search, texts) if found]
 
 
 def table_path(node: Any) -> str | None:

@@ -67,7 +67,6 @@ class Rewriting:
     ) -> None:
         self._spark = spark
         self._subqueries = subqueries
-        self._any_subquery = False
         self._table = table
         self._explain = explain
         self._calls = calls
@@ -78,7 +77,6 @@ class Rewriting:
         """The plan with its relations replaced, those last that tasks would read: what others hold
         may tell which of their rows a join asks for. None if nothing of it changes."""
         made, root = self._leaves, read_plan(plan)
-        self._any_subquery = root.has_subquery
         if self._calls is None and self._explain != "plan":
             made.patient = root.has_join
         found = self.replaced(root)
@@ -136,18 +134,17 @@ class Rewriting:
 
     def _counted(self, node: PlanNode) -> Any | None:
         counting = CountedRows(
-            self._spark, self._table, self._exact, self._is_replaceable, self._explain
+            self._spark, self._table, self._exact, lambda: self._is_replaceable(node), self._explain
         )
         return self._instead(node.java, counting, "Not counted by the index")
 
-    def _is_replaceable(self, node: Any) -> bool:
+    def _is_replaceable(self, node: PlanNode) -> bool:
         """Whether nothing is lost if Spark does not evaluate a node and its child."""
-        nodes = [node, node.child()]  # of which both may have expressions
-        if any(map(left_to_spark, nodes)):
+        nodes = [node, *node.children]  # of which both may have expressions
+        if any(left_to_spark(each.java) for each in nodes):
             return False
-        return not self._any_subquery or not any(
-            True for each in nodes for _ in self._subqueries.own(each)
-        )
+        own = (self._subqueries.own(each.java) for each in nodes if each.has_subquery)
+        return not any(True for found in own for _ in found)
 
     def _instead(self, node: Any, reader: BestRows | CountedRows, failed: str) -> Any | None:
         """What a reader puts in a node's place; None if nothing.
