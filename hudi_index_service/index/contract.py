@@ -14,7 +14,7 @@ what its reader finds the rest by, and it says how that is removed (`IndexType.d
 The size of an index is that of its files (`PackedIndex.length`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -120,6 +120,12 @@ class StoredColumn:
     type: pa.DataType
     fields: tuple[str, ...]
     statistics: ColumnStatistics
+
+    @property
+    def layout(self) -> Hashable:
+        """What the answers and look-ups of an index type hang on: name, type, fields, and whether
+        values were cut. Of statistics nothing else: those differ from entry to entry."""
+        return self.name, self.type, self.fields, bool(self.statistics.truncated)
 
 
 class MissingBlocks(Protocol):
@@ -285,7 +291,8 @@ class IndexType(Protocol):
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """How well an index with these columns answers the leaf, or an `And` of leaves on one
-        column that holds one value a row, at once; touches no index bytes."""
+        column that holds one value a row, at once. It hangs on the layout of the columns alone
+        (`StoredColumn.layout`), and touches no index bytes."""
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
         """How the words of the column's texts are found, for full-text search; None if it is not

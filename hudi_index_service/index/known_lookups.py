@@ -1,17 +1,15 @@
 """Look-ups that are made once a query, not once an entry: those of a long list of values take
 longer to make than to ask, and all base files of a table are asked the same."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeAlias, TypeVar
-
-import pyarrow as pa
 
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.predicate.expression import And, Predicate
 
 _Found = TypeVar("_Found")
 _Columns: TypeAlias = Mapping[str, StoredColumn]
-_Stored: TypeAlias = tuple[tuple[str, pa.DataType, tuple[str, ...], bool] | None, ...]
+_Layouts: TypeAlias = tuple[Hashable, ...]
 
 MOST_KNOWN = 64
 """Leaves, and conjuncts that are asked together, whose look-ups an index type keeps: more than most
@@ -24,14 +22,14 @@ class KnownLookups(Generic[_Found]):
 
     Args:
         lookup: An index type's look-up for a leaf, or for conjuncts on an entry's columns, by name.
-            Of these it goes by name, type, fields, and whether values were cut, by nothing else.
+            Of these it goes by their layouts alone.
     """
 
     def __init__(self, lookup: Callable[[Predicate, _Columns], _Found]) -> None:
         self._lookup = lookup
         # By the leaves' ids, with the leaves, so that none has the id of one that is gone.
         self._known: dict[
-            tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Stored, _Found]]
+            tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Layouts, _Found]]
         ] = {}
 
     def __call__(self, asked: Predicate, columns: _Columns) -> _Found:
@@ -49,10 +47,10 @@ class KnownLookups(Generic[_Found]):
                 self._known.clear()
             known = self._known[key] = leaves, asked.columns(), {}
         _, names, found = known
-        stored = tuple([_stored(columns.get(name)) for name in names])
-        if stored not in found:
-            found[stored] = self._lookup(asked, columns)
-        return found[stored]
+        layouts = tuple([columns[name].layout for name in names if name in columns])
+        if layouts not in found:
+            found[layouts] = self._lookup(asked, columns)
+        return found[layouts]
 
     def __len__(self) -> int:
         return len(self._known)
@@ -63,10 +61,3 @@ def _key(asked: Predicate, leaves: list[Predicate]) -> tuple[object, ...]:
         return (type(asked), *[_key(each, leaves) for each in asked.operands])
     leaves.append(asked)
     return (id(asked),)
-
-
-def _stored(column: StoredColumn | None) -> tuple[str, pa.DataType, tuple[str, ...], bool] | None:
-    """What a look-up asks of a column: of its statistics nothing else."""
-    if column is None:
-        return None
-    return column.name, column.type, column.fields, bool(column.statistics.truncated)

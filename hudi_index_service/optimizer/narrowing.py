@@ -1,10 +1,15 @@
 """Whether the entries of a slice leave any row out."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+
+
+def answering(plan: SlicePlan) -> Hashable:
+    """Equal for slices whose entries answer the same leaves: most of a table's do."""
+    return tuple([(each.index_type.name, each.columns.layout) for each in plan.entries])
 
 
 def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
@@ -21,7 +26,17 @@ def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
             return any(entry.answer(leaf) is not Answer.NONE for entry in plan.entries)
 
 
-def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> Iterator[bool]:
+def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> tuple[bool, ...]:
     """Of each slice that is to be read by index, whether its entries narrow the predicate; of all
     others, which have none to be asked, that they do."""
-    return (each.access is not Access.INDEX or narrows(predicate, each) for each in plan.slices)
+    known: dict[Hashable, bool] = {}
+
+    def narrowed(each: SlicePlan) -> bool:
+        if each.access is not Access.INDEX:
+            return True
+        entries = answering(each)
+        if entries not in known:
+            known[entries] = narrows(predicate, each)
+        return known[entries]
+
+    return tuple(map(narrowed, plan.slices))

@@ -7,11 +7,9 @@ from operator import is_
 
 import pyarrow as pa
 
-from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
-from hudi_index_service.index.entry import Entry
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.table.protocol import FileSlice, Snapshot
 
@@ -26,29 +24,6 @@ class Access(Enum):
     SCAN = "scan"  #: the whole base file, with column pushdown
     MERGE = "merge"  #: base file and log files through the table reader
     SKIP = "skip"  #: not at all: none of its rows can match
-
-
-@dataclass(frozen=True, slots=True)
-class ServingEntry:
-    """An entry that may serve a query: with the columns that live definitions still ask for."""
-
-    entry: Entry
-    index_type: IndexType
-    columns: tuple[StoredColumn, ...]
-
-    def answer(self, leaf: Predicate) -> Answer:
-        """How well the entry answers a leaf."""
-        return self.index_type.answer(leaf, self.columns)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # To Spark tasks the index type crosses by its name: it is found there by its entry point.
-        return _serving_entry, (self.entry, self.index_type.name, self.columns)
-
-
-def _serving_entry(
-    entry: Entry, index_type_name: str, columns: tuple[StoredColumn, ...]
-) -> ServingEntry:
-    return ServingEntry(entry, index_type(index_type_name), columns)
 
 
 @dataclass(frozen=True, slots=True)

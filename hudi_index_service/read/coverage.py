@@ -14,16 +14,32 @@ from hudi_index_service.index.entry import EntryListing, EntryMissing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.index.requirements import Requirement, by_index_type, requirements
-from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
 from hudi_index_service.read.index_folder import IndexFolder, Listings
+from hudi_index_service.storage import StoredFile
 from hudi_index_service.table.protocol import BaseFile
 
 log = logging.getLogger(__name__)
 
-_MOST_KNOWN = 100_000  # manifests of which is known what they serve
+_MOST_KNOWN = 100_000  # manifests of which is known what they serve, and base files what by
 
 _Groups: TypeAlias = Mapping[str, list[Requirement]]
-_Columns: TypeAlias = tuple[StoredColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What served a base file, and what the listing showed of its entry's folder then: a listing
+    that shows the same finds the same, since no file changes under its name."""
+
+    base_file: BaseFile
+    files: list[StoredFile]
+    serving: ServingEntry
+
+    def shown_again(self, listing: EntryListing, base_file: BaseFile) -> bool:
+        """Whether the listing shows for the base file what was found."""
+        folder = self.serving.entry.folder
+        return self.base_file == base_file and listing.files(folder) == self.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +50,16 @@ class _Asked:
         groups: By index type.
         served: What manifests serve, by their ids, with them, so that none has the id of one that
             is gone.
+        found: By index type and base file's path, what served last.
     """
 
     definitions: tuple[IndexDefinition, ...]
     schema: pa.Schema
     groups: _Groups
-    served: dict[int, tuple[Manifest, _Columns]]
+    served: dict[int, tuple[Manifest, ServedColumns]]
+    found: dict[tuple[str, str], _Found]
 
-    def columns(self, manifest: Manifest, required: Sequence[Requirement]) -> _Columns:
+    def columns(self, manifest: Manifest, required: Sequence[Requirement]) -> ServedColumns:
         """The columns that an entry may serve."""
         known = self.served.get(id(manifest))
         if known is None:
@@ -49,6 +67,12 @@ class _Asked:
                 self.served.clear()
             known = self.served[id(manifest)] = manifest, _served_columns(manifest, required)
         return known[1]
+
+    def keep(self, name: str, found: _Found) -> None:
+        """Keeps what serves a base file for later queries."""
+        if len(self.found) >= _MOST_KNOWN:
+            self.found.clear()
+        self.found[name, found.base_file.path] = found
 
 
 class Coverage:
@@ -83,7 +107,7 @@ class Coverage:
         known = self._asked
         if known is None or known.definitions != definitions or not known.schema.equals(schema):
             groups = by_index_type(requirements(definitions, schema))
-            known = self._asked = _Asked(definitions, schema, groups, {})
+            known = self._asked = _Asked(definitions, schema, groups, {}, {})
         return known
 
 
@@ -114,6 +138,9 @@ def _serving(
     listing: EntryListing, name: str, asked: _Asked, base_file: BaseFile
 ) -> ServingEntry | str:
     """The entry with the columns it may serve, or why there is none."""
+    known = asked.found.get((name, base_file.path))
+    if known is not None and known.shown_again(listing, base_file):
+        return known.serving
     try:
         entry = listing.find(base_file)
         kind = index_type(name)
@@ -127,14 +154,17 @@ def _serving(
         return error.message.rstrip(".")
     if not columns:
         return f"its {name} entry lacks the columns as they are defined now"
-    return ServingEntry(entry, kind, columns)
+    serving = ServingEntry(entry, kind, columns)
+    if listing.shows(entry.data_path):  # or else the store was asked for it besides
+        asked.keep(name, _Found(base_file, listing.files(entry.folder), serving))
+    return serving
 
 
-def _served_columns(manifest: Manifest, required: Sequence[Requirement]) -> _Columns:
+def _served_columns(manifest: Manifest, required: Sequence[Requirement]) -> ServedColumns:
     served: dict[str, StoredColumn] = {}
     for requirement in required:
         for spec in requirement.columns:
             column = manifest.column(spec.name)
             if column is not None and manifest.holds(spec.name, spec.type, spec.fields):
                 served[spec.name] = column.stored()
-    return tuple(served[name] for name in sorted(served))
+    return ServedColumns(served[name] for name in sorted(served))

@@ -64,4 +64,4 @@ def _costing(plan: SlicePlan, known: Expected, rows: RowEstimate, model: CostMod
     expected = model.expected(plan, rows)
     if known.before_history is None:
         return expected
-    return replace(known, rows=expected.rows, pages=min(known.pages, max(expected.pages, 1.0)))
+    return known._replace(rows=expected.rows, pages=min(known.pages, max(expected.pages, 1.0)))

@@ -19,7 +19,7 @@ from hudi_index_service.index.fetched import count
 from hudi_index_service.index.local_copy import packed_index, readable_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
 from hudi_index_service.index.packed_file import read_member
-from hudi_index_service.optimizer.plan import ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.page_bounds import PageBounds
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.parquet_file import row_source
@@ -205,7 +205,7 @@ class ReaderPool:
 
 
 def _key(serving: ServingEntry) -> _Key:
-    return serving.entry.data_path, tuple(column.name for column in serving.columns)
+    return serving.entry.data_path, serving.columns.names
 
 
 def _close(entries: list[OpenEntry]) -> None:

@@ -6,7 +6,8 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.record import Amount, Observation
 from hudi_index_service.optimizer.history.shape import query_shape
-from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.statistics import SliceStatistics
 

@@ -24,7 +24,8 @@ from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms
 from hudi_index_service.optimizer.cost.model import opening_cost
 from hudi_index_service.optimizer.estimates import estimated_rows
-from hudi_index_service.optimizer.plan import ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Match, Predicate
 from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.row_ids import RowSet

@@ -3,6 +3,7 @@ docs/index_types.md says, and what is found is what Spark finds."""
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -131,3 +132,19 @@ def test_what_was_built_is_found_sound(build_any: BuildIndex) -> None:
     assert indexed.kind.verify(indexed.index, indexed.columns) == []
     assert indexed.index.length == indexed.index.path.stat().st_size > 0
     indexed.reader.close()
+
+
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_what_is_promised_hangs_on_the_columns_layout_alone(
+    build_any: BuildIndex, type: pa.DataType
+) -> None:
+    indexed = build_any(rows_of(type), batch_rows=7)
+    others = [
+        replace(column, statistics=replace(column.statistics, null_count=nulls, distinct=distinct))
+        for column in indexed.columns
+        for nulls, distinct in ((0, None), (5, 1), (10**6, 10**6))
+    ]
+    assert {column.layout for column in others} == {each.layout for each in indexed.columns}
+    for _, leaf in leaves(type):
+        promised = indexed.answer(leaf)
+        assert {indexed.kind.answer(leaf, [column]) for column in others} == {promised}

@@ -22,8 +22,9 @@ from hudi_index_service.index.manifest import (
     ManifestColumn,
 )
 from hudi_index_service.optimizer.partitions import PartitionValues
-from hudi_index_service.optimizer.plan import Access, QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import AFTER_COVERAGE, BEFORE_COVERAGE, optimize
+from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
 from hudi_index_service.predicate.expression import Compare, In, Operator, Predicate
 from hudi_index_service.read.planner import first_plan
 from hudi_index_service.read.query import Query, bind_query
@@ -166,7 +167,7 @@ class PaperTable:
             definitions={"by_all": "1"},
             build=BuildInfo(id="1", started="", finished="", versions={}),
         )
-        stored = tuple(each.stored() for each in columns)
+        stored = ServedColumns(each.stored() for each in columns)
         return ServingEntry(Entry(entry_folder(name, base_file), manifest), kind, stored)
 
 

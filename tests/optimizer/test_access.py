@@ -1,7 +1,5 @@
 """Whether rows are so few that nothing has to be weighed before they are looked up."""
 
-from dataclasses import replace
-
 import pytest
 
 from hudi_index_service.optimizer.access import has_few_rows
@@ -14,7 +12,7 @@ TOTAL = 160_000
 
 def plan(rows: RowEstimate, *, learnt: bool) -> SlicePlan:
     guess = Expected(rows, 1, 1, 0, 1, 1, 1)
-    expected = replace(guess, before_history=guess) if learnt else guess
+    expected = guess._replace(before_history=guess) if learnt else guess
     return SlicePlan(FileSlice("", "1", None), Access.INDEX, expected=expected)
 
 

@@ -2,21 +2,24 @@
 
 import cProfile
 import pstats
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.index.contract import Answer, StoredColumn
+from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.optimizer.rules import optimize
-from tests.optimizer.tables import PaperTable
+from hudi_index_service.predicate.expression import Predicate
+from tests.optimizer.tables import Ordered, PaperTable
 
 WHERE = "name = 'x' AND amount BETWEEN 5 AND 900000 AND (city = 'a' OR city = 'b')"
 COLUMNS = {"name": "string", "city": "string", "amount": "int64"} | {
     f"other{number}": "int64" for number in range(9)
 }
-CALLS_A_SLICE = 200
+CALLS_A_SLICE = 100
 
 
 def table(slices: int) -> PaperTable:
@@ -54,3 +57,23 @@ def test_the_effort_grows_with_the_slices_and_no_faster() -> None:
     a_slice = (of_ten - of_one) / 9
     assert a_slice < CALLS_A_SLICE
     assert of_hundred - of_ten == pytest.approx(90 * a_slice, rel=0.1)
+
+
+def test_entries_whose_columns_are_stored_alike_are_asked_once_what_they_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Predicate] = []
+
+    def answer(self: Ordered, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
+        asked.append(leaf)
+        return Answer.EXACT
+
+    monkeypatch.setattr(Ordered, "answer", answer)
+    described = {"rows": 1000, "mb": 10, "index": {"name": {}, "city": {}}, "types": ["ordered"]}
+    others = described | {"index": {"city": {}}}
+    paper = PaperTable(COLUMNS, [described, others] * 50)
+    where = "(name = 'x' OR city = 'a') AND (name = 'y' OR city = 'b')"
+
+    plan = paper.plan(where, use_index="require")
+    assert plan.count(Access.INDEX) == 100
+    assert len(asked) == 2 * 2  # an OR's arms, for either layout

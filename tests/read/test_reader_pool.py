@@ -10,7 +10,7 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene.reader import LuceneReader
-from hudi_index_service.optimizer.plan import ServingEntry
+from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.storage import Storage
@@ -29,7 +29,7 @@ def serving(storage: Storage, columns: Sequence[str] = ("name",)) -> ServingEntr
     """The golden entry, with some of its columns."""
     entry = EntryListing(storage, "lucene").find(make.base_file(Path(storage.uri)))
     stored = [entry.manifest.column(name).stored() for name in columns]  # type: ignore[union-attr]
-    return ServingEntry(entry, index_type("lucene"), tuple(stored))
+    return ServingEntry(entry, index_type("lucene"), ServedColumns(stored))
 
 
 def opened(pool: ReaderPool, entry: ServingEntry) -> OpenEntry:

@@ -1,14 +1,13 @@
 """What index types take next to each other, for tables that have several: of those that answer a
 condition equally well, the one that takes least is asked."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.predicate.expression import And, In, Not, Predicate
 
 
-@dataclass(frozen=True, slots=True)
-class TypeCosts:
+class TypeCosts(NamedTuple):
     """Those of the `Constants` that are a type's own, in milliseconds.
 
     Attributes:

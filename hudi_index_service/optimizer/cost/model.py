@@ -1,15 +1,18 @@
 """What reading a file slice costs through its index and by a scan, before anything is opened."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import Constants, load_constants
-from hudi_index_service.optimizer.cost.index_types import costs_of
+from hudi_index_service.optimizer.cost.index_types import TypeCosts, costs_of
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
-from hudi_index_service.optimizer.plan import QueryPlan, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.optimizer.serving import ServingEntry
 
 MIB = 2**20
 
@@ -43,6 +46,7 @@ class CostModel:
         remote: Whether the base files are in a remote store.
         opened: Data files of entries that are open.
         scan_fraction: See `ReadSettings`: pages of fewer bytes are read by themselves in any case.
+        of_type: The costs of an index type, by its name.
     """
 
     constants: Constants
@@ -52,6 +56,7 @@ class CostModel:
     remote: bool
     opened: frozenset[str]
     scan_fraction: float
+    of_type: Callable[[str], TypeCosts]
 
     @classmethod
     def of(cls, plan: QueryPlan, settings: Settings) -> "CostModel":
@@ -63,8 +68,16 @@ class CostModel:
             share = share_by_types(needed, plan.snapshot.schema)
         leaves = 1 if plan.predicate is None else sum(1 for _ in plan.predicate.leaves())
         constants = load_constants(settings)
-        fraction = settings.read.scan_fraction
-        return cls(constants, columns, leaves, share, around.remote, around.opened, fraction)
+        return cls(
+            constants,
+            columns,
+            leaves,
+            share,
+            around.remote,
+            around.opened,
+            settings.read.scan_fraction,
+            cache(partial(costs_of, known=constants)),
+        )
 
     def expected(
         self, plan: SlicePlan, rows: RowEstimate, pages_known: float | None = None
@@ -93,21 +106,13 @@ class CostModel:
             by_pages += self._fetched(1 + pages / _AT_ONCE if pages else 0, picked)
             by_scan += self._fetched(_SCAN_REQUESTS, scanned)
         opening, index_bytes = self._opening(entries)
-        lookup = costs_of(entries[0].index_type.name, known).lookup_ms
-        by_index = opening + self.leaves * lookup
-        if by_pages + rows.expected * known.step_ms <= by_scan:
-            by_index += by_pages + rows.expected * known.step_ms
+        by_index = opening + self.leaves * self.of_type(entries[0].index_type.name).lookup_ms
+        picking = by_pages + rows.expected * known.step_ms
+        if picking <= by_scan:
+            by_index += picking
         else:  # some look-ups tell, and the file is scanned
             by_index += known.few_steps(total) * known.step_ms + by_scan
-        return Expected(
-            rows=rows,
-            pages=pages,
-            bytes=picked,
-            index_bytes=index_bytes,
-            index_ms=by_index,
-            scan_bytes=round(scanned),
-            scan_ms=by_scan,
-        )
+        return Expected(rows, pages, picked, index_bytes, by_index, round(scanned), by_scan)
 
     def is_worth_asking(self, plan: SlicePlan, expected: Expected) -> bool:
         """Whether the index is asked: it is unless a scan is clearly cheaper. At run time pages and
@@ -131,7 +136,7 @@ class CostModel:
 
     def asking_ms(self, serving: ServingEntry) -> float:
         """What it takes to get a first answer of an entry."""
-        lookup = costs_of(serving.index_type.name, self.constants).lookup_ms
+        lookup = self.of_type(serving.index_type.name).lookup_ms
         return self._opening((serving,))[0] + lookup
 
     def _opening(self, entries: tuple[ServingEntry, ...]) -> tuple[float, int]:
@@ -139,7 +144,9 @@ class CostModel:
         serving = entries[0]
         if serving.entry.data_path in self.opened:
             return 0.0, 0
-        return opening_cost(serving, self.constants, remote=self.remote, leaves=self.leaves)
+        if not self.remote:
+            return self.of_type(serving.index_type.name).open_ms, 0
+        return opening_cost(serving, self.constants, remote=True, leaves=self.leaves)
 
     def _fetched(self, requests: float, size: float) -> float:
         return fetching_ms(self.constants, requests, size)

@@ -14,7 +14,8 @@ from hudi_index_service.optimizer.estimates.ranges import range_rows, ranges
 from hudi_index_service.optimizer.estimates.values import Values, values_by_column
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
-from hudi_index_service.optimizer.plan import Access, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -74,12 +75,10 @@ class ManifestEstimates:
 
     def _known(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
         known: dict[str, Values] = {}
-        columns = self._columns
         for serving in entries:
-            held = values_by_column(serving.entry.manifest)
-            for stored in serving.columns:
-                name = stored.name
-                if name in columns and name not in known:
+            held, served = values_by_column(serving.entry.manifest), serving.columns.named
+            for name in self._columns:
+                if name in served and name not in known:
                     known[name] = held[name]
         return known
 

@@ -14,7 +14,7 @@ def no_usable_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
     predicate = plan.predicate
     if predicate is None:
         return plan
-    narrowed = plan.narrowed or tuple(narrowed_slices(plan, predicate))
+    narrowed = plan.narrowed or narrowed_slices(plan, predicate)
     if all(narrowed):
         return plan
     slices = tuple(

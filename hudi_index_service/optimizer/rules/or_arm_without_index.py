@@ -1,10 +1,10 @@
 """Of an OR every row stays a candidate if one arm has no index, however well the others have."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.narrowing import narrowed_slices, narrows
+from hudi_index_service.optimizer.narrowing import answering, narrowed_slices, narrows
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Or, Predicate
 
@@ -14,25 +14,33 @@ def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
     predicate = plan.predicate
     if predicate is None or not any(_ors(predicate)):
         return plan
-    narrowed = tuple(narrowed_slices(plan, predicate))
+    narrowed = narrowed_slices(plan, predicate)
     if all(narrowed):
         return replace(plan, narrowed=narrowed)
+    reasons: dict[Hashable, str | None] = {}
+
+    def planned(each: SlicePlan) -> SlicePlan:
+        entries = answering(each)
+        if entries not in reasons:
+            reasons[entries] = _reason(each, predicate)
+        reason = reasons[entries]
+        return each if reason is None else each.declined(reason, "or_arm_without_index")
+
     slices = tuple(
-        each if done else _planned(each, predicate)
-        for each, done in zip(plan.slices, narrowed, strict=True)
+        each if done else planned(each) for each, done in zip(plan.slices, narrowed, strict=True)
     )
     return replace(plan, slices=slices, narrowed=narrowed)
 
 
-def _planned(slice_plan: SlicePlan, predicate: Predicate) -> SlicePlan:
+def _reason(slice_plan: SlicePlan, predicate: Predicate) -> str | None:
+    """Why an OR is not answered of which some arms are; None if there is no such OR."""
     for each in _ors(predicate):
         missing = [arm for arm in each.operands if not narrows(arm, slice_plan)]
         if len(missing) < len(each.operands):
             # Without its literals: what people search for stays out of the log.
             columns = sorted(frozenset[str]().union(*(arm.columns() for arm in missing)))
-            reason = f"an OR has an arm on {', '.join(columns)} that no index answers"
-            return slice_plan.declined(reason, "or_arm_without_index")
-    return slice_plan
+            return f"an OR has an arm on {', '.join(columns)} that no index answers"
+    return None
 
 
 def _ors(predicate: Predicate) -> Iterator[Or]:

@@ -15,7 +15,8 @@ from hudi_index_service.index.manifest import (
     Manifest,
     ManifestColumn,
 )
-from hudi_index_service.optimizer.plan import Access, ServingEntry, SlicePlan
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.table.protocol import BaseFile, FileSlice
@@ -62,9 +63,8 @@ def slice_of(
     )
     partition = path.rpartition("/")[0]
     file = BaseFile(path, partition, "file", "20260101000000000", 1)
-    serving = ServingEntry(
-        Entry("folder", manifest), index_type("lucene"), tuple(each.stored() for each in columns)
-    )
+    stored = ServedColumns(each.stored() for each in columns)
+    serving = ServingEntry(Entry("folder", manifest), index_type("lucene"), stored)
     return SlicePlan(
         FileSlice(partition, "file", file), Access.INDEX, (serving,), values=values or {}
     )

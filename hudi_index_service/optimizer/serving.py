@@ -1,0 +1,60 @@
+"""The entries that may serve a query, with the columns that they may serve."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+
+from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
+from hudi_index_service.index.entry import Entry
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.predicate.expression import Predicate
+
+_layouts: dict[Hashable, int] = {}
+_numbers = count()
+
+
+class ServedColumns(tuple[StoredColumn, ...]):
+    """The columns of an entry that live definitions still ask for, sorted by name. Made once for a
+    manifest: what is worked out of them serves all queries."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(column.name for column in self)
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """Their names, to look one up."""
+        return frozenset(self.names)
+
+    @cached_property
+    def layout(self) -> int:
+        """A number, the same in this process for all columns that are stored alike, so that an
+        index type answers the same leaves by them."""
+        return _layouts.setdefault(tuple(column.layout for column in self), next(_numbers))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Elsewhere other layouts have these numbers.
+        return ServedColumns, (tuple(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEntry:
+    """An entry that may serve a query."""
+
+    entry: Entry
+    index_type: IndexType
+    columns: ServedColumns
+
+    def answer(self, leaf: Predicate) -> Answer:
+        """How well the entry answers a leaf."""
+        return self.index_type.answer(leaf, self.columns)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # To Spark tasks the index type crosses by its name: it is found there by its entry point.
+        return _serving_entry, (self.entry, self.index_type.name, self.columns)
+
+
+def _serving_entry(entry: Entry, index_type_name: str, columns: ServedColumns) -> ServingEntry:
+    return ServingEntry(entry, index_type(index_type_name), columns)
