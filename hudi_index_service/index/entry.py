@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from hudi_index_service.documents import (
     INDEX_ROOT,
@@ -60,14 +60,14 @@ def instant_of(folder: str) -> str:
     return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """A valid entry: its folder, and the manifest that serves."""
 
     folder: str
     manifest: Manifest
 
-    @property
+    @cached_property
     def data_path(self) -> str:
         """Path of the packed data file, relative to the table."""
         return f"{self.folder}/{self.manifest.data.name}"

@@ -43,6 +43,11 @@ def are_few(rows: int, total: int) -> bool:
     return rows * _FEW < total
 
 
+def clearly(rows: float) -> int:
+    """So many rows as a guess has to stay below what counts as few, to be taken for it."""
+    return round(_CLEARLY * rows)
+
+
 def has_few_rows(plan: SlicePlan, total: int) -> bool:
     """Whether so few rows of a slice match, by bounds that hold, or clearly so by what queries of
     the same shape had."""
@@ -50,7 +55,7 @@ def has_few_rows(plan: SlicePlan, total: int) -> bool:
     if expected is None:
         return False
     learnt = expected.before_history is not None
-    few = learnt and are_few(round(_CLEARLY * expected.rows.expected), total)
+    few = learnt and are_few(clearly(expected.rows.expected), total)
     return few or are_few(expected.rows.most, total)
 
 

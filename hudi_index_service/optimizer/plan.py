@@ -52,7 +52,7 @@ class SlicePlan:
     @property
     def total(self) -> int:
         """Rows of the base file, by the entries that it has, or had."""
-        return (self.entries or self.unused)[0].entry.manifest.base_file.rows
+        return (self.entries or self.unused)[0].rows
 
     # Made by their fields rather than by `replace`: that takes three times as long, a slice.
 
@@ -60,13 +60,12 @@ class SlicePlan:
         """The same slice with the entries that may be asked."""
         return SlicePlan(self.file_slice, Access.INDEX, entries, reason, self.rule, self.values)
 
-    def costing(self, expected: Expected, entries: tuple[ServingEntry, ...]) -> "SlicePlan":
-        """The same slice with what reading it costs, and its entries in the order in which they
-        are asked."""
+    def costing(self, expected: Expected) -> "SlicePlan":
+        """The same slice with what reading it costs."""
         return SlicePlan(
             self.file_slice,
             self.access,
-            entries,
+            self.entries,
             self.reason,
             self.rule,
             self.values,
@@ -74,13 +73,14 @@ class SlicePlan:
             self.unused,
         )
 
-    def declined(self, reason: str, rule: str) -> "SlicePlan":
-        """The same slice scanned instead of read through the index."""
-        return self._without_entries(Access.SCAN, reason, rule)
+    def declined(self, reason: str, rule: str, expected: Expected | None = None) -> "SlicePlan":
+        """The same slice scanned instead of read through the index, for what that costs if that is
+        the reason."""
+        return self._without_entries(Access.SCAN, reason, rule, expected or self.expected)
 
     def skipped(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice, not read."""
-        return self._without_entries(Access.SKIP, reason, rule)
+        return self._without_entries(Access.SKIP, reason, rule, self.expected)
 
     def by_index_after_all(self, reason: str, rule: str) -> "SlicePlan":
         """A declined slice read through the index all the same."""
@@ -95,11 +95,11 @@ class SlicePlan:
             return self
         return self.by_index_after_all(self.reason, self.rule)
 
-    def _without_entries(self, access: Access, reason: str, rule: str) -> "SlicePlan":
+    def _without_entries(
+        self, access: Access, reason: str, rule: str, expected: Expected | None
+    ) -> "SlicePlan":
         unused = self.entries or self.unused
-        return SlicePlan(
-            self.file_slice, access, (), reason, rule, self.values, self.expected, unused
-        )
+        return SlicePlan(self.file_slice, access, (), reason, rule, self.values, expected, unused)
 
 
 @dataclass(frozen=True, slots=True)

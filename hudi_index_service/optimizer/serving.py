@@ -1,6 +1,6 @@
 """The entries that may serve a query, with the columns that they may serve."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -8,6 +8,7 @@ from itertools import count
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.entry import Entry
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.optimizer.estimates.values import Values, values_by_column
 from hudi_index_service.predicate.expression import Predicate
 
 _layouts: dict[Hashable, int] = {}
@@ -24,11 +25,6 @@ class ServedColumns(tuple[StoredColumn, ...]):
         return tuple(column.name for column in self)
 
     @cached_property
-    def named(self) -> frozenset[str]:
-        """Their names, to look one up."""
-        return frozenset(self.names)
-
-    @cached_property
     def layout(self) -> int:
         """A number, the same in this process for all columns that are stored alike, so that an
         index type answers the same leaves by them."""
@@ -39,13 +35,24 @@ class ServedColumns(tuple[StoredColumn, ...]):
         return ServedColumns, (tuple(self),)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServingEntry:
-    """An entry that may serve a query."""
+    """An entry that may serve queries. It is kept from query to query (`read/coverage.py`), and so
+    is what all of them ask of its manifest."""
 
     entry: Entry
     index_type: IndexType
     columns: ServedColumns
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of the base file."""
+        return self.entry.manifest.base_file.rows
+
+    @cached_property
+    def values(self) -> Mapping[str, Values]:
+        """What the manifest tells of the columns' values, by their names."""
+        return values_by_column(self.entry.manifest, self.columns.names)
 
     def answer(self, leaf: Predicate) -> Answer:
         """How well the entry answers a leaf."""

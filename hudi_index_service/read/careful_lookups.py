@@ -9,7 +9,7 @@ from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.access import Reading, are_few, cheapest_reading
+from hudi_index_service.optimizer.access import Reading, are_few, cheapest_reading, clearly
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.optimizer.cost.pages import pages_of
 from hudi_index_service.optimizer.plan import SlicePlan
@@ -71,7 +71,7 @@ class CarefulLookups:
         if not lookups.put_off:
             if found.rows is None or len(found.rows) <= few:
                 return Found(found)
-            why = self._why_scan(spread_rows(found.rows, total))
+            why = self._why_scan(spread_rows(found.rows, total), len(found.rows))
             return Found(RowSet.everything(), why) if why else Found(found)
         if found.rows is not None and not found.rows:
             return Found(found)
@@ -79,7 +79,7 @@ class CarefulLookups:
         rows = row_estimate(predicate, self.entries)
         why = self._why_too_many(rows.least)
         if not why and not are_few(min(rows.most, most), total):
-            why = self._why_scan(sampled_rows(predicate, lookups))
+            why = self._why_scan(sampled_rows(predicate, lookups), clearly(rows.expected))
         if why:
             return Found(RowSet.everything(), why)
         # What is known already bounds what the rest may take.
@@ -96,8 +96,9 @@ class CarefulLookups:
             return ""
         return f"at least {least} rows match: reading the file whole is cheaper"
 
-    def _why_scan(self, some: BitMap) -> str:
-        """Why a scan is cheaper by some of the rows; "" also where there are none."""
+    def _why_scan(self, some: BitMap, number: int) -> str:
+        """Why a scan is cheaper by some of the rows, of so many in all; "" also where there are
+        none."""
         base_file = self.plan.file_slice.base_file
         if not some or base_file is None:
             return ""
@@ -108,6 +109,6 @@ class CarefulLookups:
             log.info("%s is not read by row: %s", base_file.path, error)
             return ""  # who reads the rows falls back
         remote = not self.storage.is_local
-        if cheapest_reading(cost, self.settings, remote=remote) is not Reading.FILE:
+        if cheapest_reading(cost, self.settings, remote=remote, rows=number) is not Reading.FILE:
             return ""
         return f"at least {cost.pages} pages hold the rows: reading the file whole is cheaper"

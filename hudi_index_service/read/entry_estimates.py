@@ -4,8 +4,8 @@ nearer than their manifests alone (`optimizer/estimates`), and still without loo
 For EXPLAIN, and for who decides whether to look rows up at all.
 """
 
-from hudi_index_service.optimizer.estimates import all_of, any_of, constant, estimated_rows
-from hudi_index_service.optimizer.estimates.algebra import between
+from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, between, constant
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
 from hudi_index_service.predicate.substitute import with_values

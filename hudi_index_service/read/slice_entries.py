@@ -23,7 +23,7 @@ from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.optimizer.cost import load_constants
 from hudi_index_service.optimizer.cost.index_types import answering_ms
 from hudi_index_service.optimizer.cost.model import opening_cost
-from hudi_index_service.optimizer.estimates import estimated_rows
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Match, Predicate

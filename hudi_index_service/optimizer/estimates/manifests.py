@@ -5,13 +5,14 @@ Bounds come from the number of NULLs and the least and greatest value; the guess
 distinct values and, for ranges and prefixes, from where the literal stands between the two.
 """
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from hudi_index_service.optimizer.estimates.algebra import all_of, any_of
 from hudi_index_service.optimizer.estimates.leaves import Estimate, constant_rows, leaf_rows
 from hudi_index_service.optimizer.estimates.ranges import range_rows, ranges
-from hudi_index_service.optimizer.estimates.values import Values, values_by_column
+from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, SlicePlan
@@ -63,7 +64,7 @@ class ManifestEstimates:
         estimate = self._estimates.get(id(asked))
         if estimate is None:
             estimate = self._estimates[id(asked)] = _compiled(asked)
-        return estimate(self._known(entries), plan.total)
+        return estimate(_known(entries), entries[0].rows)
 
     def _in_partition(self, plan: SlicePlan) -> Predicate:
         """What is left to ask of the slice; kept, so that its id is its own."""
@@ -73,14 +74,12 @@ class ManifestEstimates:
             asked = self._asked[partition] = with_values(self._predicate, plan.values)
         return asked
 
-    def _known(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
-        known: dict[str, Values] = {}
-        for serving in entries:
-            held, served = values_by_column(serving.entry.manifest), serving.columns.named
-            for name in self._columns:
-                if name in served and name not in known:
-                    known[name] = held[name]
-        return known
+
+def _known(entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
+    """What the entries' manifests tell, the first one that has a column."""
+    if len(entries) == 1:
+        return entries[0].values
+    return ChainMap(*[dict(each.values) for each in entries])
 
 
 @lru_cache(maxsize=256)

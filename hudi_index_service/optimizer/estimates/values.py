@@ -1,10 +1,9 @@
 """What a manifest tells of a column's values, made ready for estimates."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import finalize
 
 from hudi_index_service.index.manifest import Manifest, ManifestColumn
 from hudi_index_service.optimizer.estimates import selectivities
@@ -36,32 +35,10 @@ class Values:
     below: Share | None
 
 
-class _Columns(dict[str, Values]):
-    """By name what a manifest says of columns, each made when it is first asked for. Does not hold
-    the manifest, with which it goes."""
-
-    def __init__(self, manifest: Manifest) -> None:
-        super().__init__()
-        self._columns = manifest.columns
-        self._rows = manifest.base_file.rows
-
-    def __missing__(self, name: str) -> Values:
-        column = next(each for each in self._columns if each.name == name)
-        made = self[name] = _values(column, self._rows)
-        return made
-
-
-_known: dict[int, _Columns] = {}  # by the manifest's id
-
-
-def values_by_column(manifest: Manifest) -> Mapping[str, Values]:
-    """What a manifest says of the columns that it holds, by name; made once for each."""
-    number = id(manifest)
-    found = _known.get(number)
-    if found is None:
-        found = _known[number] = _Columns(manifest)
-        finalize(manifest, _known.pop, number, None)
-    return found
+def values_by_column(manifest: Manifest, names: Collection[str]) -> Mapping[str, Values]:
+    """What a manifest says of some of the columns that it holds, by name."""
+    rows = manifest.base_file.rows
+    return {each.name: _values(each, rows) for each in manifest.columns if each.name in names}
 
 
 def _values(column: ManifestColumn, rows: int) -> Values:

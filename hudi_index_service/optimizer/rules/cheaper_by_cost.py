@@ -10,7 +10,8 @@ from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 
-_RULE = "cheaper_by_cost"
+# Without numbers, which stand in what is expected: EXPLAIN counts slices by their reason.
+_REASON, _RULE = "a scan is cheaper than to read so many rows through the index", "cheaper_by_cost"
 
 
 def cheaper_by_cost(plan: QueryPlan, settings: Settings) -> QueryPlan:
@@ -24,17 +25,13 @@ def cheaper_by_cost(plan: QueryPlan, settings: Settings) -> QueryPlan:
     def planned(each: SlicePlan, rows: RowEstimate | None) -> SlicePlan:
         if each.access is not Access.INDEX or rows is None:
             return each
-        entries = each.entries
-        if len(entries) > 1:
+        if len(each.entries) > 1:
             # Sorting is stable: among equals the order stays.
-            entries = tuple(sorted(entries, key=model.asking_ms))
+            each = replace(each, entries=tuple(sorted(each.entries, key=model.asking_ms)))
         expected = model.expected(each, rows)
-        each = each.costing(expected, entries)
         if required or model.is_worth_asking(each, expected):
-            return each
-        # Without numbers, which stand in what is expected: EXPLAIN counts slices by their reason.
-        reason = "a scan is cheaper than to read so many rows through the index"
-        return each.declined(reason, _RULE)
+            return each.costing(expected)
+        return each.declined(_REASON, _RULE, expected)
 
     both = zip(plan.slices, plan.estimated, strict=True)
     return replace(plan, slices=tuple(planned(each, rows) for each, rows in both))

@@ -46,7 +46,7 @@ def corrected_by_history(plan: QueryPlan, settings: Settings) -> QueryPlan:
         if each.expected is None or not (each.entries or each.unused):
             return each
         expected = corrected(each, each.expected, correction, model)
-        each = each.costing(expected, each.entries)
+        each = each.costing(expected)
         return _decided(each, expected, correction, model) if may_turn else each
 
     return replace(plan, shape=shape, slices=tuple(map(planned, plan.slices)))

@@ -4,7 +4,7 @@ numbers of NULLs: neither entry nor base file is opened."""
 from dataclasses import replace
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.estimates import ManifestEstimates
+from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 

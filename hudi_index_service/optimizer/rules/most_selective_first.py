@@ -6,7 +6,7 @@ worth asking."""
 from dataclasses import replace
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.estimates import estimated_rows
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Predicate
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hudi_index_service.optimizer.estimates import all_of, any_of, rows_of
+from hudi_index_service.optimizer.estimates.algebra import all_of, any_of, rows_of
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import And, Constant, IsNull, Not, Or, Predicate
 from tests.optimizer.estimates.trees import leaf, trees
