@@ -68,6 +68,16 @@ def test_slices_of_which_few_rows_match_are_all_asked(table: IndexedTable) -> No
     assert all(each.lookup_ms > 0 for each in slices(agreed(table, "number IN (5, 77)")))
 
 
+def test_rows_that_are_few_by_the_guess_alone_are_read_by_their_pages(
+    table: IndexedTable,
+) -> None:
+    """However many pages these are: nothing but a guess is known of the texts, and the rows with
+    the numbers lie all over the file."""
+    numbers = ", ".join(str(number * 120) for number in range(100))
+    read = slices(agreed(table, f"number IN ({numbers}) OR text LIKE '%abcd%'"))
+    assert {each.access for each in read} == {Access.INDEX}
+
+
 def test_what_is_scanned_after_all_is_not_opened_anew(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
