@@ -11,7 +11,7 @@ SHARED_OUT = pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sql test-doors test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
+.PHONY: help demo test test-upkeep test-sql test-doors test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -22,11 +22,14 @@ demo: setup-demo ## Show the index at work on real Hudi tables (sets up what it 
 test: setup lint ## Set up, lint and run the tests; PYTEST_ARGS picks some
 	@$(ENVIRONMENT) && $(SHARED_OUT) $(PYTEST_ARGS)
 
+test-upkeep: setup ## Test builds, cleaning, the hook and the advisor
+	@$(ENVIRONMENT) && $(SHARED_OUT) tests/advise tests/build tests/clean tests/hook tests/upkeep $(PYTEST_ARGS)
+
 test-sql: setup ## Test statements and queries in SQL
 	@$(ENVIRONMENT) && $(SHARED_OUT) tests/sql $(PYTEST_ARGS)
 
-test-doors: setup ## Test the command line, spark-submit, the Airflow DAG and the daemon
-	@$(ENVIRONMENT) && $(SHARED_OUT) tests/airflow tests/cli tests/server tests/submit $(PYTEST_ARGS)
+test-doors: setup ## Test the command line, spark-submit, the Airflow DAG, the daemon, and what docs say
+	@$(ENVIRONMENT) && $(SHARED_OUT) tests/airflow tests/cli tests/docs tests/server tests/submit $(PYTEST_ARGS)
 
 test-versions: setup ## Test on tables of all Hudi releases; writes them the first time
 	@$(ENVIRONMENT) && python -m tests.versions.written && pytest tests/versions $(PYTEST_ARGS)
