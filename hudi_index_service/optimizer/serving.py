@@ -8,7 +8,7 @@ from itertools import count
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
 from hudi_index_service.index.entry import Entry
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.optimizer.estimates.values import Values, values_by_column
+from hudi_index_service.optimizer.estimates.values import ColumnValues, Values
 from hudi_index_service.predicate.expression import Predicate
 
 _layouts: dict[Hashable, int] = {}
@@ -52,7 +52,7 @@ class ServingEntry:
     @cached_property
     def values(self) -> Mapping[str, Values]:
         """What the manifest tells of the columns' values, by their names."""
-        return values_by_column(self.entry.manifest, self.columns.names)
+        return ColumnValues(self.entry.manifest, self.columns.names)
 
     def answer(self, leaf: Predicate) -> Answer:
         """How well the entry answers a leaf."""

@@ -5,7 +5,6 @@ Bounds come from the number of NULLs and the least and greatest value; the guess
 distinct values and, for ranges and prefixes, from where the literal stands between the two.
 """
 
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -64,7 +63,7 @@ class ManifestEstimates:
         estimate = self._estimates.get(id(asked))
         if estimate is None:
             estimate = self._estimates[id(asked)] = _compiled(asked)
-        return estimate(_known(entries), entries[0].rows)
+        return estimate(self._known(entries), entries[0].rows)
 
     def _in_partition(self, plan: SlicePlan) -> Predicate:
         """What is left to ask of the slice; kept, so that its id is its own."""
@@ -74,12 +73,16 @@ class ManifestEstimates:
             asked = self._asked[partition] = with_values(self._predicate, plan.values)
         return asked
 
-
-def _known(entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
-    """What the entries' manifests tell, the first one that has a column."""
-    if len(entries) == 1:
-        return entries[0].values
-    return ChainMap(*[dict(each.values) for each in entries])
+    def _known(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
+        """What the entries' manifests tell, of each column the first one that has it."""
+        if len(entries) == 1:
+            return entries[0].values
+        return {
+            name: each.values[name]
+            for each in reversed(entries)
+            for name in self._columns
+            if name in each.values
+        }
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """What a manifest tells of a column's values, made ready for estimates."""
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +35,36 @@ class Values:
     below: Share | None
 
 
-def values_by_column(manifest: Manifest, names: Collection[str]) -> Mapping[str, Values]:
-    """What a manifest says of some of the columns that it holds, by name."""
-    rows = manifest.base_file.rows
-    return {each.name: _values(each, rows) for each in manifest.columns if each.name in names}
+class ColumnValues(Mapping[str, Values]):
+    """By name what a manifest says of some of its columns, each made when it is first asked for:
+    a table may have many base files, and queries few columns.
+
+    Args:
+        names: Of these columns.
+    """
+
+    def __init__(self, manifest: Manifest, names: Collection[str]) -> None:
+        self._manifest = manifest
+        self._names = names
+        self._made: dict[str, Values] = {}
+
+    def __getitem__(self, name: str) -> Values:
+        found = self._made.get(name)
+        if found is None:
+            column = self._manifest.column(name) if name in self._names else None
+            if column is None:
+                raise KeyError(name)
+            found = self._made[name] = _values(column, self._manifest.base_file.rows)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _values(column: ManifestColumn, rows: int) -> Values:
