@@ -44,7 +44,8 @@ def are_few(rows: int, total: int) -> bool:
 
 
 def clearly(rows: float) -> int:
-    """So many rows as a guess has to stay below what counts as few, to be taken for it."""
+    """How many rows a guess counts for where it alone says that they are few: several times as
+    many, since guesses are often too low."""
     return round(_CLEARLY * rows)
 
 
