@@ -1,15 +1,28 @@
 """Whether the entries of a slice leave any row out."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TypeVar
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 
+_Said = TypeVar("_Said")
 
-def answering(plan: SlicePlan) -> Hashable:
-    """Equal for slices whose entries answer the same leaves: most of a table's do."""
-    return tuple([(each.index_type.name, each.columns.layout) for each in plan.entries])
+
+def asked_once(ask: Callable[[SlicePlan], _Said]) -> Callable[[SlicePlan], _Said]:
+    """What `ask` says of a slice, asked once for all slices whose entries answer the same leaves:
+    most of a table's do."""
+    known: dict[Hashable, _Said] = {}
+
+    def asked(plan: SlicePlan) -> _Said:
+        layouts = tuple([(each.index_type.name, each.columns.layout) for each in plan.entries])
+        if layouts not in known:
+            known[layouts] = ask(plan)
+        return known[layouts]
+
+    return asked
 
 
 def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
@@ -29,14 +42,5 @@ def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
 def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> tuple[bool, ...]:
     """Of each slice that is to be read by index, whether its entries narrow the predicate; of all
     others, which have none to be asked, that they do."""
-    known: dict[Hashable, bool] = {}
-
-    def narrowed(each: SlicePlan) -> bool:
-        if each.access is not Access.INDEX:
-            return True
-        entries = answering(each)
-        if entries not in known:
-            known[entries] = narrows(predicate, each)
-        return known[entries]
-
-    return tuple(map(narrowed, plan.slices))
+    narrowed = asked_once(partial(narrows, predicate))
+    return tuple([each.access is not Access.INDEX or narrowed(each) for each in plan.slices])

@@ -16,8 +16,8 @@ _numbers = count()
 
 
 class ServedColumns(tuple[StoredColumn, ...]):
-    """The columns of an entry that live definitions still ask for, sorted by name. Made once for a
-    manifest: what is worked out of them serves all queries."""
+    """The columns of an entry that live definitions still ask for, sorted by name. What is worked
+    out of them is kept with them, and so serves all queries."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:

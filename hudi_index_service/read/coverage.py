@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entry import EntryListing, EntryMissing
+from hudi_index_service.index.entry import Entry, EntryListing, EntryMissing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.index.requirements import Requirement, by_index_type, requirements
@@ -22,24 +22,25 @@ from hudi_index_service.table.protocol import BaseFile
 
 log = logging.getLogger(__name__)
 
-_MOST_KNOWN = 100_000  # manifests of which is known what they serve, and base files what by
+_MOST_KNOWN = 100_000  # base files of which is known what serves them
 
 _Groups: TypeAlias = Mapping[str, list[Requirement]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What served a base file, and what the listing showed of its entry's folder then: a listing
-    that shows the same finds the same, since no file changes under its name."""
+    """What served a base file, or why its entry did not, and what the listing showed of the entry's
+    folder then: a listing that shows the same finds the same, since no file changes under its name.
+    """
 
     base_file: BaseFile
+    folder: str
     files: list[StoredFile]
-    serving: ServingEntry
+    told: ServingEntry | str
 
     def shown_again(self, listing: EntryListing, base_file: BaseFile) -> bool:
         """Whether the listing shows for the base file what was found."""
-        folder = self.serving.entry.folder
-        return self.base_file == base_file and listing.files(folder) == self.files
+        return self.base_file == base_file and listing.files(self.folder) == self.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +49,24 @@ class _Asked:
 
     Attributes:
         groups: By index type.
-        served: What manifests serve, by their ids, with them, so that none has the id of one that
-            is gone.
-        found: By index type and base file's path, what served last.
+        found: By index type and base file's path, what was found last.
     """
 
     definitions: tuple[IndexDefinition, ...]
     schema: pa.Schema
     groups: _Groups
-    served: dict[int, tuple[Manifest, ServedColumns]]
     found: dict[tuple[str, str], _Found]
 
-    def columns(self, manifest: Manifest, required: Sequence[Requirement]) -> ServedColumns:
-        """The columns that an entry may serve."""
-        known = self.served.get(id(manifest))
-        if known is None:
-            if len(self.served) >= _MOST_KNOWN:
-                self.served.clear()
-            known = self.served[id(manifest)] = manifest, _served_columns(manifest, required)
-        return known[1]
-
     def keep(self, name: str, found: _Found) -> None:
-        """Keeps what serves a base file for later queries."""
+        """Keeps what was found of a base file for later queries."""
         if len(self.found) >= _MOST_KNOWN:
             self.found.clear()
         self.found[name, found.base_file.path] = found
 
 
 class Coverage:
-    """Looks entries up. What a manifest serves is worked out once, as long as the definitions and
-    the table's schema stay. Safe to use from several threads."""
+    """Looks entries up. What serves a base file is worked out once, as long as the definitions, the
+    table's schema and what is listed of the entry stay. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._asked: _Asked | None = None
@@ -107,7 +96,7 @@ class Coverage:
         known = self._asked
         if known is None or known.definitions != definitions or not known.schema.equals(schema):
             groups = by_index_type(requirements(definitions, schema))
-            known = self._asked = _Asked(definitions, schema, groups, {}, {})
+            known = self._asked = _Asked(definitions, schema, groups, {})
         return known
 
 
@@ -140,24 +129,29 @@ def _serving(
     """The entry with the columns it may serve, or why there is none."""
     known = asked.found.get((name, base_file.path))
     if known is not None and known.shown_again(listing, base_file):
-        return known.serving
+        return known.told
     try:
         entry = listing.find(base_file)
-        kind = index_type(name)
-        if entry.manifest.index_type_version > kind.version:
-            return f"its {name} entry has the newer version {entry.manifest.index_type_version}"
-        columns = asked.columns(entry.manifest, asked.groups[name])
+        told = _told(entry, name, asked.groups[name])
     except EntryMissing:
         return f"no {name} entry was built for it"
     except (EntryInvalid, PermissionDenied, StorageFailed) as error:
         log.warning("%s is scanned: %s", base_file.path, error)
         return error.message.rstrip(".")
+    if listing.shows(entry.data_path):  # or else the store was asked for it besides
+        asked.keep(name, _Found(base_file, entry.folder, listing.files(entry.folder), told))
+    return told
+
+
+def _told(entry: Entry, name: str, required: Sequence[Requirement]) -> ServingEntry | str:
+    """A valid entry with the columns it may serve, or why it does not."""
+    kind = index_type(name)
+    if entry.manifest.index_type_version > kind.version:
+        return f"its {name} entry has the newer version {entry.manifest.index_type_version}"
+    columns = _served_columns(entry.manifest, required)
     if not columns:
         return f"its {name} entry lacks the columns as they are defined now"
-    serving = ServingEntry(entry, kind, columns)
-    if listing.shows(entry.data_path):  # or else the store was asked for it besides
-        asked.keep(name, _Found(base_file, listing.files(entry.folder), serving))
-    return serving
+    return ServingEntry(entry, kind, columns)
 
 
 def _served_columns(manifest: Manifest, required: Sequence[Requirement]) -> ServedColumns:

@@ -21,7 +21,7 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.fetched import Fetched, counted
 from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.optimizer.cost import load_constants
-from hudi_index_service.optimizer.cost.index_types import answering_ms
+from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
 from hudi_index_service.optimizer.cost.model import opening_cost
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import SlicePlan
@@ -129,7 +129,8 @@ class SliceEntries:
         known, opening = load_constants(self._pool.settings), 0.0
         path = serving.entry.data_path
         if serving.entry.folder not in self._opened and path not in self._pool.open_paths:
-            opening, _ = opening_cost(serving, known, remote=self._pool.is_remote)
+            open_ms = costs_of(serving.index_type.name, known).open_ms
+            opening, _ = opening_cost(serving, open_ms, known, remote=self._pool.is_remote)
         estimate = estimated_rows(self.plan, leaf)
         rows = self.total if estimate is None else estimate.expected
         return opening + answering_ms(serving.index_type.name, leaf, rows, known)

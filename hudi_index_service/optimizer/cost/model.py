@@ -144,29 +144,33 @@ class CostModel:
         serving = entries[0]
         if serving.entry.data_path in self.opened:
             return 0.0, 0
-        if not self.remote:
-            return self.of_type(serving.index_type.name).open_ms, 0
-        return opening_cost(serving, self.constants, remote=True, leaves=self.leaves)
+        open_ms = self.of_type(serving.index_type.name).open_ms
+        return opening_cost(
+            serving, open_ms, self.constants, remote=self.remote, leaves=self.leaves
+        )
 
     def _fetched(self, requests: float, size: float) -> float:
         return fetching_ms(self.constants, requests, size)
 
 
 def opening_cost(
-    serving: ServingEntry, known: Constants, *, remote: bool, leaves: int = 1
+    serving: ServingEntry, open_ms: float, known: Constants, *, remote: bool, leaves: int = 1
 ) -> tuple[float, int]:
     """The milliseconds until an entry that is not open can be asked for so many leaves, and the
-    bytes that have to be fetched."""
-    opening = costs_of(serving.index_type.name, known).open_ms
+    bytes that have to be fetched.
+
+    Args:
+        open_ms: What opening takes whose bytes are on the local disk (see `costs_of`).
+    """
     if not remote:
-        return opening, 0
+        return open_ms, 0
     length = serving.entry.manifest.data.length
     if length <= _WHOLE_INDEX:
         requests, size = 1.0, float(length)
     else:
         requests = _OPENING[0] + leaves * _LOOKUP[0]
         size = _OPENING[1] + leaves * _LOOKUP[1]
-    return opening + fetching_ms(known, requests, size), round(size)
+    return open_ms + fetching_ms(known, requests, size), round(size)
 
 
 def fetching_ms(known: Constants, requests: float, size: float) -> float:

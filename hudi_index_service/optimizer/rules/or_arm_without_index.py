@@ -1,10 +1,11 @@
 """Of an OR every row stays a candidate if one arm has no index, however well the others have."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.narrowing import answering, narrowed_slices, narrows
+from hudi_index_service.optimizer.narrowing import asked_once, narrowed_slices, narrows
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Or, Predicate
 
@@ -17,13 +18,10 @@ def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
     narrowed = narrowed_slices(plan, predicate)
     if all(narrowed):
         return replace(plan, narrowed=narrowed)
-    reasons: dict[Hashable, str | None] = {}
+    reason_of = asked_once(partial(_reason, predicate))
 
     def planned(each: SlicePlan) -> SlicePlan:
-        entries = answering(each)
-        if entries not in reasons:
-            reasons[entries] = _reason(each, predicate)
-        reason = reasons[entries]
+        reason = reason_of(each)
         return each if reason is None else each.declined(reason, "or_arm_without_index")
 
     slices = tuple(
@@ -32,7 +30,7 @@ def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
     return replace(plan, slices=slices, narrowed=narrowed)
 
 
-def _reason(slice_plan: SlicePlan, predicate: Predicate) -> str | None:
+def _reason(predicate: Predicate, slice_plan: SlicePlan) -> str | None:
     """Why an OR is not answered of which some arms are; None if there is no such OR."""
     for each in _ors(predicate):
         missing = [arm for arm in each.operands if not narrows(arm, slice_plan)]

@@ -1,6 +1,8 @@
 """What manifests tell of rows: bounds that hold, guesses that are near."""
 
+import gc
 import random
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
@@ -192,9 +194,16 @@ def test_one_estimator_serves_many_slices() -> None:
     ]
 
 
-def test_what_is_made_of_a_manifest_is_kept() -> None:
-    (serving,) = slice_of(pa.table({"n": [1, 2, 3]})).entries
+def test_what_is_made_of_a_manifest_is_kept_and_does_not_keep_it() -> None:
+    plan = slice_of(pa.table({"n": [1, 2, 3]}))
+    (serving,) = plan.entries
     assert serving.values["n"] is serving.values["n"]
+    gone = weakref.ref(serving.entry.manifest)
+
+    del plan, serving
+    gc.collect()
+
+    assert gone() is None
 
 
 PARTITIONS = {"day=1": "1", "day=2": "2", "day=3": "3", "other": None}
