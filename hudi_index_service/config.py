@@ -123,7 +123,8 @@ class BuildSettings(_Section):
     parallelism: Tasks of the local executor that run at once.
     batch_rows: Rows read from a base file at a time, by builds and by scans.
     heartbeat_seconds: How often a running build says that it lives.
-    stale_seconds: A build silent for this long counts as dead.
+    stale_seconds: A build silent for this long counts as dead; one whose process is known to be
+    gone, at once.
     on: After what INCREMENTAL builds: ``clustering``, ``compaction``, and ``commit`` for base files
     that plain commits write (upserts, inserts, overwrites).
     retry_seconds, retry_max_seconds: After a failure, wake-ups leave a base file alone for this

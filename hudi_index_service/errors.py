@@ -247,7 +247,7 @@ class RowIdsUnavailable(IndexServiceError):
 
 
 class BuildInProgress(IndexServiceError):
-    """Another builder with a fresh heartbeat works on this table."""
+    """Another builder that is alive, as far as can be told, works on this table."""
 
     code = "BUILD_IN_PROGRESS"
     default_remedy = "Wait for it to end: `hudi-index status <table>` shows it."

@@ -7,7 +7,8 @@
 
 They tell operators what happens and keep a second builder from doing the same work. They protect
 nothing: entries are safe against racing builders by themselves (design, rule 5), so a dead build
-stands in nobody's way for longer than it takes its heartbeat to go stale. A record that cannot be
+stands in nobody's way for longer than it takes its heartbeat to go stale; and not at all where its
+process is known to be gone, or is this one, which knows what it runs. A record that cannot be
 written is a warning, once the build has begun: what is built is worth more than the report.
 """
 
@@ -16,14 +17,16 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from uuid import uuid4
 
+from hudi_index_service.build.builder_process import BuilderProcess
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.retry import FailedEntry, failed_entries
 from hudi_index_service.documents import SERVICE_FOLDER
@@ -36,6 +39,9 @@ BUILDS_FOLDER = f"{SERVICE_FOLDER}/builds"
 _STARTED, _HEARTBEAT, _FINISHED = "started.json", "heartbeat", "finished.json"
 _CANCEL = "cancel.json"
 
+_running_here: set[str] = set()
+"""The tokens of the builds that this process runs."""
+
 
 class BuildState(StrEnum):
     """What became of a build."""
@@ -45,7 +51,7 @@ class BuildState(StrEnum):
     FAILED = "failed"  #: some base files could not be indexed, or it broke off
     CANCELLED = "cancelled"
     STOPPED = "stopped"  #: its budget was spent
-    DEAD = "dead"  #: silent without having ended
+    DEAD = "dead"  #: silent, or its process is gone, without having ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +115,25 @@ class BuildRecord:
 
 
 class RunningBuild:
-    """The record of the build that this process runs."""
+    """The record of a build that this process runs: until its context ends, whether or not that
+    could be recorded."""
 
-    def __init__(self, storage: Storage, number: int) -> None:
+    def __init__(self, storage: Storage, number: int, token: str) -> None:
         self._storage = storage
         self._folder = _folder(number)
+        self._token = token
         self.id = build_id(number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _running_here.discard(self._token)
 
     def beat(self, progress: BuildProgress | None = None) -> None:
         """Says that the build lives, and how far it is."""
@@ -151,7 +170,8 @@ class BuildRecords:
     """The builds of one table.
 
     Args:
-        stale_seconds: A running build whose last sign of life is older counts as dead.
+        stale_seconds: A running build whose last sign of life is older counts as dead, wherever it
+            runs.
     """
 
     def __init__(self, storage: Storage, *, stale_seconds: float) -> None:
@@ -169,27 +189,27 @@ class BuildRecords:
         for number in numbers:
             self._refuse_if_alive(number, numbers[number])
         number = max(numbers, default=0) + 1
-        content = {
-            "started": _now(),
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            # Two threads of one process may start at one time, and what stands under the name
-            # byte for byte counts as one's own.
-            "token": uuid4().hex,
-            **plan,
-        }
-        try:
-            self._storage.create(
-                f"{_folder(number)}/{_STARTED}", json.dumps(content, indent=1).encode()
-            )
-        except FileExistsError as error:
-            raise BuildInProgress(
-                f"Build {build_id(number)} was started at the same moment."
-            ) from error
-        return RunningBuild(self._storage, number)
+        # Two threads of one process may start at one time, and what stands under the name byte for
+        # byte counts as one's own.
+        token = uuid4().hex
+        process = BuilderProcess.current().to_dict()
+        content = {"started": _now(), **process, "token": token, **plan}
+        with ExitStack() as undo:
+            _running_here.add(token)
+            undo.callback(_running_here.discard, token)
+            try:
+                self._storage.create(
+                    f"{_folder(number)}/{_STARTED}", json.dumps(content, indent=1).encode()
+                )
+            except FileExistsError as error:
+                raise BuildInProgress(
+                    f"Build {build_id(number)} was started at the same moment."
+                ) from error
+            undo.pop_all()
+        return RunningBuild(self._storage, number, token)
 
     def _refuse_if_alive(self, number: int, files: dict[str, StoredFile]) -> None:
-        if self._is_alive(files):
+        if self._is_alive(number, files):
             started = self._content(number, _STARTED)
             raise BuildInProgress(
                 f"Build {build_id(number)}, started {started.get('started')} on "
@@ -205,7 +225,7 @@ class BuildRecords:
             PermissionDenied: no write access below ``.hoodie/.index``.
         """
         numbers = self._files_by_number()
-        alive = [number for number, files in numbers.items() if self._is_alive(files)]
+        alive = [number for number, files in numbers.items() if self._is_alive(number, files)]
         if not alive:
             return None
         number = max(alive)
@@ -228,7 +248,7 @@ class BuildRecords:
     def _record(self, number: int, files: dict[str, StoredFile]) -> BuildRecord:
         finished = self._content(number, _FINISHED) if _FINISHED in files else None
         if finished is None:
-            state = BuildState.RUNNING if self._is_alive(files) else BuildState.DEAD
+            state = BuildState.RUNNING if self._is_alive(number, files) else BuildState.DEAD
         else:
             state = _state_of(finished)
         heartbeat = self._content(number, _HEARTBEAT) if _HEARTBEAT in files else {}
@@ -253,10 +273,10 @@ class BuildRecords:
         return frozenset(map(build_id, self._files_by_number()))
 
     def living(self) -> frozenset[str]:
-        """The ids of the builds that have not ended and whose last sign of life is fresh."""
+        """The ids of the builds that have not ended and are not dead."""
         numbers = self._files_by_number()
         return frozenset(
-            build_id(number) for number, files in numbers.items() if self._is_alive(files)
+            build_id(number) for number, files in numbers.items() if self._is_alive(number, files)
         )
 
     def ended_before(self, moment: float) -> list[StoredFile]:
@@ -267,13 +287,17 @@ class BuildRecords:
         found: list[StoredFile] = []
         for number, files in numbers.items():
             last = max(file.modified for file in files.values())
-            if number != newest and not self._is_alive(files) and last < moment:
+            if number != newest and last < moment and not self._is_alive(number, files):
                 found += files.values()
         return found
 
-    def _is_alive(self, files: dict[str, StoredFile]) -> bool:
+    def _is_alive(self, number: int, files: dict[str, StoredFile]) -> bool:
+        """Whether the build has not ended, its last sign of life is fresh, and its process is not
+        known to be gone."""
         silent = datetime.now(UTC).timestamp() - _last_sign(files)
-        return _FINISHED not in files and silent < self._stale_seconds
+        if _FINISHED in files or silent >= self._stale_seconds:
+            return False
+        return not _has_ended(self._content(number, _STARTED))
 
     def _files_by_number(self) -> dict[int, dict[str, StoredFile]]:
         numbers: dict[int, dict[str, StoredFile]] = {}
@@ -304,6 +328,16 @@ def _last_sign(files: dict[str, StoredFile]) -> float:
     """The build's own last sign of life: a request to cancel it is none."""
     own = [file.modified for name, file in files.items() if name != _CANCEL]
     return max(own, default=0.0)
+
+
+def _has_ended(started: dict[str, Any]) -> bool:
+    """Whether the build of such a record is certainly over, although it did not say so."""
+    process = BuilderProcess.from_dict(started)
+    if process is None:
+        return False
+    if process == BuilderProcess.current():
+        return started.get("token") not in _running_here
+    return process.is_gone()
 
 
 def _state_of(finished: dict[str, Any]) -> BuildState:

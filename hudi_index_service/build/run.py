@@ -218,11 +218,11 @@ def run_build(
         return replace(plan, estimate=cost, seconds=perf_counter() - started)
     if not due:
         return replace(plan, seconds=perf_counter() - started)
-    running = records.start({"strategy": strategy.value, "due": len(due)})
-    log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
-    run = _Run(table, plan, running, executor, settings, budget, started)
-    paths = {file.path for file in base_files}
-    return run.to_its_end(progress, failed_before=failed, paths=paths)
+    with records.start({"strategy": strategy.value, "due": len(due)}) as running:
+        log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
+        run = _Run(table, plan, running, executor, settings, budget, started)
+        paths = {file.path for file in base_files}
+        return run.to_its_end(progress, failed_before=failed, paths=paths)
 
 
 class _Run:

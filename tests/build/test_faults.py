@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service import IndexedTable, open_table
+from hudi_index_service import IndexedTable
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.storage import Storage
@@ -154,21 +153,39 @@ def test_a_build_killed_before_its_manifest_leaves_nothing_visible(
 
     assert cow.scan("amount = 3").count() == 1
     assert [status.indexed for status in cow.status()] == [0]
-    assert [record.state for record in cow.builds()] == ["running"]
+    assert [record.state for record in cow.builds()] == ["dead"]
 
-    soon = BuildSettings(heartbeat_seconds=1, stale_seconds=2)
-    impatient = Settings(cache_folder=tmp_path, build=soon)
-    table = open_table(cow.uri, settings=impatient)
-    _wait_until_silent(table)
-    assert len(table.build(strategy="all").built) == 2
-    assert [status.covered for status in table.status()] == [2]
+    # Its heartbeat is fresh, but its process is gone: nobody waits for it.
+    assert len(cow.build(strategy="all").built) == 2
+    assert [status.covered for status in cow.status()] == [2]
     assert len(data_files(cow.uri)) > 2, "the cleaner's to remove"
 
 
-def _wait_until_silent(table: IndexedTable) -> None:
-    waiting = threading.Event()
-    while table.builds()[0].state == "running":
-        waiting.wait(0.05)
+# Files cannot grow for a while, as on a full disk: that the build began is all that is recorded.
+BUILD_ON_A_FULL_DISK_AND_AGAIN = """
+import resource, sys
+from pathlib import Path
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+table = open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2])))
+resource.setrlimit(resource.RLIMIT_FSIZE, (700, resource.RLIM_INFINITY))
+print(len(table.build(strategy="all").failed), [each.state.value for each in table.builds()])
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(len(table.build(strategy="all").built), [each.state.value for each in table.builds()])
+"""
+
+
+def test_a_process_whose_disk_was_full_does_not_wait_for_itself(
+    cow: IndexedTable, tmp_path: Path
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BUILD_ON_A_FULL_DISK_AND_AGAIN, cow.uri, str(tmp_path / "cache")],
+        check=False,
+        timeout=120,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout.splitlines() == ["2 ['dead']", "2 ['finished', 'dead']"], ended.stderr
 
 
 # This process may be root's, whom no mode of a file stops. What is imported and started lazily is

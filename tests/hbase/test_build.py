@@ -136,15 +136,14 @@ open_table(sys.argv[1], settings=settings).build(strategy="all").raise_for_failu
 def test_a_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Settings) -> None:
     """Killed before an entry's first batch, between its batches, before its last word, and after:
     each time the next build goes on."""
-    quick = BuildSettings(parallelism=1, heartbeat_seconds=1, stale_seconds=2)
+    alone = BuildSettings(parallelism=1)
     one_by_one = settings.hbase.model_copy(update={"batch_rows": 1})
-    known = settings.model_copy(update={"hbase": one_by_one, "build": quick})
-    table = open_copy("cow", hbase=one_by_one, build=quick)
+    known = settings.model_copy(update={"hbase": one_by_one, "build": alone})
+    table = open_copy("cow", hbase=one_by_one, build=alone)
     table.create_index("all_columns", COLUMNS, using="hbase")
     expected = table.scan("amount = 300", use_index="never").count()
 
     for requests in (4, 9, 13):
-        until(lambda: all(each.state != "running" for each in table.builds()))
         done = subprocess.run(
             [sys.executable, "-c", _DYING, table.uri, known.model_dump_json(), str(requests)],
             capture_output=True,
@@ -154,7 +153,7 @@ def test_a_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Sett
         )
         assert done.returncode == -9, done.stderr[-2000:]
         assert table.scan("amount = 300").count() == expected
-    until(lambda: all(each.state != "running" for each in table.builds()))
+    assert all(each.state != "running" for each in table.builds())
     assert 0 < len(manifests(table)) < 3
     table.build(strategy="all").raise_for_failures()
 

@@ -1,0 +1,137 @@
+"""Which process runs a build, and when it is certain that it has ended."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service.build.builder_process import BuilderProcess
+from hudi_index_service.build.record import BuildRecords, BuildState
+from hudi_index_service.errors import BuildInProgress
+from hudi_index_service.storage import Storage
+
+SAY_WHO = """
+import json, sys
+from hudi_index_service.build.builder_process import BuilderProcess
+print(json.dumps(BuilderProcess.current().to_dict()), flush=True)
+sys.stdin.read()
+"""
+
+START_A_BUILD = """
+import sys
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.storage import Storage
+BuildRecords(Storage(sys.argv[1]), stale_seconds=600).start({})
+print("started", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def other() -> Iterator[subprocess.Popen[str]]:
+    """Another process that lives until it is told to end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SAY_WHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+def named_by(process: subprocess.Popen[str]) -> BuilderProcess:
+    assert process.stdout is not None
+    named = BuilderProcess.from_dict(json.loads(process.stdout.readline()))
+    assert named is not None, "this system's /proc tells all that is needed"
+    return named
+
+
+def test_a_process_is_gone_once_it_was_killed(other: subprocess.Popen[str]) -> None:
+    builder = named_by(other)
+    assert builder.pid == other.pid
+    assert not builder.is_gone()
+
+    other.kill()
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+    assert builder.is_gone(), "a zombie that nobody has waited for"
+    other.wait()
+    assert builder.is_gone()
+
+
+def test_a_process_with_the_same_id_may_be_another(other: subprocess.Popen[str]) -> None:
+    builder = named_by(other)
+    assert builder.process_started is not None
+
+    assert replace(builder, process_started=builder.process_started - 1).is_gone()
+    own = BuilderProcess.current()
+    assert own.process_started is not None
+    assert not own.is_gone()
+    assert replace(own, process_started=own.process_started - 1).is_gone()
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"host": "another-host"},
+        {"boot_id": "11111111-2222-3333-4444-555555555555"},
+        {"pid_namespace": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_nothing_is_certain_of_another_system(
+    other: subprocess.Popen[str], elsewhere: dict[str, object]
+) -> None:
+    """A container with this host's name, or the same container before it was started again."""
+    builder = named_by(other)
+    other.kill()
+    other.wait()
+    assert builder.is_gone()
+    assert not replace(builder, **elsewhere).is_gone()
+
+
+def test_a_record_without_the_process_s_start_is_certain_of_nothing() -> None:
+    whole = BuilderProcess.current().to_dict()
+    assert set(whole) == {"host", "pid", "boot_id", "pid_namespace", "process_started"}
+    for key in whole:
+        assert BuilderProcess.from_dict({**whole, key: None}) is None
+        assert BuilderProcess.from_dict({**whole, key: [1]}) is None
+    assert BuilderProcess.from_dict({**whole, "pid": -1}) is None
+    assert BuilderProcess.from_dict({}) is None
+
+
+def test_the_record_of_a_killed_process_is_dead_at_once(tmp_path: Path) -> None:
+    records = BuildRecords(Storage(tmp_path), stale_seconds=600)
+    with subprocess.Popen(
+        [sys.executable, "-c", START_A_BUILD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as builder:
+        assert builder.stdout is not None
+        assert builder.stdout.readline() == "started\n"
+        assert records.living() == {"000001"}
+        with pytest.raises(BuildInProgress, match=rf"process {builder.pid}\)"):
+            records.start({})
+        builder.kill()
+
+    assert [each.state for each in records.all()] == [BuildState.DEAD]
+    assert records.living() == frozenset()
+    assert records.request_cancel() is None
+    assert records.start({}).id == "000002"
+
+
+def test_a_build_of_this_process_is_over_with_its_context(tmp_path: Path) -> None:
+    """Whatever became of its last record: the disk may have been full."""
+    records = BuildRecords(Storage(tmp_path), stale_seconds=600)
+    with records.start({}):
+        with pytest.raises(BuildInProgress):
+            records.start({})
+        assert records.living() == {"000001"}
+
+    assert [each.state for each in records.all()] == [BuildState.DEAD]
+    with pytest.raises(ZeroDivisionError), records.start({}):
+        raise ZeroDivisionError
+    assert records.start({}).id == "000003"
