@@ -32,6 +32,8 @@ from hudi_index_service.local_folder import (
     remove_empty_folders,
     unfinished_files,
     unlink,
+    write_new,
+    write_over,
 )
 from hudi_index_service.rate_limit import RateLimit, shared_limit
 
@@ -220,7 +222,7 @@ class Storage:
         self.io.requests += 1
         try:
             yield
-        except AlreadyExistsError as error:
+        except (AlreadyExistsError, FileExistsError) as error:
             raise FileExistsError(f"{self.uri}/{path}") from error
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise PermissionDenied(f"{self.uri}/{path}: {_first_line(error)}.") from error
@@ -251,11 +253,15 @@ class Storage:
         Raises:
             FileExistsError: the path is taken; what is stored there stays as it is.
             PermissionDenied: no write access.
+            StorageFailed: (local) the path leads through a symbolic link; or something else failed.
             StorageUnsupported: the store has no put-if-absent.
         """
         try:
             with self._errors_named(path):
-                obstore.put(self.store, path, data, mode="create")
+                if self.is_local:
+                    write_new(Path(self.uri), path, data)
+                else:
+                    obstore.put(self.store, path, data, mode="create")
         except FileExistsError:
             if self.is_local or not isinstance(data, bytes) or self.read(path) != data:
                 raise
@@ -263,14 +269,19 @@ class Storage:
     def upload(self, path: str, source: Path) -> None:
         """Stores a large local file, in parts where the store takes parts, under a name that
         nobody else can have chosen: there is no put-if-absent for parts."""
-        with self._errors_named(path):
-            obstore.put(self.store, path, source)
+        self._put(path, source)
 
     def replace(self, path: str, data: bytes) -> None:
         """Stores a file, replacing an older one: for heartbeats alone, never for what an answer
         depends on (design, rule 5)."""
+        self._put(path, data)
+
+    def _put(self, path: str, data: bytes | Path) -> None:
         with self._errors_named(path):
-            obstore.put(self.store, path, data)
+            if self.is_local:
+                write_over(Path(self.uri), path, data)
+            else:
+                obstore.put(self.store, path, data)
 
     def read(self, path: str) -> bytes:
         """The whole file. Raises FileNotFoundError."""
@@ -399,7 +410,8 @@ class Storage:
         """
         if self.is_local:
             for path in paths:
-                self._unlink(path)
+                with self._errors_named(path):
+                    unlink(Path(self.uri), path)
             return
         for start in range(0, len(paths), _DELETED_AT_ONCE):
             chunk = list(paths[start : start + _DELETED_AT_ONCE])
@@ -413,18 +425,6 @@ class Storage:
         for path in paths:
             with suppress(FileNotFoundError), self._errors_named(path):
                 obstore.delete(self.store, path)
-
-    def _unlink(self, path: str) -> None:
-        try:
-            with self._errors_named(path):
-                unlink(Path(self.uri), path)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise StorageFailed(
-                f"{self.uri}/{path} cannot be deleted: {error.strerror}.",
-                remedy="No symbolic link is followed for deletion; look at the folders on its way.",
-            ) from error
 
     def unfinished(self, prefix: str) -> list[StoredFile]:
         """What killed writers left below `prefix` of a local root, which no other listing shows.

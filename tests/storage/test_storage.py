@@ -308,6 +308,72 @@ def test_deletion_follows_no_link(tmp_path: Path) -> None:
     assert (elsewhere / "x").read_bytes() == b"another's"
 
 
+@pytest.mark.parametrize("link", ["a", "a/b", "a/b/c"])
+def test_writing_follows_no_link(tmp_path: Path, link: str) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    (root / link).parent.mkdir(parents=True)
+    (elsewhere / "b/c").mkdir(parents=True)
+    (elsewhere / "c").mkdir()
+    (root / link).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    storage, large = Storage(root), tmp_path / "large"
+    large.write_bytes(b"1" * 5_000_000)
+
+    for write in (
+        lambda: storage.create("a/b/c/x", b"1"),
+        lambda: storage.replace("a/b/c/x", b"1"),
+        lambda: storage.upload("a/b/c/x", large),
+        lambda: storage.create("a/b/c/new/x", b"1"),
+        lambda: storage.delete(["a/b/c/x"]),
+    ):
+        with pytest.raises(StorageFailed, match=rf"/{link} is a symbolic link\.") as refused:
+            write()
+        assert "Remove the link" in refused.value.remedy
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_a_link_in_a_file_s_place_is_no_way_out_either(tmp_path: Path) -> None:
+    root, secret = tmp_path / "root", tmp_path / "secret"
+    root.mkdir()
+    secret.write_bytes(b"another's")
+    storage = Storage(root)
+    for name in ("taken", "heartbeat", "x#1"):
+        (root / name).symlink_to(secret)
+    (root / "dangling").symlink_to(tmp_path / "absent")
+
+    for name in ("taken", "dangling"):
+        with pytest.raises(FileExistsError):
+            storage.create(name, b"1")
+    storage.replace("heartbeat", b"2")
+    storage.create("x", b"3")
+
+    assert storage.read("heartbeat") == b"2"
+    assert not (root / "heartbeat").is_symlink(), "the link is replaced, not what it leads to"
+    assert storage.read("x") == b"3"
+    assert secret.read_bytes() == b"another's"
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_file_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
+    """Files cannot grow beyond a few bytes: what holds for a file holds for the disk."""
+    program = (
+        "import resource, sys\n"
+        "from hudi_index_service.errors import StorageFailed\n"
+        "from hudi_index_service.storage import Storage\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "for write in (Storage.create, Storage.replace):\n"
+        "    try:\n"
+        "        write(Storage(sys.argv[1]), 'a/x', bytes(1000))\n"
+        "    except StorageFailed as error:\n"
+        "        print(error.message)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], check=True, capture_output=True, text=True
+    )
+    assert ended.stdout == f"{tmp_path}/a/x cannot be written: File too large.\n" * 2
+    assert list((tmp_path / "a").iterdir()) == []
+
+
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.create("a", b"")
