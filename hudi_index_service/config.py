@@ -212,6 +212,11 @@ class HookSettings(_Section):
 
     host, port: Where it listens; port 0 takes a free one.
     secret: What callbacks must carry; a random one when empty.
+    max_connections: Open at once, at most, and never more than an eighth of the files that the
+    process may open. One more takes the place of the one that has waited longest without a whole
+    request.
+    request_seconds: A connection that sends no whole request within this time is closed; one whose
+    build is waited for is not.
     queue: Wake-ups held at most; more are refused (503), and nothing is lost by it: the timeline
     tells what is due.
     parallelism: Tables built at once; one table never is twice.
@@ -223,6 +228,8 @@ class HookSettings(_Section):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     secret: SecretStr | None = None
+    max_connections: Positive = 128
+    request_seconds: Seconds = 15.0
     queue: Positive = 1024
     parallelism: Positive = 2
     backoff_seconds: Seconds = 5.0

@@ -160,6 +160,8 @@ class IndexHook:
             host=chosen.host,
             port=chosen.port,
             wait=self._wait,
+            max_connections=chosen.max_connections,
+            request_seconds=chosen.request_seconds,
         )
         worker.start()
         listener.start()

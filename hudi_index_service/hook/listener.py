@@ -25,6 +25,7 @@ from starlette.routing import Route
 from hudi_index_service.build.run import Build
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid, IndexServiceError
 from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.connections import Connections, Refusals, connections_allowed
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import SECRET_HEADER, WAIT_PARAMETER
 from hudi_index_service.upkeep.write_keys import MAX_WAIT_SECONDS
@@ -52,6 +53,9 @@ class CallbackListener:
         wait: Seconds to hold an answer for the build it asked for; 0 answers at once. A callback
             can ask for another time in its URL.
         max_body_bytes: A longer body is refused, and not read to its end.
+        max_connections: Open at once; fewer where most of the process's files were not left to
+            builds.
+        request_seconds: Within which a whole request has to arrive.
 
     Raises:
         ConfigInvalid: the address cannot be bound.
@@ -67,6 +71,8 @@ class CallbackListener:
         port: int,
         wait: float = 0.0,
         max_body_bytes: int = MAX_BODY_BYTES,
+        max_connections: int = 128,
+        request_seconds: float = 15.0,
     ) -> None:
         self._worker = worker
         self._tables = tables
@@ -79,11 +85,22 @@ class CallbackListener:
             log.warning("%s is open to the network, and the secret travels unencrypted.", self.url)
         app = Starlette(
             routes=[Route(CALLBACK_PATH, self._callback, methods=["POST"])],
-            exception_handlers={HTTPException: _http_error, ClientDisconnect: _disconnected},
+            exception_handlers={
+                HTTPException: self._http_error,
+                ClientDisconnect: self._disconnected,
+            },
+        )
+        most = connections_allowed(max_connections)
+        self._refusals = Refusals()
+        self.connections = Connections(
+            most=most, request_seconds=request_seconds, refusals=self._refusals
         )
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                loop="asyncio",  # whatever else is installed
+                http=self.connections.protocol(),
+                backlog=most,  # as many are accepted before any of them is looked at
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -104,6 +121,7 @@ class CallbackListener:
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join()
+        self._refusals.close()
         self._socket.close()
 
     def _serve(self) -> None:
@@ -111,9 +129,8 @@ class CallbackListener:
 
     async def _callback(self, request: Request) -> Response:
         if not self._has_secret(request):
-            return _refusal(
-                HTTPStatus.UNAUTHORIZED, f"The header {SECRET_HEADER} is missing or wrong."
-            )
+            wrong = CallbackRefused(f"The header {SECRET_HEADER} is missing or wrong.")
+            return self._refused_to_anybody(HTTPStatus.UNAUTHORIZED, wrong)
         body = await self._body(request)
         if body is None:
             return _refusal(
@@ -133,6 +150,29 @@ class CallbackListener:
         except CallbackRefused as refused:
             return _error(HTTPStatus.SERVICE_UNAVAILABLE, refused)
         return await self._answer(build, _asked_wait(request, self._wait))
+
+    def _refused_to_anybody(
+        self, status: HTTPStatus, error: CallbackRefused, *, told: object = None
+    ) -> Response:
+        """The answer to what anybody can send, again and again, who can connect.
+
+        Args:
+            told: What the log says instead of the error, if that has in it what was sent.
+        """
+        self._refusals.tell(f"Callback refused ({status:d}): {told or error}")
+        return JSONResponse(_report(error), status)
+
+    async def _http_error(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        refused = CallbackRefused(f"{request.method} {error.detail}.")
+        return self._refused_to_anybody(
+            HTTPStatus(error.status_code), refused, told=f"{error.detail}."
+        )
+
+    async def _disconnected(self, request: Request, error: Exception) -> Response:
+        # Nobody reads the answer; the refusal is for the log.
+        gone = CallbackRefused("The connection ended before the body did.")
+        return self._refused_to_anybody(HTTPStatus.BAD_REQUEST, gone)
 
     def _grant(self, wait: float) -> None:
         """Lets a request under way be answered after so long, also while the listener closes."""
@@ -230,13 +270,3 @@ def _error(status: HTTPStatus, error: IndexServiceError) -> JSONResponse:
 
 def _refusal(status: HTTPStatus, message: str, *, remedy: str | None = None) -> JSONResponse:
     return _error(status, CallbackRefused(message, remedy=remedy))
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _refusal(HTTPStatus(error.status_code), f"{request.method} {error.detail}.")
-
-
-async def _disconnected(request: Request, error: Exception) -> Response:
-    # Nobody reads the answer; the refusal is for the log.
-    return _refusal(HTTPStatus.BAD_REQUEST, "The connection ended before the body did.")

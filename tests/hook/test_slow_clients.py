@@ -1,0 +1,244 @@
+"""Clients that connect and send little or nothing: with or without a secret, they keep no callback
+out, and what they hold is given back."""
+
+import resource
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+
+from hudi_index_service.hook.connections import connections_allowed
+from hudi_index_service.hook.listener import CallbackListener
+from hudi_index_service.hook.write_options import SECRET_HEADER
+from tests.hook.callbacks import SECRET, BlockedBuild, callback_of, nothing_built, post
+
+Connect = Callable[..., socket.socket]
+
+HALF_A_HEADER = b"POST /hudi/commit HTTP/1.1\r\nHost: x\r\nX-Half: "
+HALF_A_BODY = (
+    b"POST /hudi/commit HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+    + f"{SECRET_HEADER}: {SECRET}\r\n\r\n".encode()
+    + b"{"
+)
+HALF_A_BODY_WITHOUT_SECRET = (
+    b"POST /hudi/commit HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+)
+HALF_A_CHUNK = (
+    b"POST /hudi/commit HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+    + f"{SECRET_HEADER}: {SECRET}\r\n\r\n".encode()
+    + b"3e8\r\n{"
+)
+NOT_HTTP = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"
+
+SLOW = {
+    "nothing": b"",
+    "half a header": HALF_A_HEADER,
+    "half a body": HALF_A_BODY,
+    "half a body, no secret": HALF_A_BODY_WITHOUT_SECRET,
+    "half a chunk": HALF_A_CHUNK,
+}
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Opens connections to a listener, closed after the test."""
+    with ExitStack() as stack:
+
+        def open_one(listener: CallbackListener, sent: bytes = b"") -> socket.socket:
+            url = urlsplit(listener.url)
+            client = stack.enter_context(
+                socket.create_connection((url.hostname or "", url.port or 0), timeout=60)
+            )
+            client.sendall(sent)
+            return client
+
+        yield open_one
+
+
+def received_until_closed(client: socket.socket) -> bytes:
+    """What comes until the other side closes; fails if it does not do so within a minute."""
+    received = b""
+    try:
+        while chunk := client.recv(65536):
+            received += chunk
+    except ConnectionResetError:
+        pass
+    return received
+
+
+@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
+def test_a_request_that_does_not_arrive_is_cut_off(listening, connect, tmp_path, sent):
+    listener = listening(nothing_built, tmp_path, request_seconds=0.2)
+
+    answered = received_until_closed(connect(listener, sent))
+
+    assert answered == b"" or answered.startswith(b"HTTP/1.1 401 ")
+    assert post(listener, callback_of(tmp_path))[0] in (200, 202)
+
+
+@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
+def test_a_request_that_trickles_is_cut_off_too(listening, connect, tmp_path, sent):
+    """Byte by byte: something always comes, the end never does."""
+    listener = listening(nothing_built, tmp_path, request_seconds=0.5)
+    client = connect(listener, sent or HALF_A_HEADER[:1])
+    rest = iter(HALF_A_HEADER[1:] + b"x" * 10_000 if sent in (b"", HALF_A_HEADER) else b"1" * 90)
+
+    cut_off = False
+    while not cut_off:
+        readable, _, _ = select.select([client], [], [], 0.05)
+        try:
+            cut_off = bool(readable) and not client.recv(65536)
+            client.send(bytes([next(rest)]))
+        except (ConnectionResetError, BrokenPipeError):
+            cut_off = True
+
+    assert next(rest, None) is not None, "it was cut off before it had sent all"
+
+
+def test_a_connection_without_another_request_is_closed(listening, connect, tmp_path):
+    listener = listening(nothing_built, tmp_path, request_seconds=0.2)
+
+    whole = HALF_A_BODY_WITHOUT_SECRET.replace(b"100", b"1")
+    answers = received_until_closed(connect(listener, whole))
+
+    assert answers.count(b"HTTP/1.1 401 ") == 1
+
+
+def test_a_callback_that_waits_for_its_build_is_not_cut_off(listening, connect, tmp_path):
+    answers = []
+    with BlockedBuild() as build:
+        listener = listening(build, tmp_path, wait=60, request_seconds=0.2)
+        writer = Thread(target=lambda: answers.append(post(listener, callback_of(tmp_path))))
+        writer.start()
+        assert build.begun.wait(30)
+        for _ in range(3):  # so long that one who waits would have been cut off, too
+            received_until_closed(connect(listener, HALF_A_HEADER))
+        assert answers == []
+    writer.join()
+
+    assert answers == [(200, {"status": "built", "built": 0, "failed": 0})]
+
+
+@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
+def test_hundreds_of_slow_clients_keep_no_callback_out(listening, connect, tmp_path, sent, caplog):
+    listener = listening(nothing_built, tmp_path, wait=30, max_connections=50, request_seconds=3600)
+    clients = [connect(listener, sent) for _ in range(450)]
+
+    assert post(listener, callback_of(tmp_path))[0] == 200
+
+    # No time-out helped: those who had waited longest made room.
+    waiting = set(clients)
+    while len(waiting) > 50:
+        closed, _, _ = select.select(list(waiting), [], [], 60)
+        assert closed, f"{len(waiting)} connections are open"
+        for client in closed:
+            try:
+                ended = not client.recv(65536)
+            except ConnectionResetError:
+                ended = True
+            if ended:
+                waiting.discard(client)
+    refused = [line for line in caplog.messages if "connections are open" in line]
+    assert len(refused) == 1, "told once, not for each connection"
+    assert len(caplog.messages) < 10
+
+
+def test_who_waits_for_an_answer_makes_no_room(listening, connect, tmp_path, caplog):
+    """Writers whose builds run hold all connections: then newcomers are refused, not they."""
+    answers = []
+    tables = [tmp_path / str(number) for number in range(3)]
+    with BlockedBuild() as build:
+        listener = listening(build, *tables, wait=60, max_connections=3)
+        writers = [
+            Thread(target=lambda table=table: answers.append(post(listener, callback_of(table))))
+            for table in tables
+        ]
+        for writer in writers:
+            writer.start()
+        accepted = 0
+        while accepted < 3:
+            accepted = sum(each.is_being_answered for each in listener.connections)
+            build.begun.wait(0.01)
+        assert received_until_closed(connect(listener, HALF_A_HEADER)) == b""
+        assert answers == []
+    for writer in writers:
+        writer.join()
+
+    assert [status for status, _ in answers] == [200, 200, 200]
+    assert "all wait for their builds" in caplog.text
+
+
+def test_what_comes_without_the_secret_is_logged_once(listening, connect, tmp_path, caplog):
+    listener = listening(nothing_built, tmp_path)
+    for _ in range(20):
+        assert post(listener, b"{}", secret="wrong")[0] == 401
+        assert post(listener, b"", method="GET")[0] == 405
+        assert received_until_closed(connect(listener, NOT_HTTP)).startswith(b"HTTP/1.1 400 ")
+    assert len(caplog.messages) == 3
+
+    listener.close()
+    assert [line for line in caplog.messages if "19 more" in line] == caplog.messages[3:]
+    assert len(caplog.messages) == 6
+
+
+def test_most_descriptors_are_left_to_builds(monkeypatch, caplog):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    assert connections_allowed(128) == 128
+    assert caplog.messages == []
+    assert connections_allowed(1000) == 128
+    assert caplog.messages == [
+        "hook.max_connections=1000 is lowered to 128: this process may open 1024 files "
+        "(ulimit -n), and builds need most of them."
+    ]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    assert connections_allowed(1000) == 1000
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8, 8))
+    assert connections_allowed(1000) == 1
+
+
+# Twice as many clients as the process may have files: half of these are there for others.
+LISTEN_WITH_FEW_FILES = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (240, 240))
+from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.listener import CallbackListener
+from hudi_index_service.hook.worker import Worker
+worker = Worker(lambda table: None, queue=1)
+listener = CallbackListener(worker, AllowedTables(["/t"]), "secret", host="127.0.0.1", port=0)
+listener.start()
+print(listener.url, flush=True)
+for _ in sys.stdin:
+    files = [open(sys.executable) for _ in range(120)]
+    print(len(files), flush=True)
+    del files
+"""
+
+
+def test_a_flood_of_connections_leaves_files_to_open(tmp_path: Path) -> None:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", LISTEN_WITH_FEW_FILES],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+        ExitStack() as stack,
+    ):
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        assert process.stdin is not None
+        url = urlsplit(process.stdout.readline())
+        for number in range(480):
+            client = socket.create_connection((url.hostname or "", url.port or 0), timeout=60)
+            stack.enter_context(client).sendall(HALF_A_HEADER)
+            if number % 120 == 119:
+                process.stdin.write("\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == "120\n"
