@@ -211,7 +211,7 @@ class HookSettings(_Section):
     """The commit-callback listener.
 
     host, port: Where it listens; port 0 takes a free one.
-    secret: What callbacks must carry; a random one when empty.
+    secret: What callbacks must carry; a random one for each run when empty.
     max_connections: Open at once, at most, and never more than an eighth of the files that the
     process may open. One more takes the place of the one that has waited longest without a whole
     request.

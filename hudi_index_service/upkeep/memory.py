@@ -6,13 +6,12 @@ that a table was overwritten while nobody was looking, and the keys of commits t
 
 import hashlib
 import logging
-import os
-import tempfile
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hudi_index_service.overwritten import KnownTable
+from hudi_index_service.private_file import write_private_file
 
 log = logging.getLogger(__name__)
 
@@ -70,23 +69,8 @@ class TableMemory:
             return
         self._known = now
         try:
-            self._write(now.model_dump_json(indent=1).encode())
+            write_private_file(self._path, now.model_dump_json(indent=1).encode())
         except OSError as error:
             if not self._complained:
                 log.warning("%s cannot be remembered across restarts: %s", self._uri, error)
             self._complained = True
-
-    def _write(self, content: bytes) -> None:
-        folder = self._path.parent
-        # Only the last folder gets the mode of makedirs.
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        # Made with mode 0600.
-        handle, name = tempfile.mkstemp(dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(name).replace(self._path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise

@@ -1,13 +1,16 @@
 """The listener as a process of its own: says how to write, builds, and stops when told to."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -36,6 +39,7 @@ def daemon() -> Iterator[Callable[..., subprocess.Popen[str]]]:
                     [sys.executable, "-u", "-c", SERVE, *map(str, tables)],
                     env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
                     stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
                     text=True,
                 )
             )
@@ -52,6 +56,17 @@ def printed_options(process: subprocess.Popen[str]) -> dict[str, str]:
     return parse_properties("".join(process.stdout.readline() for _ in range(4)).encode())
 
 
+def named_file(process: subprocess.Popen[str]) -> Path:
+    """The file with all write options that the daemon names behind them."""
+    assert process.stdout is not None
+    named = re.fullmatch(
+        r"All of them, with the secret of this run, are in (.+), which this user can read\.\n",
+        process.stdout.readline(),
+    )
+    assert named is not None
+    return Path(named[1])
+
+
 def test_daemon_builds_on_callbacks_and_stops_on_sigterm(spark, tmp_path, daemon):
     path = tmp_path / "messages"
     rows = spark.range(300).selectExpr(
@@ -61,8 +76,9 @@ def test_daemon_builds_on_callbacks_and_stops_on_sigterm(spark, tmp_path, daemon
     open_table(path).create_index("by_sender", ["sender"])
     run_clustering(spark, path)  # a procedure does not call back, the next commit does
     process = daemon(path)
-    options = printed_options(process)
-    assert options[f"{CALLBACK}.http.timeout.seconds"] == "65"
+    printed = printed_options(process)
+    assert printed[f"{CALLBACK}.http.timeout.seconds"] == "65"
+    options = parse_properties(named_file(process).read_bytes())
 
     write(rows.limit(0), path, hudi_options("messages") | options)
 
@@ -70,6 +86,43 @@ def test_daemon_builds_on_callbacks_and_stops_on_sigterm(spark, tmp_path, daemon
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert process.stdout.read() == "Stopping: the builds asked for are finished first.\n"
+
+
+def test_random_secret_is_in_a_file_of_this_user_s_and_nowhere_else(tmp_path, daemon):
+    state = tmp_path / "new" / "state"
+    process = daemon(tmp_path, HUDI_INDEX_STATE_FOLDER=str(state))
+    printed = printed_options(process)
+    file = named_file(process)
+    options = parse_properties(file.read_bytes())
+
+    url = urlsplit(options[f"{CALLBACK}.http.url"])
+    assert file == state / "serve" / f"{url.port}.properties"
+    assert {**options, **{f"{CALLBACK}.http.api.key": f"<in {file}>"}} == printed
+    secret = options[f"{CALLBACK}.http.api.key"]
+    assert len(secret) > 40
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [each.stat().st_mode & 0o777 for each in (file.parent, state)] == [0o700, 0o700]
+    request = urllib.request.Request(
+        url.geturl(), data=b'{"basePath": "/other"}', headers={"HUDI-CALLBACK-KEY": secret}
+    )
+    with pytest.raises(urllib.error.HTTPError, match="403"):  # 401 with a wrong secret
+        urllib.request.urlopen(request, timeout=60)
+
+    process.send_signal(signal.SIGTERM)
+    said, logged = process.communicate(timeout=60)
+    assert secret not in said + logged
+    assert list(file.parent.iterdir()) == [], "the secret is worth nothing any more"
+
+
+def test_state_folder_that_cannot_be_written(tmp_path, daemon):
+    (tmp_path / "file").touch()
+    process = daemon(tmp_path, HUDI_INDEX_STATE_FOLDER=str(tmp_path / "file"))
+
+    _, logged = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert "which is to hold the secret of this run, cannot be written" in logged
+    assert "Set HUDI_INDEX_HOOK__SECRET, or state_folder to a folder of yours." in logged
 
 
 def test_configured_secret_is_used_and_not_shown(tmp_path, daemon):
