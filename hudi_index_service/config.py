@@ -251,6 +251,16 @@ class WatchSettings(_Section):
     interval_seconds: Seconds = 30.0
 
 
+class LoggingSettings(_Section):
+    """What the command line logs on standard error, one line an event.
+
+    format: ``text``, or ``json`` for an object with time, level, logger and message; then what
+    `serve` and `watch` print of themselves is JSON, too.
+    """
+
+    format: Literal["text", "json"] = "text"
+
+
 def _default_cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "hudi-index-service"
@@ -282,6 +292,7 @@ class Settings(BaseSettings):
     history: HistorySettings = HistorySettings()
     hook: HookSettings = HookSettings()
     watch: WatchSettings = WatchSettings()
+    logging: LoggingSettings = LoggingSettings()
     cache_folder: Path = Field(default_factory=_default_cache)
     cache_max_mb: Positive = 10_240
     state_folder: Path = Field(default_factory=_default_state)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.logging import RichHandler
 
+from hudi_index_service import config
 from hudi_index_service.cli.build import build, cancel, refresh, status
 from hudi_index_service.cli.console import err
 from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.history import advise, forget, history
 from hudi_index_service.cli.keep import clean, verify
+from hudi_index_service.cli.logs import configure_logging
 from hudi_index_service.cli.measure import calibrate
 from hudi_index_service.cli.read import explain, locate, query, search
 from hudi_index_service.cli.serve import demo, pack, serve, watch
@@ -47,8 +48,7 @@ def _options(
         raise ConfigInvalid(
             f"There is no log level {log_level!r}.", remedy="Use debug, info, warning or error."
         )
-    handler = RichHandler(console=err, show_path=False, rich_tracebacks=False)
-    logging.basicConfig(level=log_level.upper(), format="%(message)s", handlers=[handler])
+    configure_logging(log_level.upper(), config.settings().logging.format)
 
 
 def main() -> None:

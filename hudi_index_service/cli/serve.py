@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import HoodieConfOption, PropsOption
 from hudi_index_service.cli.console import out, say
+from hudi_index_service.cli.logs import announcer
 from hudi_index_service.upkeep import read_write_config
 
 
@@ -32,6 +34,7 @@ def serve(
         strategy=strategy,
         clean=clean,
         options=read_write_config(hoodie_conf or (), props),
+        say=announcer(config.settings().logging.format),
     )
 
 
@@ -59,7 +62,7 @@ def watch(
         strategy=strategy,
         clean=clean,
         options=read_write_config(hoodie_conf or (), props),
-        say=say,
+        say=announcer(config.settings().logging.format),
     )
     if once and not done:
         raise typer.Exit(1)

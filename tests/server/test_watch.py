@@ -1,11 +1,14 @@
 """Polling: no write option is needed; what fails backs off; a signal ends it in good order."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -125,11 +128,11 @@ def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `hudi-index watch`; whatever happens, it does not outlive the test."""
     with ExitStack() as stack:
 
-        def start(*arguments: str) -> subprocess.Popen[str]:
+        def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
             process = stack.enter_context(
                 subprocess.Popen(
                     [*PYTHON, "--log-level", "info", "watch", *arguments],
-                    env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "500"},
+                    env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
@@ -164,6 +167,46 @@ def test_process_follows_the_timeline_and_stops_on_sigterm(spark, table, watchin
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert process.stdout.read() == "Stopping: the builds that run are finished first.\n"
+
+
+EVENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING|ERROR) [\w.]+: (.+)\n")
+
+
+@pytest.fixture
+def no_table(tmp_path) -> Path:
+    """A folder that is no table, with a path longer than any terminal is wide."""
+    folder = tmp_path / "long-name" / ("x" * 120)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_log_has_one_line_an_event(no_table, watching):
+    process = watching(str(no_table), "--once", COLUMNS="40")
+
+    _, logged = process.communicate(timeout=60)
+
+    events = [EVENT.fullmatch(f"{line}\n") for line in logged.splitlines()]
+    assert all(events), logged
+    assert any(f"NOT_A_HUDI_TABLE: {no_table}" in event[2] for event in events)
+
+
+def test_log_as_json(no_table, watching):
+    process = watching(str(no_table), "--interval", "60", HUDI_INDEX_LOGGING__FORMAT="json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    began = json.loads(process.stdout.readline())
+    failed = json.loads(lines_until(process.stderr, "NOT_A_HUDI_TABLE"))
+
+    assert began["message"] == f"Watching {no_table} every 60 s."
+    assert (began["level"], failed["level"]) == ("INFO", "ERROR")
+    for event in (began, failed):
+        assert set(event) == {"time", "level", "logger", "message"}
+        assert datetime.fromisoformat(event["time"]).tzinfo is UTC
+        assert event["logger"].startswith("hudi_index_service.")
+    assert str(no_table) in failed["message"]
+    process.send_signal(signal.SIGTERM)
+    assert [json.loads(line)["level"] for line in process.communicate(timeout=60)[0].splitlines()]
 
 
 def test_wrong_keys_and_intervals_are_refused_at_once(tmp_path):

@@ -1,0 +1,79 @@
+"""What commands log on standard error: one line an event, whatever the terminal's width."""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal
+
+from hudi_index_service.cli.console import say
+
+Format = Literal["text", "json"]
+
+# What would end the line, or make a terminal do something, in a text format's line.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class EventFormatter(logging.Formatter):
+    """An event as one line: time (ISO 8601, UTC), level, logger, message and, if there was an
+    exception, its trace.
+
+    Args:
+        kind: ``text``, where control characters are written as Python escapes them; or ``json``, an
+            object with the keys `time`, `level`, `logger`, `message` and perhaps `exception`.
+    """
+
+    def __init__(self, kind: Format) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        event = {
+            "time": at.replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            event["exception"] = self.formatException(record.exc_info)
+        if self._kind == "json":
+            return json.dumps(event)
+        line = "{time} {level} {logger}: {message}".format(**event)
+        if "exception" in event:
+            line = f"{line}\n{event['exception']}"
+        return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), line)
+
+
+class _StandardError(logging.Handler):
+    """Writes to standard error as it is at the time: a progress bar puts itself in between."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):  # closed, or its reader has gone
+            self.handleError(record)
+
+
+def configure_logging(level: str, kind: Format) -> None:
+    """Sends what is logged from `level` upwards to standard error."""
+    handler = _StandardError()
+    handler.setFormatter(EventFormatter(kind))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def announcer(kind: Format) -> Callable[[str], None]:
+    """Prints a daemon's own news on standard output: as they are, or as events in JSON."""
+    if kind == "text":
+        return say
+    formatter = EventFormatter(kind)
+
+    def announce(text: str) -> None:
+        news = {"name": "hudi_index_service.server", "levelname": "INFO", "msg": text}
+        print(formatter.format(logging.makeLogRecord(news)), flush=True)
+
+    return announce
