@@ -27,7 +27,8 @@ _REPEAT_SECONDS = 60.0
 # just being accepted, and the rest for builds.
 _SHARE = 8
 
-_ARRIVED = (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+# What h11 says of a client whose request has not begun, or has not arrived to its end.
+_ARRIVING = (h11.IDLE, h11.SEND_BODY)
 
 
 def connections_allowed(asked: int) -> int:
@@ -121,7 +122,8 @@ class Connections:
 
     def answered(self, connection: "LimitedConnection") -> None:
         """One whose request was answered: it may send another."""
-        if self._open.pop(connection, self) is None:
+        if connection in self._open:
+            del self._open[connection]
             self._open[connection] = None
 
     def tell_late(self) -> None:
@@ -147,7 +149,7 @@ class LimitedConnection(H11Protocol):
     def is_being_answered(self) -> bool:
         """Whether a whole request has arrived that is not answered yet."""
         waiting = self.cycle is not None and not self.cycle.response_complete
-        return waiting and self.conn.their_state in _ARRIVED
+        return waiting and self.conn.their_state not in _ARRIVING
 
     def cut_off(self) -> None:
         """Ends the connection, whatever was not sent yet."""
@@ -169,8 +171,9 @@ class LimitedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        self._expect_request()
-        self.among.answered(self)
+        if not self.transport.is_closing():
+            self._expect_request()
+            self.among.answered(self)
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
