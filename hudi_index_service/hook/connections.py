@@ -82,8 +82,8 @@ class Connections:
     Args:
         most: So many are open at once. When there is another, it takes the place of the one that
             has waited longest; none whose request is being answered has to go.
-        request_seconds: Within which a request, from its first byte or from the connection's
-            beginning to the end of its body, has to arrive.
+        request_seconds: Within which a whole request has to arrive, counted from the connection's
+            beginning or from the answer to the request before.
     """
 
     def __init__(self, *, most: int, request_seconds: float, refusals: Refusals) -> None:
