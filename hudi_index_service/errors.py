@@ -288,7 +288,7 @@ class NativeModuleMissing(IndexServiceError):
     """What an index type runs on, such as PyLucene, cannot be loaded or used."""
 
     code = "NATIVE_MODULE_MISSING"
-    default_remedy = "Install hudi-index-pylucene and hudi-index-parquet, and set JAVA_HOME."
+    default_remedy = "Install what is named, wherever indexes are built or read."
 
 
 # --- doors -----------------------------------------------------------------------------------

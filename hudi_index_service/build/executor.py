@@ -1,26 +1,38 @@
 """Where a build's tasks run. The local executor uses this process's threads; `build.spark` runs the
 same task code in Spark executors."""
 
-from collections.abc import Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Protocol
 
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
+from hudi_index_service.index.factory import check_runtime, index_type
 
 
-class Executor(Protocol):
+class Executor(ABC):
     """Runs tasks, a large base file in parts (see `Schedule`); with deadlines it begins them in the
-    order given."""
+    order given.
 
-    @property
-    def parallelism(self) -> int:
-        """Tasks at once."""
+    Attributes:
+        parallelism: Tasks at once.
+        processes: Processes that these are spread over.
+    """
 
-    @property
-    def processes(self) -> int:
-        """Processes that these are spread over."""
+    parallelism: int
+    processes: int
 
+    def check_runtime(self, index_types: Collection[str]) -> None:
+        """Looks once, before anything is built, whether what these index types run on is there
+        where the tasks will run: in this process, unless an executor says otherwise.
+
+        Raises:
+            NativeModuleMissing: it is not.
+        """
+        for name in index_types:
+            check_runtime(index_type(name))
+
+    @abstractmethod
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """Runs all tasks and yields each outcome as it is known; yields None now and then while
         nothing is, so that the caller can show that it lives. Closing the generator gives up:
@@ -31,7 +43,7 @@ class Executor(Protocol):
         """
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Runs tasks in threads of this process: for small tables, tests and single machines.
 
     Args:

@@ -180,6 +180,7 @@ def run_build(
         TableFeatureUnsupported: the table cannot be read whole here.
         BuildInProgress: another builder works on the table.
         PermissionDenied: no write access below ``.hoodie/.index``.
+        NativeModuleMissing: what an index type runs on is missing where the tasks would run.
         BuildFailed: the tasks could not be run to their end.
         ConfigInvalid: a partition that is not there, or `retry_failed` is none of its words.
     """
@@ -218,6 +219,7 @@ def run_build(
         return replace(plan, estimate=cost, seconds=perf_counter() - started)
     if not due:
         return replace(plan, seconds=perf_counter() - started)
+    executor.check_runtime(sorted({entry.index_type for entry in due}))
     with records.start({"strategy": strategy.value, "due": len(due)}) as running:
         log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
         run = _Run(table, plan, running, executor, settings, budget, started)

@@ -7,9 +7,11 @@ Spark hands the results of a job over together, at its end. What a task reports 
 an accumulator, which counts a task once however often it was tried.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+import logging
+from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from socket import gethostname
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -17,20 +19,24 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import AccumulatorParam
 from pyspark.util import inheritable_thread_target
 
+from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.memory import Needs, check_address_space, runs_jvm
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import settings
-from hudi_index_service.errors import BuildFailed
+from hudi_index_service.errors import BuildFailed, NativeModuleMissing
+from hudi_index_service.index.factory import check_runtime, index_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
 
 Ended = tuple[int, TaskOutcome]
 """A task's position in the schedule, and how it ended."""
 
 
-class SparkExecutor:
+class SparkExecutor(Executor):
     """See `hudi_index_service.build.executor.Executor`.
 
     Args:
@@ -43,6 +49,20 @@ class SparkExecutor:
         self._patience = patience
         # A core, a Python worker.
         self.parallelism = self.processes = spark.sparkContext.defaultParallelism
+
+    def check_runtime(self, index_types: Collection[str]) -> None:
+        """See `Executor.check_runtime`. The driver may lack what its executors have: a task of
+        Spark's looks, on one of them. If Spark cannot run it, the build says so itself."""
+        names = list(index_types)
+        context = self._spark.sparkContext
+        try:
+            found = context.parallelize([names], 1).map(_missing_runtime).collect()
+        except Py4JJavaError as error:
+            cause = str(error.java_exception).split("\n", 1)[0]
+            log.warning("Spark's executors could not be asked for what %s needs: %s", names, cause)
+            return
+        for missing in filter(None, found):
+            raise missing
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         """See `Executor.run`. A task whose worker dies is tried again as Spark is set up for it; if
@@ -85,6 +105,20 @@ class SparkExecutor:
             left = [(position,) for position in everything if not schedule.has_ended(position)]
             for ended in jobs.run(left, tried_before=True):
                 yield None if ended is None else schedule.ended(*ended)
+
+
+def _missing_runtime(index_types: Sequence[str]) -> NativeModuleMissing | None:
+    """What an index type lacks in a worker of an executor; None if there is everything."""
+    for name in index_types:
+        try:
+            check_runtime(index_type(name))
+        except NativeModuleMissing as error:
+            return NativeModuleMissing(
+                f"On Spark's executor {gethostname()}: {error.message}",
+                remedy=f"{error.remedy} Executors have variables such as JAVA_HOME by "
+                "spark.executorEnv.JAVA_HOME, and packages by `hudi-index pack`.",
+            )
+    return None
 
 
 class _Jobs:

@@ -320,6 +320,15 @@ class IndexType(Protocol):
             NativeModuleMissing: what the index type runs on is not installed.
         """
 
+    def check_runtime(self) -> None:
+        """Looks whether what the index type runs on is there, in this process: asked before
+        anything is built, and before an index is fetched to be opened; cheap when asked again. A
+        type that runs on nothing but Python packages of its own may leave this method out.
+
+        Raises:
+            NativeModuleMissing: it is not installed, or cannot be used; the message says why.
+        """
+
     # What follows is for types that keep data elsewhere than in files. All others leave it out.
 
     def configured(self, settings: Settings) -> "IndexType":

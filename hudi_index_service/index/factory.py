@@ -59,6 +59,13 @@ def keeps_elsewhere(kind: IndexType) -> bool:
     return callable(getattr(kind, "store", None))
 
 
+def check_runtime(kind: IndexType) -> None:
+    """See `IndexType.check_runtime`. Raises NativeModuleMissing."""
+    check = getattr(kind, "check_runtime", None)
+    if check is not None:
+        check()
+
+
 def _loaded(name: str, entry_point: EntryPoint) -> IndexType:
     """Raises IndexTypeBroken if there is anything wrong with it."""
     try:

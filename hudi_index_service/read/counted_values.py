@@ -1,16 +1,13 @@
 """How many rows of a slice have each value of a column, by the index alone."""
 
-import logging
 from collections import Counter
 
 from pyroaring import BitMap
 
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.reader_pool import ReaderPool
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
-
-log = logging.getLogger(__name__)
 
 MOST_VALUES = 5_000
 """Of a base file; to go through more takes longer than to read the column."""
@@ -45,6 +42,6 @@ def counted_values(
         with SliceEntries.leased(plan, pool, statistics) as entries:
             return entries.value_counts(column, rows, MOST_VALUES)
     except INDEX_FAILURES as error:
-        log.warning("Of %s, %s is read: %s", plan.file_slice.name, column, error)
+        warn_of(error, f"Of {plan.file_slice.name}, {column} is read")
         statistics.note = error.message.rstrip(".")
         return None

@@ -26,7 +26,7 @@ from hudi_index_service.read.reader_pool import ReaderPool
 from hudi_index_service.read.record_keys import RecordKeys
 from hudi_index_service.read.row_ids import matching_rows
 from hudi_index_service.read.row_reader import RowReader, row_positions
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.table.base_file import column_bytes, present_columns, read_columns
 from hudi_index_service.table.parquet_file import open_parquet
@@ -175,7 +175,7 @@ class KeyLocator:
                         statistics.candidates = len(found.rows)
                         return found.rows, entries.footer()
         except INDEX_FAILURES as error:
-            log.warning("%s is searched without index: %s", plan.file_slice.name, error)
+            warn_of(error, f"{plan.file_slice.name} is searched without index")
             statistics.note = error.message.rstrip(".")
         return None
 

@@ -23,7 +23,7 @@ from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.row_reader import RowReader
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -103,7 +103,7 @@ class RankedSearch:
                 if rows is not None:
                     return _Covered(self, plan, entries, rows)
             except INDEX_FAILURES as error:
-                log.warning("%s is analysed anew: %s", plan.file_slice.name, error)
+                warn_of(error, f"{plan.file_slice.name} is analysed anew")
         return self._analysed(plan, stack)
 
     def _analysed(self, plan: SlicePlan, stack: ExitStack) -> "_Analysed":

@@ -14,7 +14,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.block_copy import BlockCopy
 from hudi_index_service.index.contract import IndexReader, PackedIndex
 from hudi_index_service.index.entry import EntryListing, index_type_folder
-from hudi_index_service.index.factory import with_settings
+from hudi_index_service.index.factory import check_runtime, with_settings
 from hudi_index_service.index.fetched import count
 from hudi_index_service.index.local_copy import packed_index, readable_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
@@ -135,6 +135,7 @@ class ReaderPool:
         _close(closing)
 
     def _opened(self, serving: ServingEntry) -> OpenEntry:
+        check_runtime(serving.index_type)  # before anything is fetched in vain
         count(opened=1)
         with ExitStack() as opened:
             index, blocks = opened.enter_context(self._readable(serving))

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from threading import Lock
 from time import perf_counter_ns
 
 from hudi_index_parquet import Footer
@@ -35,6 +36,20 @@ log = logging.getLogger(__name__)
 
 INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed)
 """Whatever keeps an entry from being asked (design, rule 3)."""
+
+_warned_of: set[str] = set()
+_warning = Lock()
+
+
+def warn_of(error: IndexServiceError, what: str) -> None:
+    """Says in the log what is read without an index, and why. What an index type runs on is missing
+    for all entries alike: that is one warning a process."""
+    level = logging.WARNING
+    if isinstance(error, NativeModuleMissing):
+        with _warning:
+            level = logging.DEBUG if str(error) in _warned_of else level
+            _warned_of.add(str(error))
+    log.log(level, "%s: %s", what, error)
 
 
 _IN_ORDER = (Answer.EXACT, Answer.SUPERSET)
@@ -102,7 +117,7 @@ class SliceEntries:
                     return RowSet(reader.candidates(leaf, most), exact=False)
                 return RowSet(reader.row_ids(leaf), wanted is Answer.EXACT)
             except INDEX_FAILURES as error:
-                log.warning("%s cannot be asked: %s", serving.entry.folder, error)
+                warn_of(error, f"{serving.entry.folder} cannot be asked")
                 self._failed[serving.entry.folder] = error
                 failure = failure or error
         if failure is not None:

@@ -4,7 +4,6 @@ Whatever the way, the query's predicate is checked on every row read: an index o
 (design, rule 1). Whatever is wrong with an entry, its slice is scanned (rule 3).
 """
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -35,11 +34,9 @@ from hudi_index_service.read.row_reader import (
     unreadable_by_row,
 )
 from hudi_index_service.read.sampled_rows import is_soon_checked
-from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.table.protocol import BaseFile, HudiTable
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +293,7 @@ class SliceReader:
     ) -> None:
         reason = error.message.rstrip(".")
         self._refuse_scan(plan, reason, error)
-        log.warning("%s is scanned: %s", plan.file_slice.name, error)
+        warn_of(error, f"{plan.file_slice.name} is scanned")
         statistics.note = reason
 
     def _refuse_scan(
@@ -304,7 +301,8 @@ class SliceReader:
     ) -> None:
         if self.index_required:
             raise IndexRequired(
-                f"{plan.file_slice.name} cannot be read through an index: {reason}."
+                f"{plan.file_slice.name} cannot be read through an index: {reason}.",
+                remedy=None if cause is None else cause.remedy,
             ) from cause
 
 

@@ -11,7 +11,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexType, PackedIndex
 from hudi_index_service.index.entry import Entry
-from hudi_index_service.index.factory import index_type, with_settings
+from hudi_index_service.index.factory import check_runtime, index_type, with_settings
 from hudi_index_service.index.local_copy import packed_index
 from hudi_index_service.index.packed_file import checksums
 from hudi_index_service.storage import Storage
@@ -56,6 +56,7 @@ class EntryCheck:
         """
         kind = with_settings(index_type(entry.manifest.index_type), self._settings)
         refuse_newer(entry.manifest, kind)
+        check_runtime(kind)
         outcome = Outcome()
         try:
             with _as_stored(self._storage, entry, self._settings) as index:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.build.run import Build, run_build
 from hudi_index_service.build.strategy import Strategy
@@ -268,7 +269,7 @@ def test_spark_builds_the_same_entries(
     assert_no_stray_data(by_spark_table.uri)
 
 
-class Dying:
+class Dying(Executor):
     """Loses its job before any task has ended."""
 
     parallelism = processes = 1

@@ -126,7 +126,7 @@ def test_whoever_goes_on_builds_nothing_twice(table: IndexedTable) -> None:
     assert_no_stray_data(table.uri)
 
 
-class Punctual:
+class Punctual(Executor):
     """Runs tasks one by one, and from the second on as if their time were over."""
 
     parallelism = processes = 1
@@ -176,7 +176,7 @@ def test_tasks_share_the_rate_of_requests(
     assert len(waited) > 3 * FILES, "listing, upload and manifest of each entry at least"
 
 
-class Observed:
+class Observed(Executor):
     """Takes tasks down and runs none."""
 
     parallelism = processes = 4
@@ -199,7 +199,7 @@ def test_processes_get_an_equal_share_of_the_rate(table: IndexedTable, run_on: R
 # --- cancel ----------------------------------------------------------------------------------
 
 
-class Patient:
+class Patient(Executor):
     """Runs the first task, then waits for ever: until it is closed."""
 
     parallelism = processes = 1
@@ -331,7 +331,7 @@ def test_control_c_is_a_cancelled_build(table: IndexedTable) -> None:
 def test_a_running_build_tells_how_far_it_is(table: IndexedTable, run_on: Run) -> None:
     seen = []
 
-    class Watched:
+    class Watched(Executor):
         parallelism = processes = 1
 
         def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
@@ -405,7 +405,7 @@ def test_a_record_that_cannot_be_written_costs_no_result(
         monkeypatch.setattr(Storage, name, full)
     pause = Event()
 
-    class LongerThanAHeartbeat:
+    class LongerThanAHeartbeat(Executor):
         parallelism = processes = 1
 
         def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:

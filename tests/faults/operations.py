@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.strategy import Strategy
@@ -51,7 +52,7 @@ def _build(strategy: str) -> Work:
     return lambda table: table.build(strategy=strategy).raise_for_failures()  # type: ignore[arg-type]
 
 
-class InParts:
+class InParts(Executor):
     """Builds every base file in parts, one task after the other."""
 
     parallelism = 4

@@ -9,7 +9,7 @@ from hudi_index_service.config import HBaseSettings, Settings, settings
 from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.btree.fields import required_fields
 from hudi_index_service.index.contract import FileRange, IndexReader, PackedIndex, StoredColumn
-from hudi_index_service.index.hbase.server import HBaseServer, server_of
+from hudi_index_service.index.hbase.server import HBaseServer, require_client, server_of
 
 
 class HBaseIndexType(BTreeIndexType):
@@ -35,6 +35,10 @@ class HBaseIndexType(BTreeIndexType):
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
         """As a B+ tree's: one, for a column has no options."""
         return required_fields(column, type, options, kind=self.name)
+
+    def check_runtime(self) -> None:
+        """The Python packages that HBase is asked by; asks no server."""
+        require_client()
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Every leaf's checksum, order and numbers, and those of the manifest."""

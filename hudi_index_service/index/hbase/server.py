@@ -184,6 +184,15 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+def require_client() -> None:
+    """Looks whether happybase is installed.
+
+    Raises:
+        NativeModuleMissing: it is not.
+    """
+    _connecting()
+
+
 def _connecting() -> Any:
     """The module that needs happybase.
 

@@ -73,6 +73,12 @@ class LuceneIndexType:
         ranked = any(field.startswith(RANKED_PREFIX) for field in column.fields)
         return LuceneTextRanker() if ranked else None
 
+    def check_runtime(self) -> None:
+        """PyLucene and the JDK, without starting a JVM."""
+        from hudi_index_service.index.lucene import jvm
+
+        jvm.require()
+
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Lucene's CheckIndex, and numbers of values and NULLs against the manifest's."""
         from hudi_index_service.index.lucene.check import check_index

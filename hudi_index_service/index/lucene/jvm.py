@@ -5,36 +5,43 @@ call, else the process dies; a process forked after the start must not touch it.
 """
 
 import os
-from functools import cache
+import sys
 from threading import Lock
 from typing import Any
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import NativeModuleMissing
 
-_start = Lock()
+_REINSTALL = "Install hudi-index-pylucene again, for this Python."
+
+# Also held while PyLucene is imported: a thread that imports a module which another thread is
+# importing gets the half-made one if that import fails.
+_lock = Lock()
 _started_in: int | None = None
+_unusable: tuple[str, str] | None = None  # why PyLucene does not run in the JVM, and the remedy
 
 
-@cache
-def _module() -> Any:
-    try:
-        import lucene
-    except ImportError as error:
-        raise NativeModuleMissing(f"PyLucene cannot be imported: {error}.") from error
-    return lucene
+def require() -> None:
+    """Imports PyLucene, which loads the JDK's libjvm; starts no JVM.
+
+    Raises:
+        NativeModuleMissing: PyLucene is not installed or cannot be loaded, or no Java that it runs
+            on was found; message and remedy say which.
+    """
+    with _lock:
+        _module()
 
 
 def attach() -> Any:
     """Starts the JVM if need be, attaches this thread to it, and returns the `lucene` module.
 
     Raises:
-        NativeModuleMissing: PyLucene or the JDK's libjvm is not there, or this process was forked
-            from one whose JVM runs.
+        NativeModuleMissing: see `require`; or PyLucene does not run in this JVM, or this process
+            was forked from one whose JVM runs.
     """
     global _started_in
-    lucene = _module()
-    with _start:
+    with _lock:
+        lucene = _module()
         if _started_in is not None and _started_in != os.getpid():
             raise NativeModuleMissing(
                 "This process was forked from one whose Lucene JVM was already running.",
@@ -42,22 +49,69 @@ def attach() -> Any:
             )
         environment = lucene.getVMEnv()
         if environment is None:
-            # -Xrs leaves the signals to Python, so that Ctrl-C works as ever.
-            lucene.initVM(
-                vmargs=[
-                    "-Xrs",
-                    "-Xss1m",
-                    f"-Xmx{settings().lucene.heap_mb}m",
-                    "-XX:+UseSerialGC",
-                    # Reserved at the start: by default more than the heap, for nothing.
-                    "-XX:CompressedClassSpaceSize=64m",
-                    "-XX:ReservedCodeCacheSize=64m",
-                    # Counters for monitors: a file in /tmp, which a killed process leaves there.
-                    "-XX:-UsePerfData",
-                    "-Djava.awt.headless=true",
-                ]
-            )
+            _start(lucene)
         else:
             environment.attachCurrentThread()
         _started_in = os.getpid()
     return lucene
+
+
+def _module() -> Any:
+    if _unusable is not None:
+        reason, remedy = _unusable
+        raise NativeModuleMissing(reason, remedy=remedy)
+    try:
+        import lucene
+    except ModuleNotFoundError as error:
+        if error.name != "lucene":
+            raise _not_loaded(error) from error
+        raise NativeModuleMissing(
+            "The index type lucene needs PyLucene, which is not installed.",
+            remedy="Install hudi-index-pylucene, wherever indexes are built or read.",
+        ) from error
+    except ImportError as error:
+        raise _not_loaded(error) from error
+    return lucene
+
+
+def _not_loaded(error: ImportError) -> NativeModuleMissing:
+    """What keeps the installed package from being imported: Java, as its module `libjvm` says in
+    a message that ends with the remedy, or something about itself."""
+    reason = str(error)
+    remedy = getattr(sys.modules.get("lucene.libjvm"), "REMEDY", None)
+    if remedy is not None and reason.endswith(remedy):
+        return NativeModuleMissing(reason.removesuffix(remedy).rstrip(), remedy=remedy)
+    return NativeModuleMissing(f"PyLucene cannot be loaded: {reason}.", remedy=_REINSTALL)
+
+
+def _start(lucene: Any) -> None:
+    global _unusable
+    try:
+        # -Xrs leaves the signals to Python, so that Ctrl-C works as ever.
+        lucene.initVM(
+            vmargs=[
+                "-Xrs",
+                "-Xss1m",
+                f"-Xmx{settings().lucene.heap_mb}m",
+                "-XX:+UseSerialGC",
+                # Reserved at the start: by default more than the heap, for nothing.
+                "-XX:CompressedClassSpaceSize=64m",
+                "-XX:ReservedCodeCacheSize=64m",
+                # Counters for monitors: a file in /tmp, which a killed process leaves there.
+                "-XX:-UsePerfData",
+                "-Djava.awt.headless=true",
+            ]
+        )
+    except lucene.JavaError as error:  # it has no message: Java has printed it
+        reason, remedy = _unusable = _not_running(lucene)
+        raise NativeModuleMissing(reason, remedy=remedy) from error
+
+
+def _not_running(lucene: Any) -> tuple[str, str]:
+    """Why PyLucene does not run in the JVM that was started (the wrong Java, from a folder that
+    does not tell its version, or something about the package), and the remedy."""
+    java, needed = lucene.getVMEnv().java_version, lucene.libjvm.JAVA_MAJOR
+    found = f"Java {java} ({lucene.libjvm.load()})"
+    if java.split(".")[0] != str(needed):
+        return f"lucene needs Java {needed}, and does not run on {found}.", lucene.libjvm.REMEDY
+    return f"PyLucene does not run on {found}.", _REINSTALL

@@ -1,0 +1,118 @@
+"""Where what an index type runs on is missing: builds are refused at once, queries scan."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.errors import NativeModuleMissing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUILD = """
+import json, sys
+from hudi_index_service import open_table
+from hudi_index_service.errors import IndexServiceError
+
+with open_table(sys.argv[1]) as table:
+    try:
+        table.build(strategy="all", dry_run=sys.argv[2] == "dry")
+        print("{}")
+    except IndexServiceError as error:
+        print(json.dumps({"code": error.code, "message": error.message, "remedy": error.remedy}))
+"""
+
+QUERY = """
+import json, logging, sys
+from hudi_index_service import open_table
+from hudi_index_service.errors import IndexRequired
+
+logging.basicConfig(level=logging.WARNING, format="%(message)s")
+with open_table(sys.argv[1]) as table:
+    counts = [table.scan("amount = 31").count() for _ in range(3)]
+    rows = table.scan("amount > 20").to_arrow().num_rows
+    try:
+        table.scan("amount = 31", use_index="require").count()
+    except IndexRequired as error:
+        print(json.dumps({"counts": counts, "rows": rows, "remedy": error.remedy}))
+"""
+
+REMEDY = "Install JDK 17 and set JAVA_HOME to its folder."
+
+
+@pytest.fixture
+def java_25(tmp_path: Path) -> Path:
+    """What looks like a JDK 25."""
+    home = tmp_path / "jdk-25"
+    (home / "lib" / "server").mkdir(parents=True)
+    (home / "lib" / "server" / "libjvm.so").touch()
+    (home / "release").write_text('JAVA_VERSION="25.0.3"\n')
+    return home
+
+
+def run(program: str, *arguments: str, java_home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "JAVA_HOME": str(java_home)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+
+def test_a_build_without_its_java_is_refused_once_before_it_begins(
+    cow: IndexedTable, java_25: Path
+) -> None:
+    refused = run(BUILD, cow.uri, "now", java_home=java_25)
+
+    assert json.loads(refused.stdout) == {
+        "code": "NATIVE_MODULE_MISSING",
+        "message": f"lucene needs Java 17, but {java_25} is Java 25.",
+        "remedy": REMEDY,
+    }
+    assert refused.stderr == ""
+    assert cow.builds() == []
+    assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
+
+
+def test_what_needs_no_java_is_done_without(cow: IndexedTable, java_25: Path) -> None:
+    assert json.loads(run(BUILD, cow.uri, "dry", java_home=java_25).stdout) == {}
+
+    cow.build(strategy="all").raise_for_failures()
+    assert json.loads(run(BUILD, cow.uri, "now", java_home=java_25).stdout) == {}
+
+
+def test_queries_scan_and_warn_once(cow: IndexedTable, java_25: Path) -> None:
+    cow.build(strategy="all").raise_for_failures()
+    expected = cow.scan("amount = 31").count()
+    rows = cow.scan("amount > 20", use_index="never").to_arrow().num_rows
+
+    asked = run(QUERY, cow.uri, java_home=java_25)
+
+    assert json.loads(asked.stdout) == {"counts": [expected] * 3, "rows": rows, "remedy": REMEDY}
+    (warning,) = asked.stderr.splitlines()
+    assert warning.endswith(
+        f": NATIVE_MODULE_MISSING: lucene needs Java 17, but {java_25} is Java 25. {REMEDY}"
+    )
+
+
+def test_spark_executors_are_asked_for_theirs(
+    spark: "SparkSession", cow: IndexedTable, java_25: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As spark.executorEnv.JAVA_HOME sets it.
+    monkeypatch.setitem(spark.sparkContext.environment, "JAVA_HOME", str(java_25))
+
+    with pytest.raises(NativeModuleMissing) as refused:
+        open_table(cow.uri, spark=spark).build(strategy="all")
+
+    assert refused.value.message.startswith("On Spark's executor ")
+    assert refused.value.message.endswith(f": lucene needs Java 17, but {java_25} is Java 25.")
+    assert "spark.executorEnv.JAVA_HOME" in refused.value.remedy
+    assert cow.builds() == []
