@@ -9,20 +9,20 @@ their commits, or those given here:
 
     … --conf '{"table": "/data/messages", "hoodie_conf": {"hoodie.index.columns": "msg;sender"}}'
 
-The build is a Spark job on the Spark connection ``spark_default``; the Airflow worker needs
-spark-submit on its PATH, and Spark's executors this package.
+With the Spark connection ``spark_default`` the build is a Spark job: the Airflow worker needs
+spark-submit on its PATH, and the executors this package. Without that connection the Airflow
+worker builds by itself, which needs no Spark, but a JDK 17 that ``JAVA_HOME`` names.
 """
 
 import os
 import sys
 from datetime import timedelta
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param, dag
 
+from hudi_index_service.airflow.build_operator import BuildIndexOperator
 from hudi_index_service.airflow.sensor import TableServiceSensor
 from hudi_index_service.airflow.tasks import clean_index
-from hudi_index_service.submit import APPLICATION
 
 TABLE = "{{ params.table }}"
 STRATEGY = "{{ params.strategy }}"
@@ -36,6 +36,8 @@ HOODIE_CONF = (
     dag_id="hudi_index",
     schedule=None,
     catchup=False,
+    # It runs when it is triggered, and then it should.
+    is_paused_upon_creation=False,
     max_active_runs=4,
     tags=["hudi", "index"],
     params={
@@ -67,14 +69,11 @@ def hudi_index() -> None:
         # Nothing to build within that time is no failure: the run ends as skipped.
         soft_fail=True,
     )
-    build = SparkSubmitOperator(
+    build = BuildIndexOperator(
         task_id="build_index",
-        application=str(APPLICATION),
-        application_args=[
-            *("--table", TABLE),
-            *("--strategy", STRATEGY),
-            *("--hoodie-conf", HOODIE_CONF),
-        ],
+        table=TABLE,
+        strategy=STRATEGY,
+        hoodie_conf=HOODIE_CONF,
         name="hudi-index-build",
         # Driver and executors have to run the same Python.
         env_vars={"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},

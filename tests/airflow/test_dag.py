@@ -1,19 +1,14 @@
-"""The DAG runs whole on a real table: it waits, builds by spark-submit and cleans."""
+"""The DAG runs whole on a real table: it waits, builds by spark-submit and cleans. Its operator
+builds by itself without a connection, and fails at once where one cannot serve."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_service import open_table
-from tests.hudi_tables import hudi_options, run_clustering, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,21 +16,20 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.fixture
-def airflow_environment(tmp_path: Path) -> dict[str, str]:
-    """An Airflow of its own, with a local Spark connection; its database is not made yet."""
-    return {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "AIRFLOW_HOME": str(tmp_path / "airflow"),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
-        "HUDI_INDEX_CLEAN__GRACE_SECONDS": "0",
-    }
+LOCAL_SPARK = json.dumps({"conn_type": "spark", "host": "local[1]"})
+YARN = json.dumps({"conn_type": "spark", "host": "yarn"})
+
+EXECUTE = """
+import sys
+from hudi_index_service.airflow.build_operator import BuildIndexOperator
+
+operator = BuildIndexOperator(task_id="build", table=sys.argv[1], strategy="all")
+try:
+    operator.execute({})
+    print("done")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
 
 
 def run(command: list[str], environment: dict[str, str]) -> str:
@@ -47,24 +41,12 @@ def run(command: list[str], environment: dict[str, str]) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def indexed_table(spark: "SparkSession", tmp_path: Path) -> Path:
-    """A table with one commit and an index definition."""
-    path = tmp_path / "messages"
-    rows = spark.range(300).selectExpr(
-        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
-    )
-    write(rows, path, hudi_options("messages"))
-    open_table(path).create_index("by_sender", ["sender"])
-    return path
-
-
-def test_dag_waits_builds_and_cleans(spark, indexed_table, airflow_environment):
-    run_clustering(spark, indexed_table)
-    clustered = open_table(indexed_table).build(dry_run=True).due[0].base_file
-    orphan = indexed_table / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
+def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment):
+    clustered = open_table(clustered_table).build(dry_run=True).due[0].base_file
+    orphan = clustered_table / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
     orphan.parent.mkdir(parents=True)
     orphan.write_text("{}")
+    airflow_environment["AIRFLOW_CONN_SPARK_DEFAULT"] = LOCAL_SPARK
     run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
 
     report = json.loads(
@@ -73,7 +55,7 @@ def test_dag_waits_builds_and_cleans(spark, indexed_table, airflow_environment):
                 sys.executable,
                 str(ROOT / "tests" / "airflow" / "run_dag.py"),
                 str(ROOT / "dags"),
-                str(indexed_table),
+                str(clustered_table),
             ],
             airflow_environment,
         ).splitlines()[-1]
@@ -91,10 +73,12 @@ def test_dag_waits_builds_and_cleans(spark, indexed_table, airflow_environment):
         "instant": clustered.instant,
     }
     assert not orphan.exists()
-    by_sender, by_keys = open_table(indexed_table).status()
+    by_sender, by_keys = open_table(clustered_table).status()
     assert (by_sender.base_files, by_sender.indexed) == (1, 1)
     assert [column.name for column in by_keys.definition.columns] == ["ts", "id"]
-    found = open_table(indexed_table).scan("sender = 'User3'", columns=["id"], use_index="require")
+    found = open_table(clustered_table).scan(
+        "sender = 'User3'", columns=["id"], use_index="require"
+    )
     assert found.count() == 30
 
 
@@ -120,3 +104,42 @@ print(json.dumps([*before, built, by_keys, built_by_keys, is_due("all")]))
     said = run([sys.executable, "-c", program, str(indexed_table)], airflow_environment)
 
     assert json.loads(said.splitlines()[-1]) == [False, True, 1, True, 1, False]
+
+
+def executed(table: Path, environment: dict[str, str]) -> str:
+    """How the operator's task ended: an error's type and text, or nothing."""
+    said = run([sys.executable, "-c", EXECUTE, str(table)], environment)
+    return said.splitlines()[-1]
+
+
+def test_without_a_connection_the_worker_builds_and_tries_again_only_what_may_pass(
+    indexed_table: Path, airflow_environment: dict[str, str], tmp_path: Path
+) -> None:
+    run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
+
+    no_java = {**airflow_environment, "JAVA_HOME": str(tmp_path)}
+    refused = executed(indexed_table, no_java)
+    assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
+
+    assert executed(indexed_table, airflow_environment) == "done"
+    assert open_table(indexed_table).status()[0].indexed == 1
+
+
+def test_a_connection_that_cannot_serve_fails_at_once_and_is_named(
+    indexed_table: Path, airflow_environment: dict[str, str], tmp_path: Path
+) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        airflow_environment.pop(name, None)
+
+    no_hadoop = {**airflow_environment, "AIRFLOW_CONN_SPARK_DEFAULT": YARN}
+    assert executed(indexed_table, no_hadoop).startswith(
+        "AirflowFailException The connection spark_default names the master yarn, and neither "
+        "of HADOOP_CONF_DIR and YARN_CONF_DIR is set on this worker."
+    )
+
+    local = {**airflow_environment, "AIRFLOW_CONN_SPARK_DEFAULT": LOCAL_SPARK}
+    no_spark_submit = {**local, "PATH": str(tmp_path)}
+    assert executed(indexed_table, no_spark_submit).startswith(
+        "AirflowFailException The connection spark_default asks for Spark, and spark-submit is "
+        "not on this worker's PATH."
+    )

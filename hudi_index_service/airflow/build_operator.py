@@ -1,0 +1,138 @@
+"""An operator that builds: by spark-submit where Airflow has a Spark connection, else by itself."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.common.compat.sdk import (
+    AirflowFailException,
+    AirflowNotFoundException,
+    BaseHook,
+)
+
+from hudi_index_service.airflow.tasks import build_index
+from hudi_index_service.errors import (
+    BuildFailed,
+    BuildInProgress,
+    IndexChanged,
+    IndexServiceError,
+    SnapshotChanged,
+    SnapshotUnavailable,
+    StorageFailed,
+)
+from hudi_index_service.submit import APPLICATION
+from hudi_index_service.upkeep import read_write_config
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_MAY_PASS = (
+    BuildFailed,
+    BuildInProgress,
+    IndexChanged,
+    SnapshotChanged,
+    SnapshotUnavailable,
+    StorageFailed,
+)
+"""What another try may mend; whatever else is wrong fails the task at once."""
+
+_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+
+
+class BuildIndexOperator(SparkSubmitOperator):
+    """Builds what is due for a table.
+
+    With the connection `conn_id`, as a job of the Spark it names, by spark-submit. Without it, in
+    the Airflow worker itself and by local threads; but by YARN, as Airflow's Spark provider has it,
+    where ``HADOOP_CONF_DIR`` or ``YARN_CONF_DIR`` says where that is.
+
+    Args:
+        table: Base path of the table; a template.
+        strategy: ``incremental``, ``all`` or ``refresh``; ``auto``: as ``hoodie.index.strategy``
+            says, or incremental; a template.
+        hoodie_conf: ``hoodie.index.*`` keys, as lines ``key=value``, which go before those that the
+            table's writers stored; a template.
+        options: As `SparkSubmitOperator` has them.
+    """
+
+    template_fields: Sequence[str] = (
+        *SparkSubmitOperator.template_fields,
+        "table",
+        "strategy",
+        "hoodie_conf",
+    )
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        strategy: str = "auto",
+        hoodie_conf: str = "",
+        conn_id: str = "spark_default",
+        **options: Any,
+    ) -> None:
+        arguments = ("--table", table, "--strategy", strategy, "--hoodie-conf", hoodie_conf)
+        super().__init__(
+            application=str(APPLICATION),
+            application_args=list(arguments),
+            conn_id=conn_id,
+            **options,
+        )
+        self.table = table
+        self.strategy = strategy
+        self.hoodie_conf = hoodie_conf
+        self.conn_id = conn_id
+
+    def execute(self, context: "Context") -> None:
+        """Builds.
+
+        Raises:
+            AirflowFailException: it fails in a way that trying again would not mend.
+            IndexServiceError: nothing, or not everything, could be built in the worker.
+            AirflowException: the Spark job failed.
+        """
+        master = self._master()
+        if master is None:
+            self.log.info(
+                "There is no connection %s: the build runs in this worker, without Spark.",
+                self.conn_id,
+            )
+            self._build_here()
+            return
+        if master == "yarn" and not self._knows_hadoop():
+            raise AirflowFailException(
+                f"The connection {self.conn_id} names the master yarn, and neither of "
+                f"{' and '.join(_HADOOP)} is set on this worker. Set one, let the connection name "
+                "another master, or delete it: the build then runs in the worker itself."
+            )
+        try:
+            super().execute(context)
+        except FileNotFoundError as error:
+            raise AirflowFailException(
+                f"The connection {self.conn_id} asks for Spark, and {error.filename} is not on "
+                "this worker's PATH. Install pyspark, or delete the connection: the build then "
+                "runs in the worker itself."
+            ) from error
+
+    def _master(self) -> str | None:
+        """The Spark master, as far as it matters here; None: the worker itself builds."""
+        try:
+            return BaseHook.get_connection(self.conn_id).host or ""
+        except AirflowNotFoundException:
+            return "yarn" if self._knows_hadoop() else None
+
+    def _knows_hadoop(self) -> bool:
+        environment = {**os.environ, **(self.env_vars or {})}
+        return any(environment.get(name) for name in _HADOOP)
+
+    def _build_here(self) -> None:
+        try:
+            built = build_index.function(
+                self.table, self.strategy, hoodie_conf=read_write_config([self.hoodie_conf])
+            )
+        except _MAY_PASS:
+            raise
+        except IndexServiceError as error:
+            raise AirflowFailException(str(error)) from error
+        self.log.info("%s: built %d entries.", self.table, built)

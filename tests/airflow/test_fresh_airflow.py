@@ -1,0 +1,149 @@
+"""The README's line on an Airflow that has just been installed and started by `airflow standalone`:
+no connection is set, no DAG unpaused."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any
+
+import httpx
+import pytest
+
+from hudi_index_service import open_table
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 300.0  # a busy machine may take so long to start all of Airflow
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def free_port() -> str:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return str(listening.getsockname()[1])
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """The first result that is not None."""
+    pause, end = Event(), monotonic() + SECONDS
+    while (found := condition()) is None:
+        assert monotonic() < end, what
+        pause.wait(0.5)
+    return found
+
+
+class Airflow:
+    """What its REST interface says."""
+
+    def __init__(self, port: str) -> None:
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """None where there is nothing, or nobody who answers yet."""
+        try:
+            if "Authorization" not in self._http.headers:
+                token = self._http.get("/auth/token").raise_for_status().json()["access_token"]
+                self._http.headers["Authorization"] = f"Bearer {token}"
+            answer = self._http.get(path)
+            if answer.status_code == httpx.codes.NOT_FOUND:
+                return None
+            found: dict[str, Any] = answer.raise_for_status().json()
+        except httpx.TransportError:
+            return None
+        return found
+
+    def is_ready(self) -> bool | None:
+        """Whether all its parts run, and have read the DAG."""
+        health = self.get("/api/v2/monitor/health") or {}
+        parts = ("metadatabase", "scheduler", "dag_processor")
+        healthy = all(health.get(part, {}).get("status") == "healthy" for part in parts)
+        return True if healthy and self.get("/api/v2/dags/hudi_index") else None
+
+    def ended_run(self) -> dict[str, Any] | None:
+        """The DAG's only run, once it has ended."""
+        found = self.get("/api/v2/dags/hudi_index/dagRuns") or {"dag_runs": []}
+        ended = [each for each in found["dag_runs"] if each["state"] in ("success", "failed")]
+        return ended[0] if ended else None
+
+    def tasks(self, run: str) -> list[dict[str, Any]]:
+        """The tasks of a run."""
+        found = self.get(f"/api/v2/dags/hudi_index/dagRuns/{run}/taskInstances") or {}
+        return list(found["task_instances"])
+
+
+@contextmanager
+def standalone(environment: dict[str, str], log: Path) -> Iterator[Airflow]:
+    command = [sys.executable, "-m", "airflow", "standalone"]
+    with log.open("wb") as output:
+        running = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield Airflow(environment["AIRFLOW__API__PORT"])
+    finally:
+        os.killpg(running.pid, signal.SIGTERM)
+        try:
+            running.wait(60)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def fresh_airflow(airflow_environment: dict[str, str]) -> dict[str, str]:
+    """Ports of its own, and nobody has to log in; else as Airflow comes."""
+    port = free_port()
+    return {
+        **airflow_environment,
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": port,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__PARALLELISM": "1",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "true",
+        "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
+        "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
+    }
+
+
+def test_the_line_of_the_readme_builds_on_a_fresh_airflow(
+    clustered_table: Path, fresh_airflow: dict[str, str], tmp_path: Path
+) -> None:
+    readme = (ROOT / "README.md").read_text()
+    (line,) = re.findall(r"`(airflow dags trigger hudi_index --conf '.*')`", readme)
+    _, *arguments = shlex.split(line.replace("/data/messages", str(clustered_table)))
+    log = tmp_path / "airflow.log"
+
+    with standalone(fresh_airflow, log) as airflow:
+        until(airflow.is_ready, "Airflow did not start.")
+        trigger = [sys.executable, "-m", "airflow", *arguments]
+        subprocess.run(trigger, env=fresh_airflow, check=True, capture_output=True, timeout=240)
+        ended = until(airflow.ended_run, "The run did not end.")
+        tasks = airflow.get(f"/api/v2/dags/hudi_index/dagRuns/{ended['dag_run_id']}/taskInstances")
+
+    assert tasks is not None
+    states = {
+        each["task_id"]: (each["state"], each["try_number"]) for each in tasks["task_instances"]
+    }
+    assert states == {
+        "wait_for_table_service": ("success", 1),
+        "build_index": ("success", 1),
+        "clean_index": ("success", 1),
+    }, log.read_text()[-8000:]
+    assert open_table(clustered_table).status()[0].indexed == 1
+    found = open_table(clustered_table).scan("sender = 'User3'", use_index="require")
+    assert found.count() == 30
