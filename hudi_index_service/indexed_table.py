@@ -369,6 +369,8 @@ class IndexedTable:
 
         Raises:
             BuildInProgress, PermissionDenied, TableFeatureUnsupported.
+            NativeModuleMissing: what an index type runs on, such as Java, is missing where the
+                build would run; nothing was begun.
             BuildFailed: the Spark job as a whole failed.
             ConfigInvalid: there is no such strategy, or no such partition.
         """

@@ -57,8 +57,8 @@ class SparkExecutor(Executor):
         context = self._spark.sparkContext
         try:
             found = context.parallelize([names], 1).map(_missing_runtime).collect()
-        except Py4JJavaError as error:
-            cause = str(error.java_exception).split("\n", 1)[0]
+        except (Py4JError, OSError) as error:
+            cause = str(getattr(error, "java_exception", error)).split("\n", 1)[0]
             log.warning("Spark's executors could not be asked for what %s needs: %s", names, cause)
             return
         for missing in filter(None, found):
@@ -115,8 +115,8 @@ def _missing_runtime(index_types: Sequence[str]) -> NativeModuleMissing | None:
         except NativeModuleMissing as error:
             return NativeModuleMissing(
                 f"On Spark's executor {gethostname()}: {error.message}",
-                remedy=f"{error.remedy} Executors have variables such as JAVA_HOME by "
-                "spark.executorEnv.JAVA_HOME, and packages by `hudi-index pack`.",
+                remedy=f"{error.remedy} Executors get variables by spark.executorEnv.<NAME>, and "
+                "packages by `hudi-index pack`.",
             )
     return None
 

@@ -44,12 +44,15 @@ _warning = Lock()
 def warn_of(error: IndexServiceError, what: str) -> None:
     """Says in the log what is read without an index, and why. What an index type runs on is missing
     for all entries alike: that is one warning a process."""
-    level = logging.WARNING
-    if isinstance(error, NativeModuleMissing):
-        with _warning:
-            level = logging.DEBUG if str(error) in _warned_of else level
-            _warned_of.add(str(error))
-    log.log(level, "%s: %s", what, error)
+    if not isinstance(error, NativeModuleMissing):
+        log.warning("%s: %s", what, error)
+        return
+    with _warning:
+        is_news = str(error) not in _warned_of
+        _warned_of.add(str(error))
+    if is_news:
+        log.warning("Queries are answered without an index: %s", error)
+    log.debug("%s: %s", what, error)
 
 
 _IN_ORDER = (Answer.EXACT, Answer.SUPERSET)

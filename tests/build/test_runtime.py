@@ -98,8 +98,9 @@ def test_queries_scan_and_warn_once(cow: IndexedTable, java_25: Path) -> None:
 
     assert json.loads(asked.stdout) == {"counts": [expected] * 3, "rows": rows, "remedy": REMEDY}
     (warning,) = asked.stderr.splitlines()
-    assert warning.endswith(
-        f": NATIVE_MODULE_MISSING: lucene needs Java 17, but {java_25} is Java 25. {REMEDY}"
+    assert warning == (
+        "Queries are answered without an index: NATIVE_MODULE_MISSING: lucene needs Java 17, "
+        f"but {java_25} is Java 25. {REMEDY}"
     )
 
 
@@ -114,5 +115,5 @@ def test_spark_executors_are_asked_for_theirs(
 
     assert refused.value.message.startswith("On Spark's executor ")
     assert refused.value.message.endswith(f": lucene needs Java 17, but {java_25} is Java 25.")
-    assert "spark.executorEnv.JAVA_HOME" in refused.value.remedy
+    assert "spark.executorEnv.<NAME>" in refused.value.remedy
     assert cow.builds() == []
