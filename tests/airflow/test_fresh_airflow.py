@@ -21,7 +21,7 @@ import pytest
 from hudi_index_service import open_table
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 300.0  # a busy machine may take so long to start all of Airflow
+SECONDS = 400.0  # a busy machine may take so long to start all of Airflow
 
 pytestmark = pytest.mark.timeout(900)
 
