@@ -1,12 +1,14 @@
 """The process's Java virtual machine, which PyLucene runs in.
 
 Rules learnt the hard way: one JVM a process, started once; every thread attaches before its first
-call, else the process dies; a process forked after the start must not touch it.
+call, else the process dies; and detaches when it ends, else Java keeps what belongs to it (some
+15 KB), and stops at it in every garbage collection, for ever; a process forked after the start must
+not touch it.
 """
 
 import os
 import sys
-from threading import Lock
+from threading import Lock, get_ident, local, main_thread
 from typing import Any
 
 from hudi_index_service.config import settings
@@ -19,6 +21,22 @@ _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 _lock = Lock()
 _started_in: int | None = None
 _unusable: tuple[str, str] | None = None  # why PyLucene does not run in the JVM, and the remedy
+_of_thread = local()
+
+
+class _Attachment:
+    """A thread's, which ends with the thread: it goes with the variables that are the thread's own,
+    and is called by the thread itself."""
+
+    def __init__(self, environment: Any) -> None:
+        self._environment = environment
+        self._owner = os.getpid(), get_ident()
+
+    def __del__(self) -> None:
+        # Python also clears the variables of threads that a fork has left behind, or that still run
+        # when the process ends.
+        if self._owner == (os.getpid(), get_ident()):
+            self._environment.detachCurrentThread()
 
 
 def require() -> None:
@@ -33,7 +51,8 @@ def require() -> None:
 
 
 def attach() -> Any:
-    """Starts the JVM if need be, attaches this thread to it, and returns the `lucene` module.
+    """Starts the JVM if need be, attaches this thread to it until the thread ends, and returns the
+    `lucene` module.
 
     Raises:
         NativeModuleMissing: see `require`; or PyLucene does not run in this JVM, or this process
@@ -53,6 +72,8 @@ def attach() -> Any:
         else:
             environment.attachCurrentThread()
         _started_in = os.getpid()
+    if not hasattr(_of_thread, "attachment") and get_ident() != main_thread().ident:
+        _of_thread.attachment = _Attachment(lucene.getVMEnv())
     return lucene
 
 

@@ -1,0 +1,97 @@
+"""Looks very many keys up, each of them once: ``python -m tests.concurrency.many_lookups
+<lookups | queries> <folder of a table>``, a process of its own, whose memory is nobody else's.
+Prints by how many KiB that grew after a while, and how many Java threads there are in the end."""
+
+import json
+import sys
+from collections.abc import Callable
+from itertools import repeat
+from pathlib import Path
+
+import pyarrow as pa
+
+from hudi_index_service import open_table
+from hudi_index_service.config import settings
+from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.lucene import jvm
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
+from hudi_index_service.predicate.expression import Column, Compare, Operator
+from hudi_index_service.read.reader_pool import ReaderPool
+from hudi_index_service.read.several_slices import Job, on_all
+from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.storage import Storage
+from hudi_index_service.table.protocol import FileSlice
+from tests.index.golden import make
+
+LOOKUPS, QUERIES = 100_000, 2_000
+BEFORE = 0.1  # of them are made before memory is looked at: caches fill, Java compiles
+AT_ONCE, THREADS = 10, 2
+
+NAME = Column("name", pa.string())
+
+
+def lookups(folder: Path) -> Callable[[int], None]:
+    """Asks the golden entry, as a query does that reads several slices at once."""
+    storage = Storage(folder)
+    entry = EntryListing(storage, "lucene").find(make.base_file(folder))
+    name = entry.manifest.column("name")
+    assert name is not None
+    serving = ServingEntry(entry, index_type("lucene"), ServedColumns([name.stored()]))
+    pool, jobs = ReaderPool(storage, settings()), list(repeat(_job(), AT_ONCE))
+
+    def look_up(turn: int) -> None:
+        keys = iter(range(turn * AT_ONCE, (turn + 1) * AT_ONCE))
+
+        def work(_: Job) -> int:
+            leaf = Compare(NAME, Operator.EQ, pa.scalar(f"nobody {next(keys)}"))
+            with pool.lease(serving) as opened:
+                return len(opened.reader.row_ids(leaf))
+
+        assert sum(on_all(work, jobs, THREADS, local=False)) == 0
+
+    return look_up
+
+
+def queries(folder: Path) -> Callable[[int], None]:
+    """Asks a table of several base files for rows, and for their number."""
+    table = open_table(folder)
+
+    def query(number: int) -> None:
+        scan = table.scan(f"id = '{number}'", columns=["amount"], use_index="require")
+        assert (scan.to_arrow().num_rows if number % 2 else scan.count()) == 1
+
+    return query
+
+
+def _job() -> Job:
+    file_slice = FileSlice(make.PARTITION, make.FILE_ID, make.base_file(make.FOLDER))
+    return SlicePlan(file_slice, Access.INDEX), SliceStatistics(file_slice.name, Access.INDEX)
+
+
+def main(what: str, folder: Path) -> None:
+    """Goes through all keys."""
+    ask, count = (
+        (lookups(folder), LOOKUPS // AT_ONCE) if what == "lookups" else (queries(folder), QUERIES)
+    )
+    for number in range(int(count * BEFORE)):
+        ask(number)
+    before = memory_kb()
+    for number in range(int(count * BEFORE), count):
+        ask(number)
+    grown = memory_kb() - before
+    jvm.attach()
+    from java.lang import Thread
+
+    print(json.dumps({"grown_kb": grown, "java_threads": Thread.activeCount()}))
+
+
+def memory_kb() -> int:
+    """What the process takes of memory for itself, without files that it has mapped."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
