@@ -62,10 +62,15 @@ def instant_of(folder: str) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A valid entry: its folder, and the manifest that serves."""
+    """A valid entry: its folder, and the manifest that serves.
+
+    Attributes:
+        listed: The packed data file as the listing showed it; None if it did not.
+    """
 
     folder: str
     manifest: Manifest
+    listed: StoredFile | None = None
 
     @cached_property
     def data_path(self) -> str:
@@ -113,9 +118,14 @@ class EntryListing:
         """The files in an entry's folder; empty if there is none."""
         return self._files.get(folder, [])
 
+    def file(self, path: str) -> StoredFile | None:
+        """The file of that path; None if the listing does not show it."""
+        files = self.files(path.rsplit("/", 1)[0])
+        return next((file for file in files if file.path == path), None)
+
     def shows(self, path: str) -> bool:
         """Whether the listing shows that file."""
-        return self._size(path) is not None
+        return self.file(path) is not None
 
     def generations(self, folder: str) -> list[int]:
         """The manifest numbers present in the folder, highest first, valid or not."""
@@ -177,8 +187,8 @@ class EntryListing:
 
     def _size(self, path: str) -> int | None:
         """The length of a file that the listing shows."""
-        files = self.files(path.rsplit("/", 1)[0])
-        return next((file.size for file in files if file.path == path), None)
+        file = self.file(path)
+        return None if file is None else file.size
 
     def _check_data(self, folder: str, manifest: Manifest) -> None:
         """Raises EntryInvalid if the data file is not there whole; what is listed costs nothing."""
@@ -282,7 +292,7 @@ class EntryListing:
             )
         if manifest.index_type != self._index_type:
             raise EntryInvalid(f"{folder} holds an entry of index type {manifest.index_type}.")
-        return Entry(folder, manifest)
+        return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
 
 
 def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:

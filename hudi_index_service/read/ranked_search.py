@@ -17,6 +17,7 @@ from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
 from hudi_index_service.columns import column_values
+from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.scores import RankedRows, TextRanker
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate import evaluate
@@ -77,6 +78,12 @@ class RankedSearch:
             FileNotFoundError: a file of the snapshot is gone.
             TableFeatureUnsupported: a slice cannot be read right here.
         """
+        try:
+            return self._best(k)
+        except EntryInvalid as error:
+            return self._without_index(error)._best(k)
+
+    def _best(self, k: int) -> pa.Table:
         with ExitStack() as stack:
             slices = [self._scored(each, stack) for each in self.plan.slices]
             total = _total(slices)
@@ -89,11 +96,26 @@ class RankedSearch:
 
     def statistics(self) -> np.ndarray:
         """What scores rest on: of all rows. Raises what `best` raises."""
+        try:
+            return self._statistics()
+        except EntryInvalid as error:
+            return self._without_index(error)._statistics()
+
+    def _statistics(self) -> np.ndarray:
         total = np.zeros(1, np.int64)
         for each in self.plan.slices:
             with ExitStack() as stack:
                 total = total + _total([self._scored(each, stack)])
         return total
+
+    def _without_index(self, error: EntryInvalid) -> "RankedSearch":
+        """The same, with the texts of all slices analysed: an entry turned out to be damaged when
+        others had been scored with what it told."""
+        log.warning("All texts are analysed anew: %s", error)
+        slices = tuple(
+            _declined(each) if each.access is Access.INDEX else each for each in self.plan.slices
+        )
+        return replace(self, plan=replace(self.plan, slices=slices))
 
     def _scored(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
         if plan.access is Access.INDEX:
@@ -109,7 +131,7 @@ class RankedSearch:
     def _analysed(self, plan: SlicePlan, stack: ExitStack) -> "_Analysed":
         """A slice's texts analysed, and the rows kept that may be found."""
         if plan.access is Access.INDEX:
-            plan = plan.declined("its entry cannot score", "ranked_search")
+            plan = _declined(plan)
         schema = pa.schema([self.query.table.field(name) for name in self.query.needed_roots])
         everything = _everything(self.query, schema)
         predicate = self.query.predicate
@@ -208,6 +230,10 @@ class _Analysed:
         places = [self.found.rank(row) - 1 for row in rows]
         table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.kept])
         return table.take(pa.array(places, pa.int64()))
+
+
+def _declined(plan: SlicePlan) -> SlicePlan:
+    return plan.declined("its entry cannot score", "ranked_search")
 
 
 def _total(slices: Sequence[_ScoredSlice]) -> np.ndarray:

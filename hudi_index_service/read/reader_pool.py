@@ -18,10 +18,11 @@ from hudi_index_service.index.factory import check_runtime, with_settings
 from hudi_index_service.index.fetched import count
 from hudi_index_service.index.local_copy import packed_index, readable_index
 from hudi_index_service.index.manifest import PARQUET_METADATA
+from hudi_index_service.index.opened_file import OpenedFile
 from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.page_bounds import PageBounds
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage import Storage, StoredFile
 from hudi_index_service.table.parquet_file import row_source
 
 _MOST_OPEN = 400  # each holds one or two files open, of which a process may often have 1,024
@@ -38,16 +39,20 @@ class OpenEntry:
     Attributes:
         reader: Answers predicate leaves.
         bounds: What the base file says of its pages; has its stripped footer.
+        file: The data file, or its local copy.
         size: Of the data file, in bytes.
         blocks: Fetches missing blocks of it; None if there are none.
+        listed: The data file as a listing showed it before it was opened.
         users: How many have leased it.
         kept: Whether it stays in the pool when nobody uses it any more.
     """
 
     reader: IndexReader
     bounds: PageBounds
+    file: OpenedFile
     size: int
     blocks: BlockCopy | None = None
+    listed: StoredFile | None = None
     users: int = 0
     kept: bool = True
 
@@ -101,16 +106,21 @@ class ReaderPool:
 
     @contextmanager
     def lease(self, serving: ServingEntry) -> Iterator[OpenEntry]:
-        """The entry, open for the length of the block.
+        """The entry, open for the length of the block. What it told counts for nothing if leaving
+        the block raises: Lucene does not check again what it has mapped.
 
         Raises:
-            EntryInvalid: the entry is missing or damaged.
+            EntryInvalid: the entry is missing or damaged, or its data file changed while it was
+                open.
             NativeModuleMissing: what the index type runs on is not installed.
         """
         key = _key(serving)
-        opened = self._take(key) or self._add(key, self._opened(serving))
+        opened = self._take(key, serving) or self._add(key, self._opened(serving))
         try:
             yield opened
+            if opened.file.has_changed():
+                self._open_anew(key, opened)
+                raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
         finally:
             self._give_back(opened)
 
@@ -139,6 +149,7 @@ class ReaderPool:
         count(opened=1)
         with ExitStack() as opened:
             index, blocks = opened.enter_context(self._readable(serving))
+            file = OpenedFile(index.path, is_copy=self.is_remote)
             with ExitStack() as failed:
                 if blocks is not None:
                     failed.callback(blocks.close)
@@ -146,7 +157,7 @@ class ReaderPool:
                 kind = with_settings(serving.index_type, self._settings)
                 reader = kind.open(index, serving.columns)
                 failed.pop_all()
-            return OpenEntry(reader, bounds, index.length, blocks)
+            return OpenEntry(reader, bounds, file, index.length, blocks, serving.entry.listed)
 
     @contextmanager
     def _readable(self, serving: ServingEntry) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
@@ -167,13 +178,20 @@ class ReaderPool:
             ) from error
         return PageBounds(footer, row_source(self._storage, base_file.path), base_file.length)
 
-    def _take(self, key: _Key) -> OpenEntry | None:
+    def _take(self, key: _Key, serving: ServingEntry) -> OpenEntry | None:
+        """What is open of the entry, unless a listing has shown the data file with another size or
+        time since."""
         with self._lock:
             opened = self._open.get(key)
-            if opened is not None:
+            if opened is None:
+                return None
+            if opened.listed == serving.entry.listed:
                 self._open.move_to_end(key)
                 opened.users += 1
-            return opened
+                return opened
+            closing = [] if self._remove(key).users else [opened]
+        _close(closing)
+        return None
 
     def _add(self, key: _Key, fresh: OpenEntry) -> OpenEntry:
         with self._lock:
@@ -192,6 +210,12 @@ class ReaderPool:
         self._bytes -= opened.size
         self._paths = None
         return opened
+
+    def _open_anew(self, key: _Key, changed: OpenEntry) -> None:
+        """Sees to it that the next one who wants the entry opens it himself."""
+        with self._lock:
+            if self._open.get(key) is changed:
+                self._remove(key)
 
     def _give_back(self, opened: OpenEntry) -> None:
         with self._lock:

@@ -3,6 +3,7 @@ so. Whatever is wrong with the table, there is one clear error."""
 
 import json
 import logging
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -115,6 +116,35 @@ def test_flipped_bits_are_detected_or_harmless(copy: Path, expected: list[str]) 
     assert keys(table) == expected
     assert table.scan(WHERE).count() == len(expected)
     assert len(table.verify().unrepaired) == 3
+
+
+@pytest.mark.parametrize("unseen", [False, True], ids=["", "its time set back"])
+def test_a_data_file_written_over_while_it_is_open_means_a_scan(
+    unseen: bool, copy: Path, expected: list[str]
+) -> None:
+    table = open_table(copy)
+    assert table.scan(WHERE).count() == len(expected)
+    for data in entry_files(copy, ".pack"):
+        before = data.stat()
+        with data.open("r+b") as file:
+            file.write(bytes(before.st_size))
+        if unseen:
+            os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+    scan = table.scan(WHERE)
+    assert scan.count() == len(expected)
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.SCAN) == 3
+    assert table.scan(WHERE).row_ids() == open_table(copy).scan(WHERE, use_index="never").row_ids()
+    assert keys(table) == expected
+
+
+def test_a_data_file_that_is_put_back_serves_again(copy: Path, expected: list[str]) -> None:
+    table = open_table(copy)
+    assert keys(table) == expected
+    for data in entry_files(copy, ".pack"):
+        data.write_bytes(data.read_bytes())  # as a copy of a backup does
+    required = table.scan(WHERE, columns=["id"], use_index="require")
+    assert sorted(required.to_arrow().column("id").to_pylist()) == expected
 
 
 def test_a_base_file_of_another_length_is_not_served(copy: Path) -> None:

@@ -1,6 +1,8 @@
 """Ranked full-text search on a real table: scores are those of one Lucene index of all its rows."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -88,6 +90,25 @@ def test_scores_are_those_of_one_index_over_all_rows(
     assert scored(table.search("msg", text, k=ROWS, columns=["id"])) == expected.of(text)
     both = table.search("MSG", text, k=ROWS, columns=["id"], words="all")
     assert scored(both) == expected.of(text, all_words=True)
+
+
+@pytest.mark.parametrize("damage", ["written over", "cut"])
+def test_an_index_that_is_damaged_while_it_is_open_changes_no_score(
+    table: IndexedTable, expected: Scores, tmp_path: Path, damage: str
+) -> None:
+    copy = Path(shutil.copytree(table.uri, tmp_path / "t"))
+    opened = open_table(copy)
+    assert scored(opened.search("msg", "new car", k=ROWS, columns=["id"]))
+    whole = {data: data.stat() for data in copy.rglob("*.pack")}
+    for data, before in whole.items():
+        if damage == "cut":
+            os.truncate(data, before.st_size // 2)
+        else:
+            with data.open("r+b") as file:
+                file.write(bytes(before.st_size))
+            os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert scored(opened.search("msg", "new car", k=ROWS, columns=["id"])) == expected.of("new car")
+    assert scored(opened.search("msg", "boat", k=ROWS, columns=["id"])) == expected.of("boat")
 
 
 def test_the_best_rows_come_first(table: IndexedTable, expected: Scores) -> None:

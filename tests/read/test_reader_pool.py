@@ -1,12 +1,14 @@
 """Open entries: kept within a budget, and no longer than they are on the table."""
 
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene.reader import LuceneReader
@@ -36,6 +38,33 @@ def opened(pool: ReaderPool, entry: ServingEntry) -> OpenEntry:
     """What the pool leases: the same object as long as it stays open."""
     with pool.lease(entry) as found:
         return found
+
+
+def write_over(data: Path) -> None:
+    """Puts zeros in the place of what is there."""
+    with data.open("r+b") as file:
+        file.write(bytes(data.stat().st_size))
+
+
+def write_over_unseen(data: Path) -> None:
+    """The same, and sets the time of the last change back."""
+    before = data.stat()
+    write_over(data)
+    os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def cut(data: Path) -> None:
+    """Takes the end of the file away."""
+    os.truncate(data, data.stat().st_size - 10)
+
+
+def put_another_in_its_place(data: Path) -> None:
+    """Of the same length and time."""
+    other = Path(shutil.copy2(data, data.with_suffix(".new")))
+    other.replace(data)
+
+
+CHANGES = [write_over, write_over_unseen, cut, put_another_in_its_place]
 
 
 def is_closed(found: OpenEntry) -> bool:
@@ -90,3 +119,56 @@ def test_what_is_in_use_when_the_pool_closes_is_closed_when_it_is_given_back(
         assert list(used.reader.row_ids(IS_ADA)) == [0, 6]
     assert is_closed(used)
     assert not is_closed(opened(pool, entry))
+
+
+def test_a_data_file_that_was_written_over_is_opened_anew(storage: Storage) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    first = opened(pool, entry)
+    assert opened(pool, serving(storage)) is first
+    write_over(Path(storage.uri, entry.entry.data_path))
+    with pytest.raises(EntryInvalid, match="is damaged"):
+        opened(pool, serving(storage))
+    assert is_closed(first)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_found_while_the_data_file_changed_counts_for_nothing(
+    storage: Storage, change: Callable[[Path], None]
+) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    first = opened(pool, entry)
+
+    def use() -> None:
+        with pool.lease(entry) as used:
+            assert list(used.reader.row_ids(IS_ADA)) == [0, 6]
+            change(Path(storage.uri, entry.entry.data_path))
+
+    with pytest.raises(EntryInvalid, match="was changed while it was open"):
+        use()
+    assert is_closed(first)
+    assert pool.open_paths == frozenset()
+
+
+def test_a_data_file_may_be_read_by_others(storage: Storage) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    first = opened(pool, entry)
+    assert Path(storage.uri, entry.entry.data_path).read_bytes()
+    assert opened(pool, entry) is first
+
+
+def test_a_local_copy_that_was_cut_is_made_anew(storage: Storage, tmp_path: Path) -> None:
+    remote = Storage(f"memory://{tmp_path}")
+    for file in storage.files():
+        remote.create(file.path, storage.read(file.path))
+    settings = Settings(cache_folder=tmp_path / "cache")
+    pool, entry = ReaderPool(remote, settings), serving(storage)
+    opened(pool, entry)
+    (copy,) = (tmp_path / "cache/entries").glob("*.pack")
+    os.utime(copy)  # as another process does that opens it
+    assert pool.open_paths
+    opened(pool, entry)
+    cut(copy)
+    with pytest.raises(EntryInvalid):
+        opened(pool, entry)
+    with pool.lease(entry) as used:
+        assert list(used.reader.row_ids(IS_ADA)) == [0, 6]

@@ -8,11 +8,13 @@ not touch it.
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock, get_ident, local, main_thread
 from typing import Any
 
 from hudi_index_service.config import settings
-from hudi_index_service.errors import NativeModuleMissing
+from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
@@ -75,6 +77,18 @@ def attach() -> Any:
     if not hasattr(_of_thread, "attachment") and get_ident() != main_thread().ident:
         _of_thread.attachment = _Attachment(lucene.getVMEnv())
     return lucene
+
+
+@contextmanager
+def damage_named(source: object) -> Iterator[None]:
+    """Turns Java's errors while reading an index into EntryInvalid. That a part of a mapped file is
+    gone is one of them (InternalError)."""
+    lucene = attach()
+    try:
+        yield
+    except lucene.JavaError as error:
+        first = str(error.getJavaException().toString()).split("\n", 1)[0]
+        raise EntryInvalid(f"{source} cannot be read: {first}.") from error
 
 
 def _module() -> Any:

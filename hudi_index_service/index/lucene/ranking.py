@@ -25,10 +25,12 @@ _MEMORY_MB = 64
 
 @dataclass(frozen=True, slots=True)
 class LuceneRankedRows:
-    """See `hudi_index_service.index.contract.RankedRows`: the rows of an open Lucene index."""
+    """See `hudi_index_service.index.contract.RankedRows`: the rows of an open Lucene index, which
+    lies in `path`."""
 
     searcher: Any
     match: Match
+    path: Path
 
     def statistics(self) -> np.ndarray:
         """Rows with a word, words, distinct words; and for each word searched for the rows that
@@ -37,7 +39,8 @@ class LuceneRankedRows:
         from hudiindex import RankedSearch
 
         search = words_of(self.match)
-        return np.array(RankedSearch.statistics(self.searcher, search.field, _words(search)))
+        with jvm.damage_named(self.path):
+            return np.array(RankedSearch.statistics(self.searcher, search.field, _words(search)))
 
     def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
         """Scored by the statistics of all rows there are."""
@@ -49,18 +52,19 @@ class LuceneRankedRows:
         allowed = np.frombuffer(among.to_array(), np.uint32) if among else np.empty(0, np.uint32)
         if among is not None and not among:
             return []
-        found = RankedSearch.best(
-            self.searcher,
-            to_query(search),
-            search.field,
-            _words(search),
-            lucene.JArray("long")(statistics.tolist()),
-            allowed.ctypes.data if among is not None else 0,
-            len(allowed),
-            k,
-            rows.ctypes.data,
-            scores.ctypes.data,
-        )
+        with jvm.damage_named(self.path):
+            found = RankedSearch.best(
+                self.searcher,
+                to_query(search),
+                search.field,
+                _words(search),
+                lucene.JArray("long")(statistics.tolist()),
+                allowed.ctypes.data if among is not None else 0,
+                len(allowed),
+                k,
+                rows.ctypes.data,
+                scores.ctypes.data,
+            )
         return list(zip(rows[:found].tolist(), scores[:found].tolist(), strict=True))
 
 
@@ -114,7 +118,7 @@ class LuceneTexts:
         from org.apache.lucene.store import FSDirectory
 
         self._reader = DirectoryReader.open(FSDirectory.open(Paths.get(str(self._folder))))
-        return LuceneRankedRows(IndexSearcher(self._reader), self._match)
+        return LuceneRankedRows(IndexSearcher(self._reader), self._match, self._folder)
 
     def close(self) -> None:
         """Lets go of the files."""

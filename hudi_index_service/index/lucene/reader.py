@@ -1,8 +1,8 @@
 """Answers predicate leaves from a packed Lucene index."""
 
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from threading import Lock
 from typing import Any
 
@@ -50,7 +50,7 @@ class LuceneReader:
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         self._lock = Lock()
-        with _damage_named(self._path), ExitStack() as opened:
+        with jvm.damage_named(self._path), ExitStack() as opened:
             self._directory = packed_directory(index)
             opened.callback(self._directory.close)
             self._reader: Any = DirectoryReader.open(self._directory)
@@ -65,7 +65,7 @@ class LuceneReader:
 
     def row_ids(self, leaf: Predicate) -> BitMap:
         """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             rows = self._find(self._lookup(leaf), _ANY_NUMBER)
         assert rows is not None, _ALWAYS
         return rows
@@ -74,7 +74,7 @@ class LuceneReader:
         """The same, or for LIKE and RLIKE the rows with a word that must be there, where the words
         are fewer than the values."""
         found, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             if by_words is not None and self._steps(by_words.search) < self._steps(found.search):
                 found = by_words
             return self._find(found, _ANY_NUMBER if most is None else most)
@@ -84,7 +84,7 @@ class LuceneReader:
         found = lookup_of_a_row(leaf, self._columns)
         if found is None:
             return rows, Answer.NONE
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             hit = self._among(rows, found.search)
             if not found.complement:
                 return hit, found.answer
@@ -97,7 +97,7 @@ class LuceneReader:
         """Every so many-th of a few terms' rows, or of a range's numbers; none of what takes
         going through many terms."""
         found = self._lookup(leaf)
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             if found.complement:
                 spread = range(0, self._rows, max(1, -(-self._rows // most)))
                 rest = self._rest(found, BitMap(spread), self._rows // _LITTLE)
@@ -112,13 +112,13 @@ class LuceneReader:
         """Lucene's own cost of the leaf's query: at most the rows of its terms, near those of a
         range of numbers; of a range of terms as if they were spread evenly."""
         found = self._lookup(leaf)
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             steps = self._steps(found.search)
         return self._rows - steps if found.complement else steps
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
         """By the terms' numbers of rows, and the points' tree on the way to both ends."""
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             index = BoundedIndex(self._searcher, self._rows, self._whole)
             return row_bounds(self._lookup(leaf), self._columns, index)
 
@@ -127,13 +127,13 @@ class LuceneReader:
         stored = self._columns.get(match.column.name)
         if stored is None or not holds_ranking(stored.fields, match):
             return None
-        return LuceneRankedRows(self._searcher, match)
+        return LuceneRankedRows(self._searcher, match, self._path)
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """How many rows have each value of a text column; of `among` alone, if given."""
         if not holds_whole_values(self._columns[column]):
             return None
-        with _damage_named(self._path):
+        with jvm.damage_named(self._path):
             return term_counts(self._reader, column, self._collect, among, most)
 
     def _lookup(self, leaf: Predicate) -> Lookup:
@@ -211,14 +211,3 @@ class LuceneReader:
             if found >= 0:
                 return BitMap(array("I", buffer[:found].tobytes()))  # the fastest way into a bitmap
             size = -1 - found
-
-
-@contextmanager
-def _damage_named(path: object) -> Iterator[None]:
-    """Turns Java's errors while reading an index into EntryInvalid."""
-    lucene = jvm.attach()
-    try:
-        yield
-    except lucene.JavaError as error:
-        first = str(error.getJavaException().toString()).split("\n", 1)[0]
-        raise EntryInvalid(f"{path} cannot be read: {first}.") from error
