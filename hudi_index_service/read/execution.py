@@ -47,6 +47,11 @@ class Execution:
         batches of older files say."""
         return pa.schema([each.with_nullable(True) for each in self.reader.query.output])
 
+    def narrowed(self, output: pa.Schema) -> "Execution":
+        """The same run for a query that is narrowed; see `Query.narrowed`."""
+        query = self.reader.query.narrowed(output)
+        return replace(self, reader=replace(self.reader, query=query))
+
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The result, slice by slice: one batch is held at a time. Empty batches are left out.
         With `limit`, what is read at once suits somebody who takes so many rows."""

@@ -58,6 +58,20 @@ class Query:
         """The columns of the table that hold what is needed."""
         return list(dict.fromkeys(root_column(name) for name in self.needed.names))
 
+    def narrowed(self, output: pa.Schema) -> "Query":
+        """The same query for somebody who needs not all fields of the structs in its output.
+
+        Args:
+            output: The same columns in the same types, but for fields of structs that are left out.
+                None of them is read. Where the predicate asks for a field, it has to be there.
+        """
+        if output.equals(self.output):
+            return self
+        types = {each.name: each.type for each in output}
+        table = pa.schema([each.with_type(types.get(each.name, each.type)) for each in self.table])
+        needed = _needed(self.predicate, output, table)
+        return replace(self, output=output, needed=needed, table=table)
+
     def counting(self) -> "Query":
         """The same rows without any output column."""
         nothing = pa.schema([])

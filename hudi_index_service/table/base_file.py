@@ -97,11 +97,30 @@ def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> li
     Raises:
         NeedsSpark: the file has a column that differs in case only.
     """
+    found = [(each, _stored_field(stored, each.name, source)) for each in columns]
     return [
-        ".".join(column_path(name))
-        for name in columns.names
-        if _stored_field(stored, name, source) is not None
+        path
+        for field, present in found
+        if present is not None
+        for path in _paths(".".join(column_path(field.name)), present.type, field.type)
     ]
+
+
+def _paths(path: str, stored: pa.DataType, wanted: pa.DataType) -> Iterator[str]:
+    """The paths of what is wanted of a column: of a struct the very fields, if it has more.
+
+    Args:
+        path: The column's own.
+    """
+    if not (pa.types.is_struct(stored) and pa.types.is_struct(wanted)):
+        yield path
+        return
+    places = [stored.get_field_index(field.name) for field in wanted]
+    if stored == wanted or not places or min(places) < 0:
+        yield path  # what is missing may have a name in another case: `align` looks
+        return
+    for place, field in zip(places, wanted, strict=True):
+        yield from _paths(f"{path}.{field.name}", stored.field(place).type, field.type)
 
 
 def _stored_field(stored: pa.Schema, name: str, source: str) -> pa.Field | None:

@@ -3,8 +3,9 @@
 import pytest
 
 from hudi_index_service.read.spark import frame_of_plan
-from hudi_index_service.sql.select.rows import read_here, types_agree
+from hudi_index_service.sql.select.rows import read_here
 from hudi_index_service.sql.select.scala import elements
+from hudi_index_service.sql.select.spark_types import as_spark_sees
 from hudi_index_service.table.spark import collected
 
 _VALUES = """
@@ -23,7 +24,8 @@ def test_every_type_keeps_its_values(spark):
     # A plan of its own, whose attributes the rows take.
     output = list(elements(frame._jdf.queryExecution().analyzed().output()))
     rows = collected(frame)
-    assert types_agree(rows.schema, [str(each.dataType().catalogString()) for each in output])
+    types = [str(each.dataType().json()) for each in output]
+    assert as_spark_sees(rows.schema, types) == rows.schema
 
     leaf = read_here(spark, rows, output)
     again = frame_of_plan(spark, leaf)
@@ -37,12 +39,22 @@ def test_every_type_keeps_its_values(spark):
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [("1", "1L"), ("TIMESTAMP'2024-01-01 00:00:00'", "TIMESTAMP_NTZ'2024-01-01'")],
+    [
+        ("1", "1L"),
+        ("TIMESTAMP'2024-01-01 00:00:00'", "TIMESTAMP_NTZ'2024-01-01'"),
+        ("named_struct('a', 1)", "named_struct('a', 1L)"),
+        ("named_struct('a', 1)", "named_struct('a', 1, 'b', 2)"),
+        ("named_struct('a', 1)", "1"),
+        ("1", "named_struct('a', 1)"),
+        ("array(1)", "array(1L)"),
+        ("map('a', 1)", "array(1)"),
+        ("1.5BD", "1.25BD"),
+    ],
 )
 def test_other_types_are_not_taken(spark, found, expected):
     rows = collected(spark.range(1).selectExpr(f"{found} AS x"))
     (kind,) = spark.range(1).selectExpr(f"{expected} AS x").schema
-    assert not types_agree(rows.schema, [kind.dataType.simpleString()])
+    assert as_spark_sees(rows.schema, [kind.dataType.json()]) is None
 
 
 def test_no_rows(spark):

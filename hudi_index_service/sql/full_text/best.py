@@ -26,12 +26,9 @@ from hudi_index_service.sql.select.relation import (
     hudi_relation,
     reads_hudi,
 )
-from hudi_index_service.sql.select.rows import (
-    MOST_BYTES,
-    read_here,
-    types_agree,
-)
+from hudi_index_service.sql.select.rows import MOST_BYTES, read_here
 from hudi_index_service.sql.select.scala import class_name, cores, elements
+from hudi_index_service.sql.select.spark_types import as_spark_sees
 from hudi_index_service.sql.select.unordered import left_to_spark
 from hudi_index_service.sql.select.weighing import Declined, candidates
 
@@ -98,7 +95,10 @@ class BestRows:
         columns = relation.columns.asked(frozenset().union(*needed))
         search = str(call.scored)
         run = pinned(table, relation, search, columns.names)
-        if isinstance(run, str) or not types_agree(run.reader.query.output, columns.types):
+        if isinstance(run, str):
+            return None
+        output = run.reader.query.output
+        if as_spark_sees(output, columns.types) != output:
             return None
         if isinstance(candidates(run, cores(self.spark)), Declined):
             return None

@@ -189,7 +189,7 @@ public final class PlanReader {
     while (attributes.hasNext()) {
       Attribute each = (Attribute) attributes.next();
       names.add(each.name());
-      types.add(each.dataType().catalogString());
+      types.add(each.dataType().json());
     }
     found.put("names", names);
     found.put("types", types);

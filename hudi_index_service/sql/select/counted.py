@@ -29,7 +29,7 @@ from hudi_index_service.sql.select.observed import Observed
 from hudi_index_service.sql.select.pinned import pinned
 from hudi_index_service.sql.select.plan import PlanNode
 from hudi_index_service.sql.select.relation import HudiRelation, hudi_relation
-from hudi_index_service.sql.select.rows import read_here, types_agree
+from hudi_index_service.sql.select.rows import read_here
 from hudi_index_service.sql.select.scala import class_name, elements, partial_function, sequence
 from hudi_index_service.sql.select.weighing import scanned_alone
 
@@ -169,7 +169,7 @@ class _Source:
         run = pinned(self.table, self.relation, where, self.columns)
         if isinstance(run, str) or not scanned_alone(run, next(iter(self.columns), None)):
             return None
-        if self.group is not None and not types_agree(run.reader.query.output, ["string"]):
+        if self.group is not None and run.reader.query.output.types != [pa.string()]:
             return None
         return run
 

@@ -30,13 +30,9 @@ from hudi_index_service.sql.select.relation import (
     attribute_ids,
     reads_hudi,
 )
-from hudi_index_service.sql.select.rows import (
-    MOST_BYTES,
-    read_by_tasks,
-    read_here,
-    types_agree,
-)
+from hudi_index_service.sql.select.rows import MOST_BYTES, read_by_tasks, read_here
 from hudi_index_service.sql.select.scala import class_name, cores, elements
+from hudi_index_service.sql.select.spark_types import as_spark_sees
 from hudi_index_service.sql.select.weighing import Candidates, Declined, candidates
 
 if TYPE_CHECKING:
@@ -95,7 +91,7 @@ class Leaves:
             return None, replace(use, reason="the table has no index")
         asked = node.asked(condition, above)
         # The plan is gone through again for each set of keys.
-        key = (asked.number, asked.filter, asked.ids, self.keys.changed[asked.number])
+        key = (*asked.key, self.keys.changed[asked.number])
         if key in self._told:
             return self._told[key]
         if isinstance(asked.relation, str):
@@ -131,7 +127,7 @@ class Leaves:
             return None, replace(use, reason=reason)
         columns = relation.columns.asked(ids)
         # The very same rows, such as those of a CTE that is not to be computed twice, are one leaf.
-        key = (relation.uri, where, *columns.ids)
+        key = (relation.uri, where, *columns.ids, *columns.types)
         if key not in self._made:
             made = self._leaf(table, relation, columns, replace(use, where=where))
             if made[0] is None and made[1].by_index:
@@ -195,8 +191,10 @@ class Leaves:
         if self.explain is not None:
             told = with_index_estimates(run.plan, run.reader)
             use = replace(use, plan=told, indexes=serving_indexes(table, run.plan))
-        if not types_agree(run.reader.query.output, columns.types):
+        output = as_spark_sees(run.reader.query.output, columns.types)
+        if output is None:
             return None, replace(use, reason="Spark sees its columns in other types")
+        run = run.narrowed(output)
         weighed = candidates(run, cores(self.spark))
         if isinstance(weighed, Declined):
             self._declined[asked] = weighed.reason

@@ -1,6 +1,6 @@
 """Optimized plans of Spark's, brought over from the JVM as one text."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +109,13 @@ class Asked:
     filter: str | None
     condition: Described | None
     ids: frozenset[int] | None
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """Equal where the same is asked of the same leaf."""
+        # One leaf may stand twice in a plan, of whose structs each place needs other fields.
+        types = () if isinstance(self.relation, str) else self.relation.columns.types
+        return (self.number, self.filter, self.ids, *types)
 
 
 def read_plan(plan: Any) -> PlanNode:

@@ -65,7 +65,7 @@ class Columns:
     Attributes:
         places: Where they stand among its attributes.
         names: Their names.
-        types: As Spark writes them.
+        types: As Spark writes them in JSON: of a struct with the fields alone that the query needs.
         ids: The numbers of their attributes' expression ids.
         java: Gives the relation in the JVM.
     """

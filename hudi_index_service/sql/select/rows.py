@@ -65,12 +65,3 @@ def read_by_tasks(
         observe=None if observed is None else observed.read_by_task,
     )
     return frame._jdf.queryExecution().analyzed()
-
-
-def types_agree(schema: pa.Schema, types: list[str]) -> bool:
-    """Whether columns have the types that they have for Spark.
-
-    Args:
-        types: As Spark writes them.
-    """
-    return [each.dataType.simpleString() for each in from_arrow_schema(schema)] == types

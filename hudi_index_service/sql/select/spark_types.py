@@ -1,0 +1,60 @@
+"""Columns in the types that a plan of Spark's has for them.
+
+Of structs, in arrays and maps too, Spark asks for the fields alone that a query needs: its rule
+SchemaPruning takes the others out of the relation's types.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
+
+
+def as_spark_sees(columns: pa.Schema, types: Sequence[str]) -> pa.Schema | None:
+    """The columns in the types that they have for Spark, which differ from theirs in nothing but
+    fields that are left out; None if some differ otherwise.
+
+    Args:
+        types: As Spark writes them in JSON, one for each column.
+    """
+    kinds = [
+        _narrowed(each.type, json.loads(type)) for each, type in zip(columns, types, strict=True)
+    ]
+    fields = [
+        each if kind is None else each.with_type(kind)
+        for each, kind in zip(columns, kinds, strict=True)
+    ]
+    return None if None in kinds else pa.schema(fields)
+
+
+def _narrowed(kind: pa.DataType, wanted: Any) -> pa.DataType | None:
+    """The type with those fields of its structs that Spark wants; None if it is another type."""
+    if isinstance(wanted, str):
+        nested = pa.types.is_nested(kind)
+        return None if nested or from_arrow_type(kind).jsonValue() != wanted else kind
+    match wanted["type"]:
+        case "struct" if pa.types.is_struct(kind):
+            return _narrowed_struct(kind, wanted["fields"])
+        case "array" if pa.types.is_list(kind):
+            values = _narrowed(kind.value_type, wanted["elementType"])
+            return None if values is None else pa.list_(kind.value_field.with_type(values))
+        case "map" if pa.types.is_map(kind):
+            keys = _narrowed(kind.key_type, wanted["keyType"])
+            items = _narrowed(kind.item_type, wanted["valueType"])
+            if keys is None or items is None:
+                return None
+            return pa.map_(kind.key_field.with_type(keys), kind.item_field.with_type(items))
+    return None
+
+
+def _narrowed_struct(struct: pa.StructType, wanted: list[Any]) -> pa.DataType | None:
+    fields = []
+    for each in wanted:
+        place = struct.get_field_index(each["name"])
+        kind = None if place < 0 else _narrowed(struct.field(place).type, each["type"])
+        if kind is None:
+            return None
+        fields.append(struct.field(place).with_type(kind))
+    return pa.struct(fields)

@@ -1,0 +1,76 @@
+"""Structs, of which Spark asks for the fields alone that a query needs."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_index_service import open_table
+from hudi_index_service.sql import IndexSession
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+
+ROWS = """
+    SELECT string(id) AS id, id AS ts, concat('p', id % 2) AS part,
+        if(id % 5 = 0, NULL, named_struct(
+            'x', if(id % 3 = 0, NULL, concat('x', id)),
+            'Y', int(id % 4),
+            'deep', if(id % 4 = 0, NULL, named_struct('p', concat('p', id % 9), 'q', id))
+        )) AS st,
+        if(id % 7 = 0, NULL, array(named_struct('a', string(id), 'b', id), NULL)) AS items,
+        map('k', named_struct('v', id, 'w', string(id))) AS props
+    FROM range({first}, {last})
+"""
+KINDS = {"structs": "COPY_ON_WRITE", "merged_structs": "MERGE_ON_READ"}
+
+
+@pytest.fixture(scope="module")
+def _written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Two tables of 80 rows; of the second, log files lie above one of two base files."""
+    folder = tmp_path_factory.mktemp("structs")
+    for name, kind in KINDS.items():
+        options = hudi_options(name, kind, partition_column="part", **NO_METADATA_TABLE)
+        write(spark.sql(ROWS.format(first=0, last=80)), folder / name, options, "insert")
+        if kind == "MERGE_ON_READ":
+            changed = spark.sql(ROWS.format(first=40, last=60)).where("part = 'p0'")
+            write(changed, folder / name, options)
+        with open_table(folder / name) as table:
+            table.create_index("i", ["id", "st.x", "st.deep.p"])
+            table.build(strategy="all").raise_for_failures()
+        spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{folder / name}'")
+    yield
+    for name in KINDS:
+        spark.sql(f"DROP TABLE {name}")
+
+
+QUERIES = [
+    "SELECT id FROM {t} WHERE st.x = 'x7'",
+    "SELECT st.x FROM {t} WHERE ST.X IN ('x7', 'x8', 'x44')",
+    "SELECT st.y, st.deep.q FROM {t} WHERE st.x LIKE 'x1%' OR st.x = 'x50'",
+    "SELECT st.deep FROM {t} WHERE st.deep.p = 'p3'",
+    "SELECT st FROM {t} WHERE st.x = 'x7'",
+    # NULL structs, NULL fields, and fields of a NULL struct.
+    "SELECT id, st.y, st IS NULL AS none FROM {t} WHERE id IN ('4', '5', '9', '40', '41')",
+    "SELECT id, st.deep.q, st.deep IS NULL AS none FROM {t} WHERE id IN ('4', '5', '9', '40')",
+    # In arrays and maps.
+    "SELECT items.b FROM {t} WHERE id IN ('6', '7', '44', '42')",
+    "SELECT items[0].a, props['k'].w FROM {t} WHERE id IN ('6', '7', '44')",
+    "SELECT a.id, b.st.y FROM {t} a JOIN {t} b ON a.st.y = b.st.y AND a.ts + 1 = b.ts "
+    "WHERE a.st.x = 'x7' AND b.st.x = 'x8'",
+    "SELECT st.y FROM {t} WHERE st.x = 'absent'",
+]
+
+
+@pytest.mark.usefixtures("_written")
+@pytest.mark.parametrize("table", KINDS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_fields_that_are_asked_for(agreed: Callable[..., list[bool]], query: str, table: str):
+    assert all(agreed(query.format(t=table)))
+
+
+@pytest.mark.usefixtures("_written", "read_by_tasks")
+@pytest.mark.parametrize("query", [QUERIES[2], QUERIES[6], QUERIES[7]])
+def test_the_same_by_tasks(
+    agreed: Callable[..., list[bool]], index_session: IndexSession, query: str
+):
+    assert all(agreed(query.format(t="merged_structs")))
+    assert all(use.in_tasks for use in index_session.relations)
