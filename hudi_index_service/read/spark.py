@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
 
 from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.optimizer.history.history import History
@@ -61,7 +62,7 @@ def rows_by_tasks(
     schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
     struct = from_arrow_schema(schema)
     if not slices:
-        return _without_stand_in(spark.createDataFrame([], struct))
+        return _no_rows(spark, struct, output)
     partitions = min(len(slices), _MOST_PARTITIONS)
     listeners: list[Listener] = []
     if observe is not None:
@@ -78,6 +79,15 @@ def rows_by_tasks(
     log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
     sized = _without_stand_in(_with_size(spark, frame, partitions, size, output))
     return sized if limit is None else sized.limit(limit)
+
+
+def _no_rows(spark: SparkSession, struct: StructType, output: Any) -> DataFrame:
+    if output is None:
+        return _without_stand_in(spark.createDataFrame([], struct))
+    jvm: Any = spark._jvm
+    none = module(jvm.scala.collection.immutable, "Nil")
+    relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation
+    return frame_of_plan(spark, relation(output, none, False))
 
 
 def _without_stand_in(frame: DataFrame) -> DataFrame:
