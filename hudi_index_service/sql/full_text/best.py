@@ -29,7 +29,6 @@ from hudi_index_service.sql.select.relation import (
 from hudi_index_service.sql.select.rows import MOST_BYTES, read_here
 from hudi_index_service.sql.select.scala import class_name, cores, elements
 from hudi_index_service.sql.select.spark_types import as_spark_sees
-from hudi_index_service.sql.select.unordered import left_to_spark
 from hudi_index_service.sql.select.weighing import Declined, candidates
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class BestRows:
         relation = None if ranking is None else hudi_relation(ranking.relation)
         if ranking is None or call is None or relation is None or isinstance(relation, str):
             return None
-        if call.scored is None or any(left_to_spark(each) for each in ranking.above):
+        if call.scored is None:
             return None
         table = self.table(relation.uri)
         others = self._other_conditions(ranking, call, table)

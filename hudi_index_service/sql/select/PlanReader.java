@@ -50,6 +50,7 @@ public final class PlanReader {
       told.put("has_join", Boolean.valueOf(node.containsPattern(TreePattern.JOIN())));
       told.put("table", table(node));
       told.put("functions", node instanceof Aggregate ? functions((Aggregate) node) : null);
+      told.put("indeterminate", indeterminate(node));
       found.add(told);
     }
     return written(found);
@@ -109,6 +110,22 @@ public final class PlanReader {
   /** A condition. */
   public byte[] condition(Expression condition) throws Exception {
     return written(described(condition));
+  }
+
+  /** A node's own expressions of which Catalyst says that they are not deterministic, as SQL. */
+  private static List indeterminate(LogicalPlan node) {
+    List found = new ArrayList();
+    if (node.deterministic()) {
+      return found; // nor is any below it
+    }
+    scala.collection.Iterator expressions = node.expressions().iterator();
+    while (expressions.hasNext()) {
+      Expression each = (Expression) expressions.next();
+      if (!each.deterministic()) {
+        found.add(each.sql());
+      }
+    }
+    return found;
   }
 
   private byte[] written(Object found) throws Exception {

@@ -7,6 +7,7 @@ from typing import Any
 from hudi_index_service.sql.select.expression import Described
 from hudi_index_service.sql.select.plan_reader import plan_reader, told
 from hudi_index_service.sql.select.relation import HudiRelation, read_relation
+from hudi_index_service.sql.select.unordered import left_to_spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class PlanNode:
         has_join: Whether there is a join in it, below it, or in a sub-query there.
         table: The base path of the Hudi table that it reads; None if it reads none.
         functions: Of an Aggregate the classes of the functions that it calls; else None.
+        indeterminate: Its expressions that are not deterministic, as SQL.
         children: In their order.
     """
 
@@ -46,6 +48,7 @@ class PlanNode:
     has_join: bool
     table: str | None
     functions: list[str] | None
+    indeterminate: list[str]
     _plan: Any
     _place: int
     children: "list[PlanNode]" = field(default_factory=list)
@@ -83,6 +86,11 @@ class PlanNode:
             condition=described,
             ids=frozenset(found["ids"]) if "ids" in found else None,
         )
+
+    @property
+    def needs_spark(self) -> str | None:
+        """Why only Spark's own reader may stand below it; None if that does not matter."""
+        return left_to_spark(self.indeterminate)
 
     def tables(self) -> list[str]:
         """The base paths of the Hudi tables that it reads with all below it, and with the

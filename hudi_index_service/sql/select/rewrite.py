@@ -22,7 +22,7 @@ from hudi_index_service.sql.select.decision import RelationUse
 from hudi_index_service.sql.select.described import described_as
 from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.plan import sources
-from hudi_index_service.sql.select.rewriting import Explain, OnlySpark, Rewriting
+from hudi_index_service.sql.select.rewriting import Explain, Rewriting
 from hudi_index_service.sql.select.subqueries import Subqueries
 
 if TYPE_CHECKING:
@@ -75,13 +75,7 @@ class SelectRewriter:
         elif explain is None and not _any_indexed(reads.tables, indexed):
             return frame, ()
         rewriting = Rewriting(self._spark, self._table, self._subqueries, explain, calls, indexed)
-        try:
-            found = rewriting.rewritten(execution.optimizedPlan())
-        except OnlySpark as only:
-            found, reason = None, str(only)
-            rewriting.uses = [
-                RelationUse(use.table, by_index=False, reason=reason) for use in rewriting.uses
-            ]
+        found = rewriting.rewritten(execution.optimizedPlan())
         for use in rewriting.uses:
             log.info(
                 "%s is read by %s: %s.", use.table, "index" if use.by_index else "Spark", use.reason

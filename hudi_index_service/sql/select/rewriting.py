@@ -1,6 +1,8 @@
 """The rewriting of one query's plan, node by node."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +24,6 @@ from hudi_index_service.sql.select.leaf import Leaves, conditions_on
 from hudi_index_service.sql.select.plan import PlanNode, read_plan
 from hudi_index_service.sql.select.scala import sequence
 from hudi_index_service.sql.select.subqueries import Subqueries
-from hudi_index_service.sql.select.unordered import left_to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,10 +44,6 @@ _PASSED = {
 }
 Explain = Literal["plan", "analyze"]
 _FAILURES = (IndexServiceError, OSError, pa.ArrowException, Py4JJavaError, CapturedException)
-
-
-class OnlySpark(Exception):
-    """The query's answer depends on how Spark's own reader hands over the rows; says how."""
 
 
 class Rewriting:
@@ -71,6 +68,7 @@ class Rewriting:
         self._explain = explain
         self._calls = calls
         self._leaves = Leaves(spark, table, explain, calls, indexed)
+        self._needs_spark: str | None = None
         self.uses: list[RelationUse] = []
 
     def rewritten(self, plan: Any) -> Any | None:
@@ -103,6 +101,21 @@ class Rewriting:
 
     def replaced(self, node: PlanNode) -> Any | None:
         """The plan with its relations replaced; None if nothing of it changes."""
+        with self._left_to_spark_below(node):
+            return self._replaced(node)
+
+    @contextmanager
+    def _left_to_spark_below(self, node: PlanNode) -> Iterator[None]:
+        """Leaves the relations below a node to Spark, where the node's values depend on how Spark's
+        own reader hands over the rows; sub-queries are plans of their own."""
+        before = self._needs_spark
+        self._needs_spark = before or node.needs_spark
+        try:
+            yield
+        finally:
+            self._needs_spark = before
+
+    def _replaced(self, node: PlanNode) -> Any | None:
         kind = node.kind
         if node.table is not None:
             return self._relation(node, None, None)
@@ -112,10 +125,11 @@ class Rewriting:
                 RelationUse(table, by_index=False, reason=reason) for table in node.tables()
             )
             return None
-        if kind == LIMIT and (best := self._best(node)) is not None:
-            return best
-        if may_count(node) and (counted := self._counted(node)) is not None:
-            return counted
+        if self._needs_spark is None:
+            if kind == LIMIT and (best := self._best(node)) is not None:
+                return best
+            if may_count(node) and (counted := self._counted(node)) is not None:
+                return counted
         if kind == _FILTER:
             return self._filtered(node, above=None)
         if kind == _PROJECT:
@@ -127,7 +141,7 @@ class Rewriting:
         return self._above(node, [self.replaced(each) for each in node.children])
 
     def _best(self, node: PlanNode) -> Any | None:
-        if self._calls is None or self._explain == "plan":
+        if self._calls is None or self._explain == "plan" or _any_needs_spark(node):
             return None
         best = BestRows(self._spark, self._table, self._calls)
         return self._instead(node.java, best, "Its best rows are not asked for")
@@ -141,7 +155,7 @@ class Rewriting:
     def _is_replaceable(self, node: PlanNode) -> bool:
         """Whether nothing is lost if Spark does not evaluate a node and its child."""
         nodes = [node, *node.children]  # of which both may have expressions
-        if any(left_to_spark(each.java) for each in nodes):
+        if any(each.needs_spark for each in nodes):
             return False
         own = (self._subqueries.own(each.java) for each in nodes if each.has_subquery)
         return not any(True for found in own for _ in found)
@@ -172,7 +186,8 @@ class Rewriting:
         [child] = node.children
         if child.table is None:
             return self._above(node, [self.replaced(child)])
-        found = self._relation(child, node, above)
+        with self._left_to_spark_below(node):
+            found = self._relation(child, node, above)
         if found is None or self._calls is None:
             return self._above(node, [found])
         return self._above(node, [found], self._calls.decided(node.java, self._table(child.table)))
@@ -181,6 +196,9 @@ class Rewriting:
         self, node: PlanNode, condition: PlanNode | None, above: PlanNode | None
     ) -> Any | None:
         assert node.table is not None
+        if self._needs_spark is not None:
+            self.uses.append(RelationUse(node.table, by_index=False, reason=self._needs_spark))
+            return None
         use = RelationUse(node.table, by_index=False, reason="")
         try:
             rows, use = self._leaves.instead(node, condition, above, use)
@@ -209,9 +227,6 @@ class Rewriting:
             changed = self._subqueries.rewritten(top, self._subquery)
         if not anything:
             return changed
-        reason = left_to_spark(top)
-        if reason is not None:
-            raise OnlySpark(reason)
         if changed is not None:
             top = changed
         every = [
@@ -220,14 +235,23 @@ class Rewriting:
         return top.withNewChildren(sequence(self._spark._jvm, every))
 
     def _subquery(self, plan: Any, prunes: bool) -> Any | None:
-        seen = len(self.uses)
-        found = self.replaced(read_plan(plan))
+        seen, outside = len(self.uses), self._needs_spark
+        if not prunes:
+            self._needs_spark = None
+        try:
+            found = self.replaced(read_plan(plan))
+        finally:
+            self._needs_spark = outside
         if prunes:  # a part of the plan once more, to see which partitions to read
             del self.uses[seen:]
         return found
 
     def _exact(self, table: IndexedTable, condition: Described) -> str | None:
         return conditions_on(table, self._calls).exact(condition)
+
+
+def _any_needs_spark(node: PlanNode) -> bool:
+    return node.needs_spark is not None or any(map(_any_needs_spark, node.children))
 
 
 def _without_literals(error: Exception) -> str:
