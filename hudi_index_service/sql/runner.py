@@ -12,6 +12,7 @@ from hudi_index_service.errors import (
     NotAHudiTable,
     PredicateInvalid,
     PredicateUnsupported,
+    StatementFailed,
     StorageUnsupported,
     TableNotFound,
 )
@@ -25,6 +26,7 @@ from hudi_index_service.sql.results import (
     indexing_frame,
     nothing_dropped_frame,
 )
+from hudi_index_service.sql.spark_errors import hudis_errors_named
 from hudi_index_service.sql.statements import (
     AlterIndex,
     CancelIndexing,
@@ -36,10 +38,13 @@ from hudi_index_service.sql.statements import (
     ShowIndexes,
     ShowIndexing,
     TableName,
+    TablePath,
     TableReference,
     TableStatement,
 )
-from hudi_index_service.table.own_indexes import own_indexes
+from hudi_index_service.table.own_indexes import HUDI_PREFIXES, own_indexes
+
+_SEE_HUDI = "That is Hudi's message, on an index of its own: see Hudi's documentation."
 
 
 class StatementRunner:
@@ -124,11 +129,17 @@ class StatementRunner:
                 dropped = table.drop_index(statement.name, purge=statement.purge)
                 self._files_went()  # what is open keeps a deleted file's bytes on the disk
                 return dropped_frame(self._spark, dropped)
-        if by_spark:
-            return self._spark.sql(query)
+            if by_spark:
+                try:
+                    with hudis_errors_named("Hudi drops no such index", remedy=_SEE_HUDI):
+                        return self._spark.sql(query)
+                except StatementFailed as error:
+                    if table is None or _is_hudis(table, statement):
+                        raise
+                    raise _no_index(statement) from error
         if statement.if_exists:
             return nothing_dropped_frame(self._spark, statement.name)
-        raise _no_index(statement.name, statement.table)
+        raise _no_index(statement)
 
     def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
         # Hudi's statement takes names only, no paths, and not in three parts: what it would show is
@@ -145,9 +156,10 @@ class StatementRunner:
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 return entries_frame(self._spark, table.refresh(statement.name))
-        if by_spark:
-            return self._spark.sql(query)
-        raise _no_index(statement.name, statement.table)
+            # To Hudi it is no matter whether it has the index: its statement does nothing.
+            if by_spark and (table is None or _is_hudis(table, statement)):
+                return self._spark.sql(query)
+        raise _no_index(statement)
 
     def _optimize(self, statement: OptimizeTable) -> DataFrame:
         with self._open(statement.table) as table:
@@ -195,8 +207,18 @@ def _partitions(table: IndexedTable, where: str | None) -> tuple[str, ...] | Non
         raise type(error)(message, remedy=error.remedy) from error
 
 
-def _no_index(name: str, table: TableReference) -> IndexNotFound:
+def _is_hudis(table: IndexedTable, statement: DropIndex | RefreshIndex) -> bool:
+    """Whether Hudi has an index of the name: as it was created, or as SHOW INDEXES has it."""
+    name = statement.name.lower()
+    names = {each.name.lower() for each in own_indexes(table.hudi_table.storage)}
+    return not names.isdisjoint(f"{prefix}{name}" for prefix in ("", *HUDI_PREFIXES))
+
+
+def _no_index(statement: DropIndex | RefreshIndex) -> IndexNotFound:
+    by_path = isinstance(statement.table, TablePath)
     return IndexNotFound(
-        f"{table} has no index named {name}.",
-        remedy="SHOW INDEXES FROM it lists them; Hudi's own are dropped by the table's name.",
+        f"{statement.table} has no index named {statement.name}.",
+        remedy="SHOW INDEXES FROM it lists them; Hudi's own are dropped by the table's name."
+        if by_path
+        else f"SHOW INDEXES FROM {statement.table} lists them, Hudi's own among them.",
     )

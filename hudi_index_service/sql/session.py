@@ -1,6 +1,7 @@
 """A Spark session that understands index statements as well."""
 
 import logging
+import threading
 from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
@@ -20,12 +21,26 @@ from hudi_index_service.sql.call import (
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.explain import explained_frame, refuse_other_than_query
+from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.runner import StatementRunner
 from hudi_index_service.sql.select import Explain, RelationUse, SelectRewriter
+from hudi_index_service.sql.spark_errors import hudis_errors_named, paths_in_queries_named
 from hudi_index_service.sql.statements import ExplainIndex, TableReference
 from hudi_index_service.upkeep import TableUpkeep
 
 log = logging.getLogger(__name__)
+
+_HUDIS_INDEX = (
+    "Without USING, or with a type of Hudi's, the index is one of Hudi's own: see Hudi's "
+    "documentation. For one of the service write CREATE INDEX name ON t USING lucene (column, …)."
+)
+
+
+class _Told(threading.local):
+    """What was told of the last query; of each thread's own."""
+
+    relations: tuple[RelationUse, ...] = ()
 
 
 class IndexSession:
@@ -49,14 +64,14 @@ class IndexSession:
         self._settings = settings
         self._select = SelectRewriter(spark, storage_options, settings)
         self._statements = StatementRunner(spark, self._open, self._select.close)
-        self._relations: tuple[RelationUse, ...] = ()
+        self._told = _Told()
 
     @property
     def relations(self) -> tuple[RelationUse, ...]:
-        """How the Hudi tables in the last query of `sql` are read: each occurrence of a table, and
-        why by the index or by Spark. None where no table of the query has an index, and after a
-        statement that is no query."""
-        return self._relations
+        """How the Hudi tables are read in the last query that this thread has passed to `sql`: each
+        occurrence of a table, and why by the index or by Spark. None where no table of the query
+        has an index, and after a statement that is no query."""
+        return self._told.relations
 
     def close(self) -> None:
         """Closes the index files that are kept open between queries."""
@@ -87,19 +102,28 @@ class IndexSession:
             kwargs: The same.
 
         Raises:
-            StatementInvalid: an index statement with a syntax error, or with parameters.
+            StatementInvalid: an index statement with a syntax error, or with parameters; a query
+                that names a Hudi table by its path, which Spark does not take.
+            StatementFailed: Hudi refuses a statement on its own indexes.
             TableNotFound, NotAHudiTable, and what the façade's methods raise.
             PredicateUnsupported, PredicateInvalid, ScoreUnavailable: a full-text function asks for
                 what cannot be told.
             pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from Spark.
         """
+        with remedies_in_sql():
+            return self._run(query, args, kwargs)
+
+    def _run(self, query: str, args: Any, kwargs: Mapping[str, Any]) -> DataFrame:
         if is_call(query):
             called = self.spark.sql(query, args, **kwargs)
             return self._after_service(called, serviced_table(query))
         statement = parse_statement(query)
-        self._relations = ()
+        self._told.relations = ()
+        if statement is None and first_words(query) == ("CREATE", "INDEX"):
+            with hudis_errors_named("Hudi creates no such index", remedy=_HUDIS_INDEX):
+                return self.spark.sql(query, args, **kwargs)
         if statement is None:
-            frame, self._relations = self._read(query, args, kwargs)
+            frame, self._told.relations = self._read(query, args, kwargs)
             return frame
         if isinstance(statement, ExplainIndex):
             return self._explain(statement, args, kwargs)
@@ -162,17 +186,19 @@ class IndexSession:
     def _read(
         self, query: str, args: Any, kwargs: Mapping[str, Any], explain: Explain | None = None
     ) -> tuple[DataFrame, tuple[RelationUse, ...]]:
-        return self._select.rewritten(self._select.full_text.sql(query, args, **kwargs), explain)
+        with paths_in_queries_named(query):
+            frame = self._select.full_text.sql(query, args, **kwargs)
+        return self._select.rewritten(frame, explain)
 
     def _explain(self, statement: ExplainIndex, args: Any, kwargs: Mapping[str, Any]) -> DataFrame:
         refuse_other_than_query(self.spark, statement, kwargs)
         explain: Explain = "analyze" if statement.analyze else "plan"
         started = perf_counter()
-        frame, self._relations = self._read(statement.query, args, kwargs, explain)
+        frame, self._told.relations = self._read(statement.query, args, kwargs, explain)
         if not statement.analyze:
-            return explained_frame(self.spark, self._relations)
+            return explained_frame(self.spark, self._told.relations)
         frame.write.format("noop").mode("overwrite").save()
-        return explained_frame(self.spark, self._relations, perf_counter() - started)
+        return explained_frame(self.spark, self._told.relations, perf_counter() - started)
 
     def _open(self, table: TableReference) -> IndexedTable:
         return open_table(

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.sql.dialect import parse_statement
+from hudi_index_service.sql.spark_errors import first_line
 from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex
 
 _QUOTED = re.compile(r'[",\r\n]')
@@ -61,13 +62,7 @@ def spark_errors_named() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise StatementFailed(_first_line(error)) from error
-
-
-def _first_line(error: PySparkException | Py4JJavaError) -> str:
-    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-    lines = [line.strip() for line in text.splitlines()]
-    return next((line for line in lines if line), type(error).__name__)
+        raise StatementFailed(first_line(error)) from error
 
 
 def _renamed(frame: DataFrame) -> DataFrame:

@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 _DEFINITIONS = ".hoodie/.index_defs/index.json"
 _NO_INDEX = "files"  # the listing of the table's files
 _SECONDARY = "secondary_index"
+HUDI_PREFIXES = (f"{_SECONDARY}_", "expr_index_")
+"""What Hudi puts before the name that an index of one column was created with."""
 
 
 @dataclass(frozen=True, slots=True)

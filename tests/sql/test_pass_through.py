@@ -1,11 +1,12 @@
 """What is not ours reaches Spark as it was written."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 
+from hudi_index_service.errors import IndexNotFound, StatementFailed, StatementInvalid
 from tests.hudi_tables import IN_PROCESS_LOCK
 
 
@@ -129,6 +130,8 @@ def test_hudis_documented_index_sql(session, hudis_table):
     found = session.sql("SELECT uuid FROM hudi_indexed_table WHERE rider = 'rider-E'").collect()
     assert [row.uuid for row in found] == ["e96c4396"]
 
+    for name in ("idx_rider", "secondary_index_idx_rider", "record_index"):
+        assert session.sql(f"REFRESH INDEX {name} ON {hudis_table}").columns == []
     session.sql(f"DROP INDEX idx_rider ON {hudis_table}")
     session.sql(f"DROP INDEX IF EXISTS expr_index_idx_bloom_driver ON TABLE {hudis_table}")
 
@@ -138,12 +141,39 @@ def test_hudis_documented_index_sql(session, hudis_table):
     assert ours[0] == "by_rider"
 
 
-def test_indexes_that_are_none_of_ours_are_hudis_to_judge(session, messages):
+def test_indexes_that_nobody_has(session, messages):
     session.sql(f"CREATE INDEX by_msg ON {messages.name} USING lucene (msg)")
-    with pytest.raises(Py4JJavaError, match="Index does not exist: other"):
-        session.sql(f"DROP INDEX other ON {messages.name}")
+    for statement in (
+        f"DROP INDEX other ON {messages.name}",
+        f"REFRESH INDEX other ON {messages.name}",
+        f"ALTER INDEX other ON {messages.name} ADD (id)",
+        f"REFRESH INDEX other ON '{messages.path}'",
+    ):
+        with pytest.raises(IndexNotFound) as raised:
+            session.sql(statement)
+        assert "no index named other" in raised.value.message
+        assert raised.value.remedy.startswith("SHOW INDEXES FROM ")
     assert session.sql(f"DROP INDEX IF EXISTS other ON {messages.name}").columns == []
-    # Hudi's REFRESH INDEX does nothing, whatever its name.
-    assert session.sql(f"REFRESH INDEX other ON {messages.name}").columns == []
-    with pytest.raises(Py4JJavaError, match="HoodieIndexException"):
-        session.sql(f"CREATE INDEX other ON {messages.name} (msg, id)")
+
+
+@pytest.mark.parametrize("columns", ["(msg, id)", "USING record_index (msg)"])
+def test_what_hudi_refuses_is_said_in_a_line(session, messages, columns):
+    with pytest.raises(StatementFailed) as raised:
+        session.sql(f"CREATE INDEX other ON {messages.name} {columns}")
+    assert raised.value.message.startswith("Hudi creates no such index: ")
+    assert "\n" not in raised.value.message
+    assert "USING lucene" in raised.value.remedy
+
+
+@pytest.mark.parametrize("query", ["SELECT id FROM {t}", "EXPLAIN INDEX SELECT id FROM {t}"])
+def test_a_table_by_its_path_in_a_query(session, messages, query):
+    """Spark takes paths of the formats that are its own, here as in ``spark.sql``."""
+    table = f"hudi.`{messages.path}`"
+    with pytest.raises(AnalysisException, match="UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"):
+        session.spark.sql(query.format(t=table).removeprefix("EXPLAIN INDEX "))
+    with pytest.raises(StatementInvalid, match="no Hudi table by its path") as raised:
+        session.sql(query.format(t=table))
+    named = re.search(r"CREATE TEMPORARY VIEW t .*?\)", raised.value.remedy).group()
+    session.sql(named)
+    assert session.sql("SELECT id FROM t").count() == 20
+    session.spark.catalog.dropTempView("t")

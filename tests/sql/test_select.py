@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.sql import functions as F
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 from hudi_index_service import open_table
 from hudi_index_service.read import index_estimates
 from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.sql.select import leaf
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.sql.conftest import KINDS, rows_of
 
@@ -187,9 +189,47 @@ def test_user_functions(spark, agreed, index_session):
         ),
     ],
 )
-def test_what_only_sparks_own_reader_knows(agreed, index_session, query, reason):
+def test_what_only_sparks_own_reader_knows(agreed, index_session, monkeypatch, query, reason):
+    planned = []
+    monkeypatch.setattr(leaf, "pinned", lambda *asked: planned.append(asked))
     assert agreed(query) == [False]
     assert index_session.relations[0].reason == reason
+    assert planned == [], "the index was asked for nothing"
+
+
+def test_beside_what_only_sparks_own_reader_knows(agreed, index_session):
+    query = (
+        "WITH seeded AS (SELECT amount, rand(3) AS x FROM partitioned) "
+        "SELECT a.id, b.x FROM cow a JOIN seeded b ON a.amount = b.amount WHERE a.id = '3'"
+    )
+    assert agreed(query) == [True, False]
+    assert "random numbers" in index_session.relations[1].reason
+    query = "SELECT id, rand(3) AS x FROM cow WHERE amount = (SELECT max(amount) FROM {t})"
+    few = "partitioned WHERE id IN ('3', '4')"
+    assert sorted(agreed(query.format(t=few))) == [False, True]
+
+
+@pytest.mark.usefixtures("read_by_tasks")
+def test_tasks_without_a_slice(agreed, index_session, tables):
+    """No row of the table can be in question: no task is left to read one."""
+    query = "SELECT id, max(msg) FROM cow WHERE amount < -1 GROUP BY id"
+    assert agreed(query) == [True]
+    (use,) = index_session.relations
+    assert (use.in_tasks, use.expected) == (True, 0)
+    assert agreed("SELECT a.id, b.msg FROM cow a LEFT JOIN cow b ON a.id = b.id AND b.amount < -1")
+
+
+def test_relations_are_told_to_the_thread_that_asked(index_session, tables):
+    index_session.sql("SELECT id FROM cow WHERE id = '3'")
+
+    def ask() -> list[bool]:
+        before = index_session.relations
+        index_session.sql("SELECT id FROM partitioned WHERE msg NOT LIKE '%car 3'")
+        return [*before, *(use.by_index for use in index_session.relations)]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(ask).result() == [False]
+    assert [use.by_index for use in index_session.relations] == [True]
 
 
 def test_the_snapshot_is_the_one_that_spark_sees(spark, agreed, index_session, tables, tmp_path):

@@ -1,0 +1,57 @@
+"""What Spark and Hudi raise, in one line, and with what to do about it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+
+from hudi_index_service.errors import StatementFailed, StatementInvalid
+
+_BY_PATH = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
+_PATH = re.compile(r"\bhudi\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
+
+
+def first_line(error: PySparkException | Py4JJavaError) -> str:
+    """What went wrong, without the rest of the stack trace, or of the plan."""
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in lines if line), type(error).__name__)
+
+
+@contextmanager
+def hudis_errors_named(what: str, *, remedy: str) -> Iterator[None]:
+    """Raises StatementFailed for an exception of Hudi's that PySpark has no class for.
+
+    Args:
+        what: Begins the message.
+    """
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise StatementFailed(f"{what}: {_ended(first_line(error))}", remedy=remedy) from error
+
+
+@contextmanager
+def paths_in_queries_named(query: str) -> Iterator[None]:
+    """Raises StatementInvalid where a query names a Hudi table by its path: Spark's own formats for
+    files can be queried so, Hudi cannot."""
+    try:
+        yield
+    except AnalysisException as error:
+        found = _PATH.search(query)
+        if found is None or error.getErrorClass() != _BY_PATH:
+            raise
+        path = found[1].replace("``", "`")
+        quoted = "'" + path.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        raise StatementInvalid(
+            f"Spark takes no Hudi table by its path in a query: {found[0]}.",
+            remedy="Give it a name and query that: CREATE TEMPORARY VIEW t USING hudi "
+            f"OPTIONS (path {quoted}) for this session, CREATE TABLE t USING hudi LOCATION "
+            f"{quoted} for its catalog.",
+        ) from error
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith(".") else f"{sentence}."
