@@ -70,6 +70,7 @@ class _State:
     Attributes:
         declined: Why the table is not read here at all.
         unmerged: Why its log files are not merged here.
+        unknown: What hudi-rs does not know in its schema: it is asked for no slice and no row then.
     """
 
     timeline: Timeline
@@ -78,6 +79,7 @@ class _State:
     unmerged: str | None
     table: Any = None
     metadata: CommitMetadata | None = None
+    unknown: str | None = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
 
@@ -134,7 +136,9 @@ class HudiRsTable:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
         # A table refused for its properties may be one that hudi-rs cannot even open.
         state = self._look()
-        return state.declined or state.unmerged or self._open().declined
+        if state.declined is None and state.unmerged is None:
+            state = self._open()
+        return state.declined or state.unmerged
 
     def index_reading_enabled(self) -> bool:
         """Whether the table's own kill switch leaves reading by index on, by the properties that
@@ -255,6 +259,8 @@ class HudiRsTable:
             state = self._open()
         wanted = pa.schema([_column(schema or state.schema, name) for name in columns])
         base = file_slice.base_file.path
+        if state.unknown is not None:
+            raise NeedsSpark(f"{file_slice.name} has log files. {state.unknown}")
         with open_parquet(self._storage, base) as file:
             refuse_unlike_spark(file, wanted, source=base)
         options = hudi.HudiReadOptions(projection=list(columns)).with_batch_size(_READ_BATCH_ROWS)
@@ -323,8 +329,11 @@ class HudiRsTable:
                 state.schema, unreadable = latest_schema(
                     table, self._storage.uri, populated=populated
                 )
-                if state.declined is None and unreadable is not None:
-                    state.declined = f"hudi-rs cannot read it: {unreadable}."
+                if unreadable is not None:
+                    state.unknown = f"hudi-rs cannot read it: {unreadable}."
+                    if gate.is_merge_on_read(state.properties) and state.version < 8:
+                        # Only hudi-rs tells there which slice a log file belongs to.
+                        state.unmerged = state.unmerged or state.unknown
                 if state.declined is None:
                     state.declined = gate.unsupported_partition_column(
                         self.partition_columns(), state.schema.names
@@ -386,7 +395,10 @@ class HudiRsTable:
         if pinned == state.timeline.latest:
             return state.schema
         avro = self._metadata(state).extra(state.timeline.by_requested[pinned]).get("schema")
-        return schema_of_instant(pinned, avro, state.schema, uri=self._storage.uri)
+        merged = gate.is_merge_on_read(state.properties) and state.unknown is None
+        return schema_of_instant(
+            pinned, avro, state.schema, uri=self._storage.uri, by_hudi_rs=merged
+        )
 
     def _hudi_rs_slices(self, state: _State, pinned: str) -> list[Any] | None:
         """hudi-rs' slices; None when it fails on the metadata table that it lists files by."""
@@ -415,6 +427,7 @@ class HudiRsTable:
         # Without log files there is nothing to a slice but its base file's name. hudi-rs would ask
         # a remote store for two listings of each partition, one after the other.
         by_names = base_files_only or not gate.is_merge_on_read(state.properties)
+        by_names = by_names or state.unknown is not None
         found = None if by_names else self._hudi_rs_slices(state, pinned)
         listing = list_data_files(self._storage)
         if base_files_only:

@@ -3,7 +3,8 @@
 The same rules that the proof follows, applied to the same listing. They serve where no log file is
 read: on copy-on-write tables and for read-optimized queries, for which hudi-rs would list every
 partition twice, one after the other. And on merge-on-read tables where hudi-rs fails: on a metadata
-table that two releases have written to, which an upgraded table keeps until Hudi next compacts it.
+table that two releases have written to, which an upgraded table keeps until Hudi next compacts it,
+and on a schema with a type that it does not know.
 """
 
 import re

@@ -49,7 +49,7 @@ def latest_schema(table: Any, uri: str, *, populated: bool) -> tuple[pa.Schema, 
 
 
 def schema_of_instant(
-    requested: str, avro: str | None, latest: pa.Schema, *, uri: str
+    requested: str, avro: str | None, latest: pa.Schema, *, uri: str, by_hudi_rs: bool
 ) -> pa.Schema:
     """The schema of an earlier instant, as Hudi takes it for time travel.
 
@@ -57,13 +57,14 @@ def schema_of_instant(
         requested: The instant.
         avro: What its commit metadata holds; without Hudi's meta columns.
         latest: The table's latest, which tells whether there are meta columns.
+        by_hudi_rs: Whether hudi-rs reads rows of that instant.
 
     Raises:
         TableFeatureUnsupported: the instant does not tell it, or it cannot be read here.
     """
     if not avro:
         raise TableFeatureUnsupported(f"Instant {requested} does not tell the table's schema.")
-    reason = unreadable_column(avro)
+    reason = unreadable_column(avro) if by_hudi_rs else None
     if reason is not None:
         raise TableFeatureUnsupported(f"hudi-rs cannot read instant {requested}: {reason}.")
     fields = [each for each in latest if each.name in _META_COLUMNS]

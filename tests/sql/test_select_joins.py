@@ -132,11 +132,12 @@ def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> It
         "SELECT string(id) AS id, int(id) AS n, double(id % 5) AS d, "
         "cast(id % 7 AS decimal(12, 2)) AS price, date_add(DATE'1500-02-03', int(id % 11)) AS day, "
         "timestamp_micros(id % 13 - 6000000000000000) AS at, "
+        "cast(timestamp_micros(id % 9) AS timestamp_ntz) AS wall, "
         "if(id % 3 = 0, NULL, concat('ж \\' ', id % 17, '\\\\')) AS name FROM range(60)"
     )
     write(values, path, hudi_options("typed", ordering_column=None, **NO_METADATA_TABLE), "insert")
     with open_table(path) as table:
-        table.create_index("i", ["id", "n", "d", "price", "day", "at", "name"])
+        table.create_index("i", ["id", "n", "d", "price", "day", "at", "wall", "name"])
         table.build(strategy="all").raise_for_failures()
     spark.sql(f"CREATE TABLE typed USING hudi LOCATION '{path}'")
     yield path
@@ -145,7 +146,10 @@ def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.mark.parametrize(
     ("column", "by_keys"),
-    [("n", True), ("price", True), ("day", True), ("at", True), ("name", True), ("d", False)],
+    [
+        *(("n", True), ("price", True), ("day", True), ("at", True), ("name", True)),
+        *(("d", False), ("wall", False)),
+    ],
 )
 def test_types(agreed, typed, column, by_keys):
     query = "SELECT a.id, b.id FROM typed a JOIN typed b ON a.{c} = b.{c} WHERE a.id IN ('1', '3')"

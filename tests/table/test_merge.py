@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
-from hudi_index_service.errors import ColumnNotFound, TableFeatureUnsupported
+from hudi_index_service.errors import ColumnNotFound, NeedsSpark
 from hudi_index_service.table import open_hudi_table
 from hudi_index_service.table.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_compaction, write
@@ -125,13 +125,17 @@ def test_compacted_rows_are_sparks(spark, tmp_path, check_against_spark):
     check_against_spark(tmp_path)
 
 
-def test_timestamps_without_zone_are_sparks_to_read(spark, tmp_path):
+def test_timestamps_without_zone_are_sparks_to_merge(spark, tmp_path):
     rows = frame(spark, range(3), 1).selectExpr("id", "ts", "to_timestamp_ntz(moment) wall_clock")
-    write(rows, tmp_path, hudi_options("t", **NO_METADATA_TABLE))
+    options = hudi_options("t", "MERGE_ON_READ", **NO_METADATA_TABLE)
+    write(rows, tmp_path, options)
+    write(rows, tmp_path, options)
     table = open_hudi_table(tmp_path)
     assert table.schema().field("wall_clock").type == pa.timestamp("us")
-    assert "column wall_clock" in table.unsupported_feature()
-    with pytest.raises(TableFeatureUnsupported, match="timestamp without time zone"):
-        table.snapshot()
+    assert table.unsupported_feature() is None
+    (file_slice,) = table.snapshot().slices
+    assert len(file_slice.log_files) == 1
+    with pytest.raises(NeedsSpark, match="wall_clock holds a timestamp without time zone"):
+        list(table.read_slice(file_slice, ["id"]))
     schema = SparkHudiReader(spark, tmp_path).read(["wall_clock"]).schema
     assert schema.field("wall_clock").type == pa.timestamp("us")
