@@ -1,4 +1,4 @@
-"""PyLucene without a Java that it runs on: the cause and its remedy, for every thread alike."""
+"""What index types run on, where it is missing: the cause and its remedy, for all threads alike."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from hudi_index_service.index.factory import check_runtime, index_type
 
 {before}
 try:
-    check_runtime(index_type("lucene"))
+    check_runtime(index_type("{name}"))
 except NativeModuleMissing as error:
     print(error.message, error.remedy, sep="\\n")
 """
@@ -70,9 +70,9 @@ def said(program: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def what_is_wrong(before: str = "", **environment: str) -> list[str]:
+def what_is_wrong(name: str = "lucene", before: str = "", **environment: str) -> list[str]:
     """Message and remedy."""
-    return said(SAY_WHAT_IS_WRONG.format(before=before), **environment)
+    return said(SAY_WHAT_IS_WRONG.format(name=name, before=before), **environment)
 
 
 @pytest.fixture
@@ -122,10 +122,16 @@ def test_a_java_that_cannot_be_loaded(java_25: Path) -> None:
 
 
 def test_pylucene_that_is_not_installed_is_not_mistaken_for_java() -> None:
-    hidden = "import sys; sys.modules['lucene'] = None"
-    assert what_is_wrong(hidden) == [
+    assert what_is_wrong(before="import sys; sys.modules['lucene'] = None") == [
         "The index type lucene needs PyLucene, which is not installed.",
         "Install hudi-index-pylucene, wherever indexes are built or read.",
+    ]
+
+
+def test_the_client_of_hbase_is_looked_for_as_well() -> None:
+    assert what_is_wrong("hbase", "import sys; sys.modules['happybase'] = None") == [
+        "The index type hbase needs Python's module happybase, which is missing.",
+        "pip install 'hudi-index-service[hbase]', on Spark's executors as well.",
     ]
 
 
