@@ -22,9 +22,9 @@ class IndexServiceError(Exception):
     default_remedy: ClassVar[str] = "Run again with --log-level debug and report what it prints."
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy if remedy is not None else self.default_remedy
+        self.message = _printable(message)
+        self.remedy = _printable(remedy if remedy is not None else self.default_remedy)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message} {self.remedy}".rstrip()
@@ -32,6 +32,12 @@ class IndexServiceError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process borders (Spark tasks); the keyword-only remedy has to survive.
         return (_rebuild, (type(self), self.message, self.remedy))
+
+
+def _printable(text: str) -> str:
+    """The text with halves of surrogate pairs, which names and literals may hold, as escapes: no
+    terminal, log file or JSON document takes them."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _rebuild(kind: type[IndexServiceError], message: str, remedy: str) -> IndexServiceError:

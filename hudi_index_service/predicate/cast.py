@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS, days_since_epoch
+from hudi_index_service.predicate.lex import shortened
 from hudi_index_service.predicate.spark_sql import literal_sql
 
 TIMESTAMP = pa.timestamp("us", "UTC")
@@ -26,9 +27,10 @@ _TRIMMED = "".join(map(chr, range(0x21))) + "\x7f"
 _JAVA_TRIMMED = "".join(map(chr, range(0x21)))
 
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(?:\.[0-9]*)?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?", re.ASCII)
 _EXPONENT_DIGITS = 4  # far more than any decimal needs; Java's own limit is that of an int
 _MAX_DIGITS = 38
+_LONG_DIGITS = 19  # of the largest number of 64 bits
 _NOT_FINITE = {
     "nan": math.nan,
     "inf": math.inf,
@@ -101,8 +103,8 @@ def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
         match = _INTEGER.fullmatch(trimmed)
         if match is None or trimmed in ("", "+", "-"):
             return None
-        whole = int(match[1] + (match[2] or "0"))
-        return whole if fits(whole, target) else None
+        whole = integer(match[1] + match[2])
+        return whole if whole is not None and fits(whole, target) else None
     if pa.types.is_floating(target):
         return _floating_from_string(text, text.strip(_JAVA_TRIMMED), target)
     if pa.types.is_decimal(target):
@@ -205,6 +207,22 @@ def single(value: int) -> float:
     return float(np.int64(value).astype(np.float32))
 
 
+def integer(digits: str) -> int | None:
+    """The integer that decimal digits, with or without a sign, spell; None of what is beyond 64
+    bits: Python refuses to read thousands of digits, and takes long for many."""
+    unsigned = digits.lstrip("+-").lstrip("0")
+    if len(unsigned) > _LONG_DIGITS:
+        return None
+    value = int(unsigned or "0")
+    return -value if digits.startswith("-") else value
+
+
+def fits_exponent(digits: str) -> bool:
+    """Whether an exponent, with or without a sign, is in the range of Java's int."""
+    exponent = integer(digits)
+    return exponent is not None and fits(exponent, pa.int32())
+
+
 def fits(value: int, integer_type: pa.DataType) -> bool:
     """Whether `value` is in the range of a signed integer type."""
     half = 1 << (integer_type.bit_width - 1)
@@ -257,6 +275,6 @@ def _zone(name: str) -> tzinfo | None:
 
 def _refused(text: str, target: pa.DataType) -> PredicateUnsupported:
     return PredicateUnsupported(
-        f"The literal {text!r} cannot be brought to type {target} with certainty.",
+        f"The literal {shortened(text)!r} cannot be brought to type {target} with certainty.",
         remedy=f"Write a literal of the column's own type ({target}) in its usual form.",
     )

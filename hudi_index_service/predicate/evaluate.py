@@ -26,13 +26,14 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.like import like_regex
+from hudi_index_service.predicate.like import LikeMatcher, like_regex
 from hudi_index_service.predicate.regex import LINE_END
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 _Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 _BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8
+_LONGEST_REGEX = 1_000  # characters of a LIKE pattern
 _COMPARISONS = {
     Operator.EQ: pc.equal,
     Operator.NE: pc.not_equal,
@@ -174,7 +175,21 @@ def _like(values: _Values, predicate: Like) -> _Values:
         case ["any", "text", "any"]:
             return pc.match_substring(values, pattern=text)
     _require_utf8(values, predicate)
+    if len(predicate.pattern) > _LONGEST_REGEX:
+        return _like_long(values, LikeMatcher(predicate.parts))
     return pc.match_substring_regex(values, pattern=like_regex(predicate.parts))
+
+
+def _like_long(values: _Values, matcher: LikeMatcher) -> _Values:
+    """By a pattern that RE2 would take too much memory for; few texts are as long as it asks."""
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([_like_long(each, matcher) for each in values.chunks], pa.bool_())
+    long_enough = pc.greater_equal(pc.utf8_length(values), matcher.least_length)
+    rows = np.flatnonzero(np.asarray(pc.fill_null(long_enough, False)))
+    matches = np.zeros(len(values), dtype=bool)
+    for row in rows.tolist():
+        matches[row] = matcher.matches(values[row].as_py())
+    return pa.array(matches, mask=np.asarray(values.is_null()))
 
 
 def _match(values: _Values, predicate: Match) -> _Values:

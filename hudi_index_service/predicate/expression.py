@@ -11,7 +11,7 @@ not, it is what is parsed here.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -156,13 +156,14 @@ class LikePart:
 class Like(Predicate):
     """``column LIKE pattern ESCAPE escape`` on a string column, case-sensitive.
 
-    `parts` is the parsed pattern: adjacent texts merged, adjacent ``%`` merged.
+    `parts` is the parsed pattern: adjacent texts merged, adjacent ``%`` merged. Pattern and escape
+    tell it, so that a long one is not compared part by part.
     """
 
     column: Column
     pattern: str
     escape: str
-    parts: tuple[LikePart, ...]
+    parts: tuple[LikePart, ...] = field(compare=False, repr=False)
 
     @property
     def prefix(self) -> str:

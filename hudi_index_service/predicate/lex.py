@@ -5,22 +5,27 @@ from dataclasses import dataclass
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 
-# A number must not run into a word: 1abc is an identifier to Spark.
+# A number must not run into a word: 1abc is an identifier to Spark. Repetition is possessive (`*+`)
+# throughout: it keeps nothing for each character, and gives none back to try again.
+_AFTER_DIGITS = r"(?:[eE][+-]?[0-9]++)?+(?:[LlSsYyFfDd]|[Bb][Dd])?+(?![A-Za-z0-9_])"
 _TOKEN = re.compile(
-    r"""
-    (?P<space>   [ \t\r\n]+ | --(?:\\\n|[^\r\n])* )
-  | (?P<string>  '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
-  | (?P<raw>     [rR](?:'[^']*'|"[^"]*") )
-  | (?P<hex>     [xX](?:'[0-9A-Fa-f]*'|"[0-9A-Fa-f]*") )
-  | (?P<number>  (?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
-                 (?:[LlSsYyFfDd]|[Bb][Dd])?(?![A-Za-z0-9_]) )
-  | (?P<quoted>  `(?:[^`]|``)+` )
-  | (?P<word>    [A-Za-z0-9_]+ )
+    rf"""
+    (?P<space>   [ \t\r\n]++ | --(?:[^\r\n\\]++|\\\n|\\)*+ )
+  | (?P<string>  '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+" )
+  | (?P<raw>     [rR](?:'[^']*+'|"[^"]*+") )
+  | (?P<hex>     [xX](?:'[0-9A-Fa-f]*+'|"[0-9A-Fa-f]*+") )
+  | (?P<number>  (?:[0-9]++\.[0-9]*+{_AFTER_DIGITS} | \.?[0-9]++{_AFTER_DIGITS}) )
+  | (?P<quoted>  `(?:[^`]++|``)++` )
+  | (?P<word>    [A-Za-z0-9_]++ )
   | (?P<symbol>  <=> | <> | != | <= | >= | == | !< | !> | \|\| | ::
-                 | [-+*/%=<>!(),;.~&|^\[\]{}:?@\#] )
+                 | [-+*/%=<>!(),;.~&|^\[\]{{}}:?@\#] )
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+_QUOTED = 100  # characters of a text that messages quote
+
+_COMMENT_MARK = re.compile(r"/\*|\*/")
 
 # SparkParserUtils.unescapeSQLString; a backslash before any other character is dropped, but kept
 # before % and _, where LIKE wants to see it.
@@ -62,6 +67,11 @@ class Token:
         return self.start + len(self.text)
 
 
+def shortened(text: str) -> str:
+    """What a message quotes of a text that may be long."""
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}… ({len(text):,} characters)"
+
+
 def position(where: str, offset: int) -> str:
     """``line l, column c`` of an offset, both counted from 1."""
     line_start = where.rfind("\n", 0, offset) + 1
@@ -72,8 +82,16 @@ def tokenize(where: str) -> list[Token]:
     """The tokens of `where` without white space and comments, closed by an ``end`` token.
 
     Raises:
-        PredicateInvalid: a character that begins no token, or an unterminated string or comment.
+        PredicateInvalid: a character that begins no token, half a character, or an unterminated
+            string or comment.
     """
+    try:
+        where.encode()
+    except UnicodeEncodeError as error:
+        raise PredicateInvalid(
+            f"Half a surrogate pair at {position(where, error.start)} of the predicate.",
+            remedy="Write the whole character.",
+        ) from error
     tokens = []
     offset = 0
     while offset < len(where):
@@ -97,10 +115,10 @@ def tokenize(where: str) -> list[Token]:
 def _comment_end(where: str, start: int) -> int:
     """Bracketed comments nest in Spark."""
     depth = 0
-    for mark in re.finditer(r"/\*|\*/", where[start:]):
+    for mark in _COMMENT_MARK.finditer(where, start):
         depth += 1 if mark.group() == "/*" else -1
         if depth == 0:
-            return start + mark.end()
+            return mark.end()
     raise PredicateInvalid(
         f"Unterminated comment at {position(where, start)} of the predicate.",
         remedy="Close it with */.",
@@ -116,12 +134,15 @@ def string_value(token: Token) -> str:
     if token.kind == "raw":
         return token.text[2:-1]
     try:
-        text = _ESCAPE.sub(_unescape, token.text[1:-1])
+        text = token.text[1:-1]
+        if "\\" not in text:
+            return text
+        text = _ESCAPE.sub(_unescape, text)
         # Escapes may spell a character as a surrogate pair, as Java's strings hold it.
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
         raise PredicateUnsupported(
-            f"The literal {token.text} holds an escape that is no Unicode character.",
+            f"The literal {shortened(token.text)} holds an escape that is no Unicode character.",
             remedy="Write the character itself.",
         ) from error
 

@@ -1,12 +1,17 @@
 """LIKE patterns: parsed by Spark's rules, and turned into what the evaluator matches with."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.expression import LikePart
+from hudi_index_service.predicate.lex import shortened
 
 ANY = LikePart("any")
 ONE = LikePart("one")
+_WILDCARDS = {"%": ANY, "_": ONE}
 
 
 def parse_like(pattern: str, escape: str = "\\") -> tuple[LikePart, ...]:
@@ -19,28 +24,37 @@ def parse_like(pattern: str, escape: str = "\\") -> tuple[LikePart, ...]:
         PredicateInvalid: the escape character ends the pattern or precedes another character.
     """
     parts: list[LikePart] = []
+    text: list[str] = []
     characters = iter(pattern)
     for character in characters:
         if character == escape:
-            part = LikePart("text", _escaped(pattern, escape, next(characters, None)))
-        else:
-            part = {"%": ANY, "_": ONE}.get(character) or LikePart("text", character)
-        if parts and part.kind == parts[-1].kind == "text":
-            parts[-1] = LikePart("text", parts[-1].text + part.text)
-        elif not (parts and part == parts[-1] == ANY):
+            text.append(_escaped(pattern, escape, next(characters, None)))
+            continue
+        part = _WILDCARDS.get(character)
+        if part is None:
+            text.append(character)
+            continue
+        if text:
+            parts.append(LikePart("text", "".join(text)))
+            text.clear()
+        if not (part is ANY and parts and parts[-1] is ANY):
             parts.append(part)
+    if text:
+        parts.append(LikePart("text", "".join(text)))
     return tuple(parts)
 
 
 def _escaped(pattern: str, escape: str, character: str | None) -> str:
     if character is None:
         raise PredicateInvalid(
-            f"ESC_AT_THE_END: the LIKE pattern {pattern!r} ends with its escape character.",
+            f"ESC_AT_THE_END: the LIKE pattern {shortened(pattern)!r} ends with its escape "
+            "character.",
             remedy=f"Write {escape}{escape} for the character itself.",
         )
     if character not in ("%", "_", escape):
         raise PredicateInvalid(
-            f"ESC_IN_THE_MIDDLE: the escape character of the LIKE pattern {pattern!r} stands "
+            f"ESC_IN_THE_MIDDLE: the escape character of the LIKE pattern "
+            f"{shortened(pattern)!r} stands "
             f"before {character!r}.",
             remedy=f"It may precede %, _ and itself; write {escape}{escape} for itself.",
         )
@@ -60,3 +74,93 @@ def like_regex(parts: tuple[LikePart, ...]) -> str:
 def _quoted(text: str) -> str:
     # RE2 takes no NUL from a C string's view of a pattern; re.escape leaves it as it is.
     return re.escape(text).replace("\0", r"\x00")
+
+
+class LikeMatcher:
+    """Matches texts one by one, for patterns too long for a regular expression.
+
+    What stands between two ``%`` is looked for from left to right, each behind the one before it,
+    where it is found first: if any places fit, those do.
+    """
+
+    def __init__(self, parts: Sequence[LikePart]) -> None:
+        self._parts = parts
+        self.least_length = sum(_length(part) for part in parts if part is not ANY)
+        """Characters that a matching text has at least."""
+
+    @cached_property
+    def _segments(self) -> "list[_Segment]":
+        """What stands before, between and behind each ``%``; made once a text is long enough."""
+        segments: list[list[LikePart]] = [[]]
+        for part in self._parts:
+            if part is ANY:
+                segments.append([])
+            else:
+                segments[-1].append(part)
+        return [_Segment.of(each) for each in segments]
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        if len(text) < self.least_length:
+            return False
+        first, *between = self._segments
+        if not first.is_at(text, 0):
+            return False
+        if not between:
+            return len(text) == self.least_length
+        last = between.pop()
+        at, end = first.length, len(text) - last.length
+        for segment in between:
+            found = segment.find(text, at, end)
+            if found < 0:
+                return False
+            at = found + segment.length
+        return last.is_at(text, end)
+
+
+def _length(part: LikePart) -> int:
+    """In characters, of a part that is no ``%``."""
+    return 1 if part is ONE else len(part.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """What stands between two ``%``.
+
+    Attributes:
+        length: In characters.
+        texts: What is no ``_``, each with its offset.
+        longest: The one that is longest, and its offset.
+    """
+
+    length: int
+    texts: tuple[tuple[int, str], ...]
+    longest: tuple[int, str]
+
+    @classmethod
+    def of(cls, parts: Sequence[LikePart]) -> "_Segment":
+        """Of parts without ``%``."""
+        length, texts = 0, []
+        for part in parts:
+            if part.kind == "text":
+                texts.append((length, part.text))
+            length += _length(part)
+        longest = max(texts, key=lambda each: len(each[1]), default=(0, ""))
+        return cls(length, tuple(texts), longest)
+
+    def is_at(self, text: str, at: int) -> bool:
+        """Whether it stands at that place of a text that is long enough."""
+        return all(text.startswith(each, at + offset) for offset, each in self.texts)
+
+    def find(self, text: str, start: int, end: int) -> int:
+        """Where it stands first between two places of the text; -1 if nowhere."""
+        offset, longest = self.longest
+        while start + self.length <= end:
+            found = text.find(longest, start + offset, end)
+            if found < 0:
+                return -1
+            start = found - offset
+            if start + self.length <= end and (len(self.texts) < 2 or self.is_at(text, start)):
+                return start
+            start += 1
+        return -1

@@ -7,10 +7,11 @@ from decimal import Context, Decimal
 import pyarrow as pa
 
 from hudi_index_service.errors import PredicateInvalid
-from hudi_index_service.predicate.cast import fits
+from hudi_index_service.predicate.cast import fits, fits_exponent, integer
 from hudi_index_service.predicate.comparison import MAX_PRECISION
+from hudi_index_service.predicate.lex import shortened
 
-_NUMBER = re.compile(r"(-?)(([0-9.]+)(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
+_NUMBER = re.compile(r"(-?)(([0-9.]+)(?:[eE]([+-]?[0-9]+))?)([A-Za-z]*)")
 _INTEGERS = {"Y": pa.int8(), "S": pa.int16(), "L": pa.int64()}
 
 
@@ -23,22 +24,26 @@ def number_literal(text: str) -> pa.Scalar:
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise _invalid(text, "is not a number")
-    sign, digits, mantissa, suffix = match.groups()
+    sign, digits, mantissa, exponent, suffix = match.groups()
     suffix = suffix.upper()
     number = sign + digits
-    whole = digits == mantissa and "." not in digits
+    whole = integer(number) if digits == mantissa and "." not in digits else None
+    if exponent is not None and not fits_exponent(exponent):
+        raise _invalid(text, "has an exponent of more than 32 bits")
     if suffix in _INTEGERS:
-        if not whole or not fits(int(number), _INTEGERS[suffix]):
+        if whole is None or not fits(whole, _INTEGERS[suffix]):
             raise _invalid(text, f"does not fit {_INTEGERS[suffix]}")
-        return pa.scalar(int(number), _INTEGERS[suffix])
+        return pa.scalar(whole, _INTEGERS[suffix])
     if suffix == "F":
         return _floating(text, number, pa.float32())
     if suffix == "D" or (suffix == "" and digits != mantissa):
         return _floating(text, number, pa.float64())
-    if suffix == "" and whole:
+    if suffix == "" and whole is not None:
         for kind in (pa.int32(), pa.int64()):
-            if fits(int(number), kind):
-                return pa.scalar(int(number), kind)
+            if fits(whole, kind):
+                return pa.scalar(whole, kind)
+    if len(mantissa.replace(".", "").lstrip("0")) > MAX_PRECISION:  # before all digits are read
+        raise _too_long(text)
     return _decimal(text, Decimal(number))
 
 
@@ -54,12 +59,17 @@ def _decimal(text: str, number: Decimal) -> pa.Scalar:
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale)
     if precision > MAX_PRECISION:
-        raise _invalid(text, f"has more than {MAX_PRECISION} digits")
+        raise _too_long(text)
     exact = number.quantize(Decimal(1).scaleb(-scale), context=Context(prec=MAX_PRECISION + 1))
     return pa.scalar(exact, pa.decimal128(precision, scale))
 
 
+def _too_long(text: str) -> PredicateInvalid:
+    return _invalid(text, f"has more than {MAX_PRECISION} digits")
+
+
 def _invalid(text: str, what: str) -> PredicateInvalid:
     return PredicateInvalid(
-        f"The number {text} {what}.", remedy="Write a number that fits, or use another suffix."
+        f"The number {shortened(text)} {what}.",
+        remedy="Write a number that fits, or use another suffix.",
     )

@@ -24,10 +24,13 @@ from hudi_index_service.predicate.lex import (
     hex_value,
     name_value,
     position,
+    shortened,
     string_value,
     tokenize,
 )
 from hudi_index_service.predicate.number import number_literal
+
+log = logging.getLogger(__name__)
 
 Operand = Column | Literal
 
@@ -64,6 +67,12 @@ _NOT_COLUMNS = {
 
 # Well below what Python's stack takes.
 _MAX_DEPTH = 50
+# Of sqlglot: its own errors, recursion, what Python makes no number of, and its slips.
+_STUMBLES = (
+    *(SqlglotError, RecursionError, ArithmeticError, ValueError),
+    *(AttributeError, LookupError, TypeError),
+)
+_LONGEST_CLASSIFIED = 100_000  # characters; sqlglot takes some microseconds for each
 
 
 class OperandParser:
@@ -121,12 +130,12 @@ class OperandParser:
         """Raises the right error for a token that the grammar does not know here."""
         token = self.token
         where = f"at {position(self.where, token.start)} of the predicate"
-        found = repr(token.text) if token.text else "its end"
+        found = repr(shortened(token.text)) if token.text else "its end"
         if token.text == ";":
             raise PredicateUnsupported(
                 f"More than one statement: ';' {where}.", remedy="Give one condition, without ';'."
             )
-        if not self.tokens[:-1] or not _sqlglot_parses(self.where):
+        if len(self.tokens) == 1 or not _may_be_spark_sql(self.where):
             raise PredicateInvalid(f"{expected}, but found {found} {where}.")
         raise PredicateUnsupported(
             f"Not supported: {found} {where} ({expected}).",
@@ -136,7 +145,8 @@ class OperandParser:
 
     def unsupported(self, what: str, token: Token, remedy: str) -> PredicateUnsupported:
         return PredicateUnsupported(
-            f"{what}: {token.text!r} at {position(self.where, token.start)} of the predicate.",
+            f"{what}: {shortened(token.text)!r} at {position(self.where, token.start)} of the "
+            "predicate.",
             remedy=remedy,
         )
 
@@ -154,15 +164,15 @@ class OperandParser:
         if token.keyword == "(":
             return self.parenthesized()
         if token.kind == "number":
-            return Literal(number_literal(self.advance().text), token.text)
+            return Literal(number_literal(self.advance().text), shortened(token.text))
         if token.keyword == "-" and self.next_token.kind == "number":
             self.advance()
             text = "-" + self.advance().text
-            return Literal(number_literal(text), text)
+            return Literal(number_literal(text), shortened(text))
         if token.kind in ("string", "raw"):
             return self.string()
         if token.kind == "hex":
-            return Literal(pa.scalar(hex_value(self.advance()), pa.binary()), token.text)
+            return Literal(pa.scalar(hex_value(self.advance()), pa.binary()), shortened(token.text))
         if token.keyword in ("TRUE", "FALSE", "NULL"):
             value = {"TRUE": True, "FALSE": False, "NULL": None}[self.advance().keyword]
             return Literal(pa.scalar(value), token.text)
@@ -176,11 +186,14 @@ class OperandParser:
 
     def string(self) -> Literal:
         start = self.token
-        text = ""
+        texts = []
         while self.token.kind in ("string", "raw"):  # Strings that follow each other are one.
-            text += string_value(self.advance())
-        stop = self.tokens[self.index - 1].stop
-        return Literal(pa.scalar(text), self.where[start.start : stop])
+            texts.append(string_value(self.advance()))
+        return Literal(pa.scalar("".join(texts)), self.text_from(start))
+
+    def text_from(self, start: Token) -> str:
+        """What was read from a token on, as messages quote it."""
+        return shortened(self.where[start.start : self.tokens[self.index - 1].stop])
 
     def named(self) -> Operand | Predicate:
         """What a word begins; more of it is known to the subclass."""
@@ -227,7 +240,7 @@ class OperandParser:
         start = self.advance()
         token = self.advance()
         value = cast(pa.scalar(string_value(token)), _TYPES[start.keyword], self.zone)
-        text = self.where[start.start : token.stop]
+        text = self.text_from(start)
         if not value.is_valid:
             raise PredicateInvalid(
                 f"{text} at {position(self.where, start.start)} of the predicate is no "
@@ -246,8 +259,7 @@ class OperandParser:
         self.expect("AS")
         target = self.type_name()
         self.close()
-        text = self.where[start.start : self.tokens[self.index - 1].stop]
-        return Literal(cast(operand.value, target, self.zone), text, plain=False)
+        return Literal(cast(operand.value, target, self.zone), self.text_from(start), plain=False)
 
     def type_name(self) -> pa.DataType:
         token = self.advance()
@@ -267,24 +279,28 @@ class OperandParser:
             self.expect(")")
         if not (0 < precision <= MAX_PRECISION and scale <= precision):
             raise PredicateInvalid(
-                f"There is no type DECIMAL({precision},{scale}).",
+                f"There is no type {self.text_from(token)}.",
                 remedy=f"Precision is at most {MAX_PRECISION}, scale at most precision.",
             )
         return pa.decimal128(precision, scale)
 
     def digits(self) -> int:
+        """A number of digits; of one that is far too large, one that is too large."""
         if not self.token.text.isdecimal():
             self.fail("A number of digits expected")
-        return int(self.advance().text)
+        return int(self.advance().text.lstrip("0")[:4] or "0")
 
 
-def _sqlglot_parses(where: str) -> bool:
-    """Whether `where` is a condition to sqlglot."""
+def _may_be_spark_sql(where: str) -> bool:
+    """Whether `where` is a condition to sqlglot, or too long for it to be asked."""
+    if len(where) > _LONGEST_CLASSIFIED:
+        return True
     logger = logging.getLogger("sqlglot")
     disabled, logger.disabled = logger.disabled, True
     try:
         sqlglot.parse_one(where, dialect="spark", into=exp.Condition)
-    except (SqlglotError, RecursionError):
+    except _STUMBLES as error:
+        log.debug("sqlglot cannot parse the predicate: %s", type(error).__name__)
         return False
     finally:
         logger.disabled = disabled
