@@ -86,14 +86,18 @@ def in_list(column: Column, literals: Sequence[Literal], zone: tzinfo) -> Predic
     values: dict[object, pa.Scalar] = {}
     for literal in given:
         low, high = ends(column, literal, comparison, zone)
-        if low is None or high is None or sort_key(low) > sort_key(high):
+        if low is None or high is None:
             continue  # No value of the column equals it.
-        if sort_key(low) != sort_key(high):
+        key = sort_key(low)
+        beyond = key if high is low else sort_key(high)
+        if key > beyond:
+            continue
+        if key != beyond:
             raise PredicateUnsupported(
                 f"More than one value of {column} equals {literal.text}, compared as {comparison}.",
                 remedy=f"Write a literal of the column's own type, {kind}.",
             )
-        values.setdefault(sort_key(low), low)
+        values.setdefault(key, low)
     if values:
         return In(column, tuple(values.values()), has_null)
     return Constant(None) if has_null else _never(column)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS
-from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, single
+from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits, single
 from hudi_index_service.predicate.expression import Column, Operator
 
 MAX_PRECISION = 38
@@ -137,6 +137,11 @@ def ends(column: Column, literal: Literal, comparison: str, zone: tzinfo) -> End
     """
     kind, value = value_type(column), literal.value
     given = value.type
+    if comparison == "exact" and pa.types.is_integer(kind) and pa.types.is_integer(given):
+        plain = value.as_py()
+        if fits(plain, kind):  # as most values of long lists do
+            same = value if given == kind else pa.scalar(plain, kind)
+            return same, same
     if is_number(kind) and is_number(given):
         if pa.types.is_floating(kind):
             return _floating_ends(kind, _compared(value, comparison))
