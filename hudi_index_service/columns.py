@@ -7,13 +7,15 @@ that a name has one meaning: `` `a.b` `` is a column of the table, whatever stru
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.errors import ColumnAmbiguous, ColumnNotFound
+from hudi_index_service.errors import ColumnAmbiguous, ColumnNotFound, ConfigInvalid
+
+_LONGEST_NAME = 255  # characters of a name that near ones are looked for of, and that is quoted
 
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 
@@ -26,13 +28,43 @@ def column_name(parts: Sequence[str]) -> str:
     )
 
 
-@lru_cache(maxsize=4096)
 def column_path(name: str) -> tuple[str, ...]:
     """The parts of a name as `column_name` writes it, or as a user does.
 
     Raises:
-        ColumnNotFound: it is no name: an empty part, or a back-quote that is not closed.
+        ColumnNotFound: it is no name: no text, an empty part, or a back-quote that is not closed.
     """
+    require_name(name)
+    return _column_path(name)
+
+
+def require_name(name: object) -> None:
+    """Raises ColumnNotFound for what is no text."""
+    if not isinstance(name, str):
+        raise ColumnNotFound(
+            f"{name!r} is no column's name, but of type {type(name).__name__}.",
+            remedy="Give names as text.",
+        )
+
+
+def require_list(names: object, what: str) -> None:
+    """Refuses names that are given as one text, which would be taken letter by letter, or not as
+    a sequence.
+
+    Args:
+        what: The argument, for the message.
+
+    Raises:
+        ConfigInvalid: it is no list of names.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ConfigInvalid(
+            f"{what} takes a list of names, not {names!r}.", remedy=f'Write {what}=["a", "b"].'
+        )
+
+
+@lru_cache(maxsize=4096)
+def _column_path(name: str) -> tuple[str, ...]:
     parts = []
     end = -1
     while end < len(name):
@@ -109,7 +141,10 @@ def _index(struct: pa.DataType, name: str) -> int:
 
 
 def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa.Field:
-    exact = within.get_field_index(part)
+    try:
+        exact = within.get_field_index(part)
+    except UnicodeEncodeError:  # half a character, which no schema holds
+        exact = -1
     if exact >= 0:  # looked for first, which is fast; whatever others differ from it in case only
         return within.field(exact)
     fields = list(within)
@@ -126,10 +161,12 @@ def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa
     where = f"Column {column_name(above)}" if above else "The table"
     kind = "field" if above else "column"
     by_lower_case = {field.name.lower(): field.name for field in fields}
-    near = difflib.get_close_matches(part.lower(), by_lower_case, n=3)
+    likely = part.lower() if len(part) <= _LONGEST_NAME else ""
+    near = difflib.get_close_matches(likely, by_lower_case, n=3)
     names = [by_lower_case[match] for match in near] or list(by_lower_case.values())[:10]
     listed = ", ".join(column_name([*above, name]) for name in names) or "none"
+    shown = part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…"
     raise ColumnNotFound(
-        f"{where} has no {kind} {part!r}.",
+        f"{where} has no {kind} {shown!r}.",
         remedy=f"{'Near names' if near else kind.capitalize() + 's'}: {listed}.",
     )

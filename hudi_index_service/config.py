@@ -156,6 +156,8 @@ class ReadSettings(_Section):
     """Reading.
 
     enabled: The kill switch: false turns all use of indexes off.
+    max_predicate_length: Characters of a where text, at most; longer ones are refused.
+    max_in_values: Values of one IN list, at most; longer ones are refused.
     max_predicates: A query with more predicates than this is scanned (RFC-51, RBO example).
     min_table_mb: A query that has to look into fewer MiB of base files is scanned; 0 for none.
     min_coverage: A query is scanned if less than this fraction of the bytes it has to look into is
@@ -169,6 +171,8 @@ class ReadSettings(_Section):
     """
 
     enabled: bool = True
+    max_predicate_length: Positive = 10_000_000
+    max_in_values: Positive = 100_000
     max_predicates: Positive = 10
     min_table_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     min_coverage: Annotated[float, Field(ge=0, le=1)] = 0

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_path, find_column
+from hudi_index_service.columns import column_path, find_column, require_list, require_name
 from hudi_index_service.definitions import Column, IndexDefinition
 from hudi_index_service.errors import ColumnNotFound, IndexDefinitionInvalid
 from hudi_index_service.index.contract import IndexType
@@ -24,7 +24,9 @@ def new_columns(
         ColumnNotFound, ColumnAmbiguous: the schema has no such column.
         ColumnNotIndexable: an index type cannot hold it.
         IndexDefinitionInvalid: no column, one named twice, or options that do not fit.
+        ConfigInvalid: `asked` is no list.
     """
+    require_list(asked, "columns")
     columns = tuple(_spelled(column, schema) for column in asked)
     if not columns:
         raise IndexDefinitionInvalid(
@@ -61,7 +63,10 @@ def altered_columns(
         IndexDefinitionInvalid: a column named twice, added as it is there already, or no column
             would be left, or the options do not fit.
         IndexTypeUnknown: an index type of the definition is not installed here.
+        ConfigInvalid: `add` or `drop` is no list.
     """
+    require_list(add, "add")
+    require_list(drop, "drop")
     columns = {column.name: column for column in definition.columns}
     dropped = [_held(definition, name) for name in drop]
     _refuse_repeated(definition.name, dropped)
@@ -116,9 +121,10 @@ def without_columns(
 
 
 def _spelled(column: str | Column, schema: pa.Schema) -> Column:
-    asked = Column(name=column) if isinstance(column, str) else column
-    name, _ = find_column(schema, column_path(asked.name))
-    return asked.model_copy(update={"name": name})
+    asked = column.name if isinstance(column, Column) else column
+    name, _ = find_column(schema, column_path(asked))
+    options = column.options if isinstance(column, Column) else {}
+    return Column(name=name, options=options)
 
 
 def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
@@ -172,6 +178,7 @@ def _held(definition: IndexDefinition, asked: str) -> str:
 
 def _among(columns: Mapping[str, Column], asked: str) -> str | None:
     """The name among those of the columns, which the table may no longer have."""
+    require_name(asked)
     if asked in columns:
         return asked
     same = [name for name in columns if name.lower() == asked.lower()]

@@ -45,7 +45,7 @@ _STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
 
 def check_index_name(name: str) -> None:
     """Raises IndexDefinitionInvalid for a name that cannot name an index."""
-    if not _NAME.fullmatch(name):
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise IndexDefinitionInvalid(
             f"{name!r} cannot name an index.",
             remedy="Use letters, digits and _, not starting with a digit, 128 at most.",
@@ -364,6 +364,8 @@ class DefinitionStore:
     def _current(self, name: str, listed: Mapping[str, StoredFile]) -> IndexDefinition | None:
         """The definition's highest version; None if there is none, or if it cannot be read: an
         older one may have been dropped or narrowed by it, so it neither serves nor builds."""
+        if not isinstance(name, str):
+            raise IndexNotFound(f"{name!r} is no index's name.", remedy="Give the name as text.")
         numbers = numbers_of(name, listed)
         if not numbers:
             return None

@@ -82,7 +82,11 @@ class Document(BaseModel):
                 f"{source} has format {body['format'][0]}, this reader knows {FORMAT_MAJOR}."
             )
         checksum = body.pop("checksum", None)
-        if checksum != _checksum(body):
+        try:
+            expected = _checksum(body)
+        except RecursionError as error:  # read within the limit, to be written beyond it
+            raise EntryInvalid(f"{source} is nested too deeply.") from error
+        if checksum != expected:
             raise EntryInvalid(f"{source} is damaged: its checksum does not fit its content.")
         if body.pop("kind", None) != cls.kind:
             raise EntryInvalid(f"{source} is no {cls.kind}.")

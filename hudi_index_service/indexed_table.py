@@ -7,6 +7,7 @@ expects; the README has the table of both.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, overload
@@ -23,9 +24,16 @@ from hudi_index_service.build.record import BuildRecord, BuildRecords
 from hudi_index_service.build.run import Build, Progress, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.clean import Cleaning, clean
+from hudi_index_service.columns import require_list
 from hudi_index_service.config import Settings
 from hudi_index_service.definition_changes import altered_columns, new_columns
-from hudi_index_service.definitions import Column, DefinitionStore, IndexDefinition, SeenTimeline
+from hudi_index_service.definitions import (
+    Column,
+    DefinitionStore,
+    IndexDefinition,
+    SeenTimeline,
+    check_index_name,
+)
 from hudi_index_service.drop import Dropped, drop_by_name, drop_columns
 from hudi_index_service.errors import (
     ConfigInvalid,
@@ -185,9 +193,11 @@ class IndexedTable:
         Raises:
             IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
             IndexDefinitionInvalid, PermissionDenied.
+            ConfigInvalid: `columns` or `using` is no list.
             TableFeatureUnsupported: the table cannot be read without Spark, so no index would
                 ever serve it.
         """
+        check_index_name(name)
         live = {definition.name: definition for definition in self.indexes()}
         if name in live:
             if if_not_exists:
@@ -199,6 +209,8 @@ class IndexedTable:
                 f"{self.uri} cannot be indexed: {refused}",
                 remedy="Query it through Spark: an index would never serve it.",
             )
+        if not isinstance(using, str):
+            require_list(using, "using")
         kinds = index_types([using] if isinstance(using, str) else using)
         asked = new_columns(name, columns, kinds, self.schema())
         names = tuple(kind.name for kind in kinds)
@@ -288,13 +300,15 @@ class IndexedTable:
         Raises:
             IndexNotFound: there is no such index, or none with such a column. With `purge`, one
                 that has been dropped before is purged.
-            ConfigInvalid: neither name nor columns are given, or both.
+            ConfigInvalid: neither name nor columns are given, or both; or `columns` is no list.
             PermissionDenied.
         """
         if (name is None) == (columns is None):
             raise ConfigInvalid(
                 "An index is dropped by its name, or by columns.", remedy="Give one of the two."
             )
+        if columns is not None:
+            require_list(columns, "columns")
         if name is not None:
             dropped = drop_by_name(self._definitions, name, again=purge)
         else:
@@ -334,7 +348,9 @@ class IndexedTable:
                 values of its columns.
             ColumnNotFound, TableFeatureUnsupported.
         """
-        return partitions_where(self._table, where, time_zone=self._time_zone())
+        return partitions_where(
+            self._table, where, time_zone=self._time_zone(), settings=self._settings.read
+        )
 
     # --- building and keeping ----------------------------------------------------------------
 
@@ -530,14 +546,14 @@ class IndexedTable:
             ColumnNotFound, PredicateInvalid.
             PredicateUnsupported: `where` is not answered here. If the table was opened with a
                 session, Spark answers what is made of columns, literals and plain functions.
-            ConfigInvalid: `limit` is negative, `as_of` names no moment, or `use_index` or
-                `query_type` is none of its words.
+            ConfigInvalid: `limit` is no number of rows, `columns` is no list, `as_of` names no
+                moment, or `use_index` or `query_type` is none of its words.
             TableFeatureUnsupported, SnapshotUnavailable: the schema of `as_of` cannot be told.
         """
-        if limit is not None and limit < 0:
-            raise ConfigInvalid(f"limit={limit} is negative.", remedy="Use 0 or more.")
+        if limit is not None and not _is_count(limit):
+            raise ConfigInvalid(f"There is no limit={limit!r}.", remedy="Use an integer from 0 on.")
         wanted = _wanted(as_of, query_type, use_index)
-        binding = Binding(where, columns, self._time_zone(), self._texts)
+        binding = self._binding(where, columns)
         spark = self._spark_reader(wanted)
 
         def schema(*, fresh: bool = True) -> pa.Schema:
@@ -642,7 +658,7 @@ class IndexedTable:
             k,
             where,
             wanted,
-            binding=lambda asked: Binding(asked, columns, self._time_zone(), self._texts),
+            binding=lambda asked: self._binding(asked, columns),
             rankers=lambda schema: text_rankers(requirements(self._definitions.live(), schema)),
             planner=self._planner,
             reader=self._slice_reader,
@@ -689,6 +705,11 @@ class IndexedTable:
         """
         search = KeySearch(self._table, self._planner, self._pool, self._settings)
         if not isinstance(keys, pa.Table | Sequence):
+            if not hasattr(keys, "sparkSession"):
+                raise ConfigInvalid(
+                    f"Keys are a list, an Arrow table or a DataFrame, not {type(keys).__name__}.",
+                    remedy='Write tag_location(["key"]).',
+                )
             from hudi_index_service.read.location.spark import frame_answer
 
             return frame_answer(search, keys, lambda on: self._reader_on(on, Wanted()))
@@ -741,6 +762,9 @@ class IndexedTable:
             index_required=plan.use_index == "require",
         )
 
+    def _binding(self, where: str | None, columns: Sequence[str] | None) -> Binding:
+        return Binding(where, columns, self._time_zone(), self._texts, self._settings.read)
+
     def _texts(self, schema: pa.Schema) -> Mapping[str, Sequence[AnalyzedText]]:
         """How full-text search finds the words of each column: as the live definitions say."""
         return analyzed_texts(requirements(self._definitions.live(), schema))
@@ -757,6 +781,14 @@ class IndexedTable:
         if self._spark is None:
             return self._settings.read.time_zone
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+
+def _is_count(number: object) -> bool:
+    """Whether it is an integer, of Python's or numpy's, and not negative."""
+    try:
+        return index(number) >= 0  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        return False
 
 
 def _wanted(as_of: str | None, query_type: QueryType, use_index: UseIndex = "auto") -> Wanted:

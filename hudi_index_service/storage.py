@@ -8,7 +8,7 @@ Hudi and Spark write them, library errors turned into the service's own, and cou
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -210,8 +210,9 @@ class Storage:
         if self.is_local:
             with self._errors_named(""):
                 return Path(self.uri).is_dir()
-        with self._errors_named(""):
+        with suppress(FileNotFoundError), self._errors_named(""):
             return any(obstore.list(self.store))  # its first chunk, not the whole bucket
+        return False
 
     @contextmanager
     def _errors_named(self, path: str) -> Iterator[None]:
@@ -244,6 +245,24 @@ class Storage:
                 f"{self.uri}: {path!r} cannot be asked for: {_first_line(error)}."
             ) from error
 
+    @contextmanager
+    def _missing_store_named(self) -> Iterator[None]:
+        """Of a request that looks for no file, as writing and listing do: what is not there then is
+        the store itself."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StorageFailed(
+                f"{self.uri}: the store says that it is not there ({_first_line(error)}).",
+                remedy="Check that the bucket or container exists, and its endpoint.",
+            ) from error
+
+    @contextmanager
+    def _listing(self, folder: str) -> Iterator[None]:
+        missing = nullcontext() if self.is_local else self._missing_store_named()
+        with missing, self._errors_named(folder):
+            yield
+
     def create(self, path: str, data: bytes | Path) -> None:
         """Stores a new file; never replaces one.
 
@@ -253,18 +272,25 @@ class Storage:
         Raises:
             FileExistsError: the path is taken; what is stored there stays as it is.
             PermissionDenied: no write access.
-            StorageFailed: (local) the path leads through a symbolic link; or something else failed.
+            StorageFailed: there is no such bucket or container, the path leads through a symbolic
+                link of the local disk, or the store fails otherwise.
             StorageUnsupported: the store has no put-if-absent.
         """
         try:
-            with self._errors_named(path):
+            with self._missing_store_named(), self._errors_named(path):
                 if self.is_local:
                     write_new(Path(self.uri), path, data)
                 else:
                     obstore.put(self.store, path, data, mode="create")
         except FileExistsError:
-            if self.is_local or not isinstance(data, bytes) or self.read(path) != data:
+            if self.is_local or not isinstance(data, bytes) or not self._holds(path, data):
                 raise
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return self.read(path) == data
+        except FileNotFoundError:  # deleted meanwhile
+            return False
 
     def upload(self, path: str, source: Path) -> None:
         """Stores a large local file, in parts where the store takes parts, under a name that
@@ -277,7 +303,7 @@ class Storage:
         self._put(path, data)
 
     def _put(self, path: str, data: bytes | Path) -> None:
-        with self._errors_named(path):
+        with self._missing_store_named(), self._errors_named(path):
             if self.is_local:
                 write_over(Path(self.uri), path, data)
             else:
@@ -336,7 +362,7 @@ class Storage:
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
-        with self._errors_named(prefix):
+        with self._listing(prefix):
             return [
                 _stored_file(meta)
                 for chunk in obstore.list(self.store, prefix or None)
@@ -355,9 +381,9 @@ class Storage:
                 if each != folder:
                     found.extend(self.files(each))
             return found
-        with self._errors_named(""):
+        with self._listing(""):
             before = self._listed_until(f"{folder}/")
-        with self._errors_named(""):
+        with self._listing(""):
             after = obstore.list(self.store, offset=f"{folder}/~")  # behind most that is in it
             found = [_stored_file(meta) for chunk in after for meta in chunk]
         return [*before, *(each for each in found if not each.path.startswith(f"{folder}/"))]
@@ -373,7 +399,7 @@ class Storage:
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
-        with self._errors_named(folder):
+        with self._listing(folder):
             return [
                 _stored_file(meta)
                 for meta in obstore.list_with_delimiter(self.store, folder or None)["objects"]
@@ -397,7 +423,7 @@ class Storage:
 
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""
-        with self._errors_named(prefix):
+        with self._listing(prefix):
             return list(obstore.list_with_delimiter(self.store, prefix or None)["common_prefixes"])
 
     def delete(self, paths: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from itertools import product
 import pyarrow as pa
 
 from hudi_index_service.columns import root_column
+from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate import evaluate, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
@@ -16,7 +17,13 @@ from hudi_index_service.table.protocol import HudiTable
 _REMEDY = "Name partitions by path or pattern: build(partitions=…), `hudi-index build --partition`."
 
 
-def partitions_where(table: HudiTable, where: str | None, *, time_zone: str) -> tuple[str, ...]:
+def partitions_where(
+    table: HudiTable,
+    where: str | None,
+    *,
+    time_zone: str,
+    settings: ReadSettings | None = None,
+) -> tuple[str, ...]:
     """The partitions with base files in which a condition holds, sorted; all of them without one.
 
     A folder of rows without partition value is picked if the condition holds for NULL or for an
@@ -25,6 +32,7 @@ def partitions_where(table: HudiTable, where: str | None, *, time_zone: str) -> 
     Args:
         where: A Spark SQL predicate over the table's partition columns.
         time_zone: Of literals that name none.
+        settings: How long the condition may be; the process's own settings when None.
 
     Raises:
         PredicateInvalid: it does not parse, or asks for other columns.
@@ -37,7 +45,7 @@ def partitions_where(table: HudiTable, where: str | None, *, time_zone: str) -> 
     known = sorted({file.partition for file in snapshot.base_files()})
     if where is None:
         return tuple(known)
-    predicate = parse_predicate(where, snapshot.schema, time_zone=time_zone)
+    predicate = parse_predicate(where, snapshot.schema, time_zone=time_zone, settings=settings)
     _refuse_others(where, predicate, table.partition_columns())
     paths = table.partition_paths()
     asked = sorted(predicate.columns())

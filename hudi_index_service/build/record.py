@@ -310,7 +310,7 @@ class BuildRecords:
     def _content(self, number: int, name: str) -> dict[str, Any]:
         try:
             content = json.loads(self._storage.read(f"{_folder(number)}/{name}"))
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, RecursionError):
             return {}  # cleaned or damaged: records inform, nothing depends on them
         return content if isinstance(content, dict) else {}
 

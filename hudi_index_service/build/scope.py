@@ -6,6 +6,7 @@ from fnmatch import translate
 from functools import cache
 from urllib.parse import unquote
 
+from hudi_index_service.columns import require_list
 from hudi_index_service.errors import ConfigInvalid
 
 _SHOWN = 10
@@ -25,8 +26,13 @@ def partitions_in_scope(known: Collection[str], asked: Sequence[str]) -> frozens
     Raises:
         ConfigInvalid: nothing is there that one of `asked` could mean.
     """
+    require_list(asked, "partitions")
     found: set[str] = set()
     for text in asked:
+        if not isinstance(text, str):
+            raise ConfigInvalid(
+                f"{text!r} is no partition's path.", remedy="Give paths or patterns as text."
+            )
         wanted = text.strip("/")
         matches = _matches(known, wanted)
         if not matches:

@@ -103,6 +103,10 @@ def index_types(names: Iterable[str]) -> tuple[IndexType, ...]:
         IndexTypeUnknown, IndexTypeBroken: see `index_type`.
         IndexDefinitionInvalid: no name, or one twice.
     """
+    names = tuple(names)
+    for name in names:
+        if not isinstance(name, str):
+            raise IndexTypeUnknown(f"{name!r} is no index type's name.")
     found = tuple(index_type(name) for name in names)
     if not found:
         raise IndexDefinitionInvalid(

@@ -110,10 +110,17 @@ class _Checksums:
 
 
 def checksums(path: Path) -> tuple[tuple[int, ...], str]:
-    """Block checksums and SHA-256 of a local file, in one pass."""
+    """Block checksums and SHA-256 of a local file, in one pass.
+
+    Raises:
+        EntryInvalid: it cannot be read, or ends before its length.
+    """
     checked = _Checksums()
-    for chunk in _chunks(path):
-        checked.add(chunk)
+    try:
+        for chunk in _chunks(path):
+            checked.add(chunk)
+    except OSError as error:
+        raise EntryInvalid(f"{path} cannot be read: {error.strerror}.") from error
     return checked.block_crc32(), checked.sha256()
 
 

@@ -41,6 +41,7 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
 )
+from hudi_index_service.predicate.lex import shortened
 
 
 def compare(column: Column, operator: Operator, literal: Literal, zone: tzinfo) -> Predicate:
@@ -300,7 +301,7 @@ def _printed_as(column: Column, text: str, zone: tzinfo) -> pa.Scalar | None:
                 remedy="Write TIMESTAMP'yyyy-MM-dd HH:mm:ssZ', in UTC.",
             )
         return value
-    raise _mixed_list(column, Literal(string, repr(text)))
+    raise _mixed_list(column, Literal(string, repr(shortened(text))))
 
 
 def _clock_changes(wall_micros: int, zone: tzinfo) -> bool:

@@ -7,10 +7,13 @@ text is invalid.
 """
 
 from collections.abc import Callable
+from datetime import tzinfo
 
 import pyarrow as pa
 
-from hudi_index_service.errors import PredicateInvalid
+from hudi_index_service.config import ReadSettings
+from hudi_index_service.config import settings as process_settings
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.cast import session_zone
 from hudi_index_service.predicate.coerce import compare, in_list
 from hudi_index_service.predicate.comparison import Literal, is_string, value_type
@@ -56,7 +59,12 @@ _FLIPPED = {
 
 
 def parse_predicate(
-    where: str, schema: pa.Schema, *, time_zone: str = "UTC", texts: Texts = no_texts
+    where: str,
+    schema: pa.Schema,
+    *,
+    time_zone: str = "UTC",
+    texts: Texts = no_texts,
+    settings: ReadSettings | None = None,
 ) -> Predicate:
     """The predicate that the Spark SQL condition `where` means for a table of `schema`.
 
@@ -66,14 +74,28 @@ def parse_predicate(
         time_zone: The session's time zone, in which times without one are read: a region such as
             ``Europe/Paris``, ``UTC`` or an offset such as ``+08:00``.
         texts: Tells the columns that full-text functions can search; asked if there is one.
+        settings: How long a text and its lists may be; the process's own settings when None.
 
     Raises:
-        PredicateInvalid: the text does not parse, or compares what Spark cannot compare.
-        PredicateUnsupported: Spark would answer it, but it is not answered here.
+        PredicateInvalid: it is no text, does not parse, or compares what Spark cannot compare.
+        PredicateUnsupported: Spark would answer it, but it is not answered here; or it is too long.
         ColumnNotFound: it names a column that the table does not have.
         ConfigInvalid: there is no such time zone.
     """
-    return _Parser(where, schema, session_zone(time_zone), texts).parse()
+    if not isinstance(where, str):
+        raise PredicateInvalid(
+            f"A predicate is a text, not {type(where).__name__}.",
+            remedy="Give what stands after WHERE.",
+        )
+    limits = process_settings().read if settings is None else settings
+    if len(where) > limits.max_predicate_length:
+        raise PredicateUnsupported(
+            f"The predicate has {len(where):,} characters; at most "
+            f"{limits.max_predicate_length:,} are read.",
+            remedy="Raise the setting read.max_predicate_length, or join with a table of values.",
+        )
+    zone = session_zone(time_zone)
+    return _Parser(where, schema, zone, texts, limits.max_in_values).parse()
 
 
 class _Parser(FunctionParser):
@@ -82,6 +104,12 @@ class _Parser(FunctionParser):
     A method that may read a mere operand, such as ``(id)``, returns it unbound: whether it is a
     condition shows only in what follows.
     """
+
+    def __init__(
+        self, where: str, schema: pa.Schema, zone: tzinfo, texts: Texts, max_in_values: int
+    ) -> None:
+        super().__init__(where, schema, zone, texts)
+        self.max_in_values = max_in_values
 
     def parse(self) -> Predicate:
         condition = self.disjunction()
@@ -232,6 +260,12 @@ class _Parser(FunctionParser):
             if isinstance(item, Column):
                 raise self.unsupported("A column in an IN list", token, "List literals only.")
             literals.append(item)
+            if len(literals) > self.max_in_values:
+                raise self.unsupported(
+                    f"More than {self.max_in_values:,} values in an IN list",
+                    token,
+                    "Raise the setting read.max_in_values, or join with a table of values.",
+                )
             if not self.accept(","):
                 break
         self.expect(")")

@@ -5,7 +5,14 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_path, column_type, find_column, root_column
+from hudi_index_service.columns import (
+    column_path,
+    column_type,
+    find_column,
+    require_list,
+    root_column,
+)
+from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
@@ -86,6 +93,7 @@ class Binding:
     Attributes:
         where, columns, time_zone: See `bind_query`.
         texts: Tells, on a schema, which columns full-text functions can search.
+        settings: How long a predicate may be; the process's own settings when None.
         counting: Whether no column is wanted of the rows, only how many there are.
     """
 
@@ -93,6 +101,7 @@ class Binding:
     columns: Sequence[str] | None
     time_zone: str
     texts: Callable[[pa.Schema], Mapping[str, Sequence[AnalyzedText]]] = lambda schema: {}
+    settings: ReadSettings | None = None
     counting: bool = False
     _last: Query | None = field(default=None, init=False)
 
@@ -113,6 +122,7 @@ class Binding:
                 schema,
                 time_zone=self.time_zone,
                 texts=lambda: self.texts(schema),
+                settings=self.settings,
             )
             if self.counting:
                 last = last.counting()
@@ -127,6 +137,7 @@ def bind_query(
     *,
     time_zone: str,
     texts: Texts = no_texts,
+    settings: ReadSettings | None = None,
 ) -> Query:
     """Binds a where text and column names to the table's schema.
 
@@ -136,15 +147,20 @@ def bind_query(
             meta columns included, as Spark's ``select *`` gives them.
         time_zone: Of literals that name none.
         texts: Tells which columns full-text functions can search; asked if there is one.
+        settings: How long the predicate may be; the process's own settings when None.
 
     Raises:
         ColumnNotFound, ColumnAmbiguous: of `columns`.
-        ConfigInvalid: a column is asked for twice.
+        ConfigInvalid: a column is asked for twice, or `columns` is no list.
         ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `parse_predicate`.
     """
     predicate = None
     if where is not None:
-        predicate = parse_predicate(where, schema, time_zone=time_zone, texts=texts)
+        predicate = parse_predicate(
+            where, schema, time_zone=time_zone, texts=texts, settings=settings
+        )
+    if columns is not None:
+        require_list(columns, "columns")
     names = schema.names if columns is None else [_top_level(name, schema) for name in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -170,7 +186,7 @@ def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -
 
 
 def _top_level(name: str, schema: pa.Schema) -> str:
-    if name in schema.names:
+    if isinstance(name, str) and name in schema.names:
         return name
     found, _ = find_column(schema, column_path(name))
     if len(column_path(found)) > 1:

@@ -63,8 +63,13 @@ class SearchRequest:
         return on_a_whole_snapshot(made)
 
     def _search(self) -> RankedSearch:
-        if self.words not in _MODES:
+        if not isinstance(self.words, str) or self.words not in _MODES:
             raise ConfigInvalid(f"There is no words={self.words!r}.", remedy="Use any or all.")
+        if not isinstance(self.text, str):
+            raise ConfigInvalid(
+                f"What is searched for is a text, not {type(self.text).__name__}.",
+                remedy="Give the words to search for.",
+            )
         # The column's name is found in the schema by the parser, in any case.
         column = Column(self.column, pa.string())
         function = f"{_MODES[self.words].value}({column}, {string_sql(self.text)})"

@@ -50,6 +50,8 @@ class AskedKeys:
     @classmethod
     def of(cls, keys: Keys) -> "AskedKeys":
         """Raises ConfigInvalid: these are no keys."""
+        if isinstance(keys, str):
+            raise _no_keys("One text is no list of keys.")
         if not isinstance(keys, pa.Table):
             keys = _table_of(list(keys))
         named = {PARTITION: named_column(keys.column_names, PARTITION_NAMES)}

@@ -30,7 +30,7 @@ def instant_of(text: str) -> str:
     """
     try:
         moment = datetime.strptime(text, _FORMS[len(text)])
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         raise ConfigInvalid(
             f"as_of={text!r} names no moment.",
             remedy="Write yyyyMMddHHmmssSSS, yyyy-MM-dd HH:mm:ss.SSS or yyyy-MM-dd.",

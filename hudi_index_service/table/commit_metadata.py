@@ -131,6 +131,6 @@ class CommitMetadata:
             if known.timestamp == instant.requested:
                 with hudi_rs_errors_named(f"Instant {instant.requested}"):
                     text = self._timeline.get_instant_metadata_in_json(known)
-                metadata: Mapping[str, Any] = json.loads(text)
+                    metadata: Mapping[str, Any] = json.loads(text)
                 return metadata
         raise SnapshotChanged(f"Instant {instant.requested} is not in the active timeline.")

@@ -68,7 +68,7 @@ def _definitions(storage: Storage) -> Mapping[str, object]:
         found = content["indexDefinitions"]
     except FileNotFoundError:
         return {}
-    except (IndexServiceError, ValueError, KeyError, TypeError) as error:
+    except (IndexServiceError, ValueError, KeyError, TypeError, RecursionError) as error:
         log.warning("%s of %s cannot be read: %s", _DEFINITIONS, storage.uri, error)
         return {}
     return found if isinstance(found, dict) else {}

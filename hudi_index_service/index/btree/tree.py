@@ -197,7 +197,7 @@ class Tree:
         try:
             read = json.loads(found or b"")
             layout, rows, columns = read["layout"], int(read["rows"]), dict(read["columns"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EntryInvalid("A btree index lacks its description.") from error
         if layout != LAYOUT:
             raise EntryInvalid(f"A btree index has layout {layout}, this release reads {LAYOUT}.")

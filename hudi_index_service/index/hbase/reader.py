@@ -26,7 +26,7 @@ def stored_leaves(index: PackedIndex, server: HBaseServer) -> HBaseLeaves:
         described = json.loads(read_member(index, STORED))
         layout, table = described["layout"], described["table"]
         prefix = bytes.fromhex(described["prefix"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EntryInvalid(f"{index.path} does not say where its leaves are.") from error
     if layout != LAYOUT:
         raise EntryInvalid(f"{index.path} has layout {layout}, this release reads {LAYOUT}.")

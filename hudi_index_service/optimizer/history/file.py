@@ -258,5 +258,5 @@ def _shape(row: sqlite3.Row) -> HistoryShape:
             frozenset(columns["used"]),
             sums,
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return HistoryShape(row["shape"])

@@ -1,0 +1,64 @@
+"""Whatever text is given as a predicate, it is one, or it is refused by an error of the service
+that can be printed."""
+
+import os
+from collections import Counter
+
+import pyarrow as pa
+
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.predicate.for_spark import is_for_spark
+from hudi_index_service.predicate.simplify import simplified
+from tests.faults.where_texts import ROWS, where_texts
+
+TEXTS = int(os.environ.get("WHERE_TEXTS", "100000"))
+SEED = int(os.environ.get("WHERE_SEED", "16"))
+LONGEST_MESSAGE = 2_000
+
+
+def outcome(where: str) -> str:
+    """What becomes of a text: it is answered, or refused by the error of this code."""
+    try:
+        predicate = parse_predicate(where, ROWS.schema)
+        truth = evaluate(predicate, ROWS)
+    except IndexServiceError as error:
+        refused = error
+    else:
+        check_answer(predicate, truth)
+        return "answered"
+    assert len(refused.message) < LONGEST_MESSAGE
+    refused.message.encode()
+    is_for_spark(where)  # which is asked next
+    return refused.code
+
+
+def check_answer(predicate: Predicate, truth: pa.BooleanArray) -> None:
+    """It is printed as what is read as the same, and is TRUE for the same rows once simplified."""
+    assert len(truth) == len(ROWS)
+    assert parse_predicate(str(predicate), ROWS.schema) == predicate
+    shorter = evaluate(simplified(negation_normal_form(predicate)), ROWS)
+    assert shorter.fill_null(False).equals(truth.fill_null(False))
+
+
+def test_a_where_text_is_answered_or_refused_by_name() -> None:
+    outcomes: Counter[str] = Counter()
+    for where in where_texts(SEED, TEXTS):
+        try:
+            outcomes[outcome(where)] += 1
+        except Exception as error:
+            raise AssertionError(
+                f"{type(error).__name__}: {error!s:.200}, of {ascii(where)[:2000]}"
+            ) from error
+
+    assert outcomes["answered"] > TEXTS / 20
+    assert outcomes["PREDICATE_UNSUPPORTED"] > TEXTS / 20
+    assert outcomes["PREDICATE_INVALID"] > TEXTS / 20
+    assert set(outcomes) <= {
+        "answered",
+        "PREDICATE_INVALID",
+        "PREDICATE_UNSUPPORTED",
+        "COLUMN_NOT_FOUND",
+        "COLUMN_AMBIGUOUS",
+    }, outcomes
