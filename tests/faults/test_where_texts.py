@@ -37,7 +37,7 @@ def outcome(where: str) -> str:
 def check_answer(predicate: Predicate, truth: pa.BooleanArray) -> None:
     """It is printed as what is read as the same, and is TRUE for the same rows once simplified."""
     assert len(truth) == len(ROWS)
-    assert parse_predicate(str(predicate), ROWS.schema) == predicate
+    assert str(parse_predicate(str(predicate), ROWS.schema)) == str(predicate)
     shorter = evaluate(simplified(negation_normal_form(predicate)), ROWS)
     assert shorter.fill_null(False).equals(truth.fill_null(False))
 

@@ -31,6 +31,17 @@ ROWS = pa.record_batch(
 
 _COLUMNS = ["i", "l", "f", "d", "m", "s", "x", "b", "day", "t", "ntz", "tags", "st", "st.x", "I"]
 _COLUMNS += ["`a b``.c`", "nope", "st.nope", "i.x", "`\ud800`", "`st`.`x`", "`" + "n" * 300 + "`"]
+_FITTING = {
+    "i": ["0", "-1", "7L", "1.5", "'1'", "2147483648", "NULL", "CAST('x' AS INT)", "1e0"],
+    "l": ["7", "'-9223372036854775808'", "9223372036854775808", "1e30", "1.5BD", "300S"],
+    "d": ["1.5", "1e300", "'NaN'", "-0.0D", "CAST('Infinity' AS DOUBLE)", "3F"],
+    "m": ["0.1", "-1.50", "7", "'7'", "99999999.99", "1e2"],
+    "s": ["'a'", "''", "'😀'", "r'\\'", "'a' 'b'", "NULL", '"\'"', "'\\u0041'"],
+    "x": ["X''", "x'ABC'", "NULL"],
+    "day": ["DATE'1970-01-01'", "'2024-1-1'", "DATE'+12024-02-29'", "'x'", "NULL"],
+    "t": ["TIMESTAMP'2024-02-29 00:00:00Z'", "'2024-02-29'", "DATE'2024-02-29'"],
+    "st.x": ["1", "3.0", "NULL"],
+}
 _COMPARED = ["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>"]
 _TYPES = ["INT", "BIGINT", "TINYINT", "FLOAT", "DOUBLE", "STRING", "BINARY", "DATE", "TIMESTAMP"]
 _TYPES += ["TIMESTAMP_NTZ", "BOOLEAN", "DECIMAL", "DECIMAL(38,38)", "DECIMAL(0)", "ARRAY<INT>"]
@@ -96,13 +107,13 @@ class _Writer:
     def text(self) -> str:
         """A sentence, often with letters changed; or only pieces."""
         kind = self._choose.random()
-        if kind < 0.02:
+        if kind < 0.005:
             return self._long_one()
         if kind < 0.12:
             number = self._choose.randint(0, 8)
             pieces = [self._one(_WORDS, _NUMBERS, _COLUMNS) for _ in range(number)]
             return self._choose.choice(["", " "]).join(pieces)
-        text = self._condition(self._choose.randint(0, 3))
+        text = self._condition(self._choose.choice([0, 0, 0, 1, 1, 2, 3]))
         for _ in range(self._choose.choice([0, 0, 0, 1, 1, 2, 5])):
             text = self._changed(text)
         return text
@@ -137,6 +148,8 @@ class _Writer:
             join = self._choose.choice([" AND ", " OR ", "\nand\t", " or--x\n", " AND /* ' */ "])
             both = f"{left}{join}{right}"
             return self._choose.choice([both, f"({both})", f"NOT ({both})", f"!({left})"])
+        if self._choose.random() < 0.6:
+            return self._fitting()
         column, no = self._operand(), self._choose.choice(["", "", "NOT "])
         return self._choose.choice(
             [
@@ -151,6 +164,25 @@ class _Writer:
                 f"match({column}, {self._literal()})",
                 f"length({column}) = 1",
                 column,
+            ]
+        )
+
+    def _fitting(self) -> str:
+        """A condition that has a meaning."""
+        column = self._choose.choice(list(_FITTING))
+        no, literals = self._choose.choice(["", "", "NOT "]), _FITTING[column]
+        one, other = self._choose.choices(literals, k=2)
+        return self._choose.choice(
+            [
+                f"{column} {self._one(_COMPARED)} {one}",
+                f"{one}{self._one(_COMPARED)}{column}",
+                f"{column} {no}IN ({one}, {other})",
+                f"{column} {no}between {one} and {other}",
+                f"s {no}LIKE {self._string()}",
+                f"s {no}RLIKE '{self._one(_PATTERNS)}'",
+                f"{column} IS {no}NULL",
+                f"{column} IS {no}DISTINCT FROM {one}",
+                "array_contains(tags, 'a')",
             ]
         )
 

@@ -1,4 +1,4 @@
-"""A damaged index, whatever bit of it is another, is refused or answers right, and never ends the
+"""A damaged index, whatever of it is another, is refused or answers right, and never ends the
 process: both Lucene and LMDB read mapped files natively."""
 
 import json
@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.docs.markdown import ROOT
-from tests.index.bit_flips import FLIPS
+from tests.index.damage import DAMAGES
 
 
 @pytest.mark.parametrize("name", ["btree", "lucene"])
-def test_a_flipped_bit_is_refused_or_harmless(tmp_path: Path, name: str) -> None:
-    command = [sys.executable, "-m", "tests.index.bit_flips", name, str(tmp_path)]
+def test_damage_is_refused_or_harmless(tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-m", "tests.index.damage", name, str(tmp_path)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
     )
 
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout.splitlines()[-1])
-    assert sum(outcomes.values()) == FLIPS
-    assert outcomes["refused"] > FLIPS // 3
+    assert sum(outcomes.values()) == DAMAGES
+    assert outcomes["refused"] > DAMAGES // 3

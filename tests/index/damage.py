@@ -1,12 +1,14 @@
-"""Flips bits of a packed index, one at a time, and asks it each time what it was asked before:
-``python -m tests.index.bit_flips <index type> <empty folder>``, a process that a damaged index may
-end only itself. Prints how often the index was refused, and how often it answered all the same."""
+"""Damages a packed index of several blocks, in one way at a time, and asks it each time what it was
+asked before: ``python -m tests.index.damage <index type> <empty folder>``, a process that a damaged
+index may end only itself. Prints how often the index was refused, and how often it answered all the
+same."""
 
 import json
 import random
 import sys
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,15 +16,18 @@ import pyarrow as pa
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexReader
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.packed_file import BLOCK_SIZE
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import building
 
-FLIPS = 150
-ROWS = range(6_000)
+DAMAGES = 300
+LEAST_BLOCKS = 6
+ROWS = range(20_000)
 DATA = pa.table(
     {
         "n": pa.array([None if i % 50 == 0 else (i * 7919) % 10_007 for i in ROWS]),
         "s": [f"text {i % 3000} {'x' * (i % 40)}" for i in ROWS],
+        "h": [sha256(b"%d" % i).hexdigest() for i in ROWS],
         "f": ["abc"[i % 3] for i in ROWS],
         "a": pa.array([[f"t{i % 5}", None][: i % 3] for i in ROWS], pa.list_(pa.string())),
     }
@@ -34,6 +39,8 @@ WHERE = (
     "s LIKE 'text 12%'",
     "s IN ('text 5 xxxxx', 'none')",
     "s > 'text 2'",
+    "h BETWEEN '4' AND '80'",
+    "h LIKE '0123%'",
     "f <> 'a'",
     "array_contains(a, 't3')",
 )
@@ -51,6 +58,30 @@ def answers(reader: IndexReader) -> list[object]:
     return found
 
 
+def damaged(whole: bytes, choose: random.Random) -> bytes:
+    """The bytes with a bit flipped, or with what a disk or a file system may leave of them: a page
+    or a block of zeros, zeros to the end, a block where another belongs."""
+    content = bytearray(whole)
+    at = choose.randrange(len(whole))
+    page, block = at - at % 4096, at - at % BLOCK_SIZE
+    match choose.randrange(8):
+        case 0:
+            end = min(page + 4096, len(whole))
+            content[page:end] = bytes(end - page)
+        case 1:
+            end = min(block + BLOCK_SIZE, len(whole))
+            content[block:end] = bytes(end - block)
+        case 2:
+            content[at:] = bytes(len(whole) - at)
+        case 3:
+            other = choose.randrange(len(whole) // BLOCK_SIZE) * BLOCK_SIZE
+            end = min(block + BLOCK_SIZE, len(whole))
+            content[block:end] = whole[other : other + end - block]
+        case _:
+            content[at] ^= 1 << choose.randrange(8)
+    return bytes(content)
+
+
 def main(name: str, folder: Path) -> None:
     """Fails if any answer is another than that of the index as it was built."""
     kind = index_type(name)
@@ -58,18 +89,18 @@ def main(name: str, folder: Path) -> None:
     expected = answers(indexed.reader)
     whole = indexed.index.path.read_bytes()
     choose, outcomes = random.Random(5), Counter[str]()
-    for number in range(FLIPS):
-        content = bytearray(whole)
-        content[choose.randrange(len(whole))] ^= 1 << choose.randrange(8)
-        damaged = replace(indexed.index, path=folder / f"damaged-{number}")
-        damaged.path.write_bytes(content)
+    assert len(indexed.index.block_crc32) >= LEAST_BLOCKS, len(indexed.index.block_crc32)
+    for number in range(DAMAGES):
+        index = replace(indexed.index, path=folder / f"damaged-{number}")
+        index.path.write_bytes(damaged(whole, choose))
         try:
-            reader = kind.open(damaged, indexed.columns)
+            reader = kind.open(index, indexed.columns)
         except EntryInvalid:
             outcomes["refused"] += 1
             continue
         found = answers(reader)
         reader.close()
+        index.path.unlink()
         assert all(a in ("refused", b) for a, b in zip(found, expected, strict=True)), number
         outcomes["refused" if "refused" in found else "answered"] += 1
     print(json.dumps(outcomes))
