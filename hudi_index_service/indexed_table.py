@@ -452,9 +452,9 @@ class IndexedTable:
 
         return SparkExecutor(self._spark)
 
-    def builds(self) -> list[BuildRecord]:
-        """The recorded builds, newest first."""
-        return self._records().all()
+    def builds(self, limit: int | None = None) -> list[BuildRecord]:
+        """The recorded builds, newest first, `limit` of them at most."""
+        return self._records().all(limit)
 
     def _records(self) -> BuildRecords:
         stale_seconds = self._settings.build.stale_seconds

@@ -1,20 +1,54 @@
-"""Builds and status as lines of text, for people."""
+"""Definitions, builds, status, cleaning, verification and history as lines of text, for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build
+from hudi_index_service.clean import Cleaning
+from hudi_index_service.definitions import IndexDefinition
+from hudi_index_service.drop import Dropped
+from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.status import IndexStatus, TableStatus
+from hudi_index_service.verify import Verification
 
 _PARTITIONS_SHOWN = 20
+
+NO_INDEX = "The table has no index: `hudi-index create TABLE NAME COLUMN...` defines one."
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as ``1 row``, ``2 rows``, ``3 queries``."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
+
+
+def definition_line(definition: IndexDefinition) -> str:
+    """What `hudi-index create` and `alter` print."""
+    names = ", ".join(column.name for column in definition.columns)
+    return f"Index {definition.name} ({', '.join(definition.index_types)}) on {names}."
+
+
+def drop_lines(dropped: Dropped) -> Iterator[str]:
+    """What `hudi-index drop` prints."""
+    for definition in dropped.indexes:
+        yield f"Index {definition.name} is dropped."
+    yield from map(definition_line, dropped.narrowed)
+    if dropped.purge is not None:
+        removed = dropped.purge.cleaning
+        yield f"{len(removed.removals)} files removed, {removed.bytes:,} bytes."
 
 
 def status_lines(status: TableStatus) -> Iterator[str]:
     """What `hudi-index status` prints."""
+    if not status:
+        yield NO_INDEX
     for each in status:
         yield from _index_lines(each)
+    if any(each.shared_with for each in status):
+        yield f"All indexes: {status.index_bytes:,} bytes; what indexes share is counted once."
+    yield from coverage_hints(status)
     for build in status.builds:
-        yield _running_line(build) if build.state is BuildState.RUNNING else _ended_line(build)
+        yield _running_line(build) if build.state is BuildState.RUNNING else ended_line(build)
     for failing in status.failing:
         error = " ".join(failing.error.split())
         yield f"Failed {failing.times} times: {failing.path}: {error}"
@@ -27,10 +61,11 @@ def status_lines(status: TableStatus) -> Iterator[str]:
 
 def _index_lines(status: IndexStatus) -> Iterator[str]:
     columns = ", ".join(column.name for column in status.definition.columns)
+    shared = f" in files shared with {', '.join(status.shared_with)}" if status.shared_with else ""
     yield f"Index {status.definition.name} ({status.index_type}) on {columns}:"
     yield (
         f"  {status.covered} of {status.base_files} base files covered ({status.coverage:.1%}), "
-        f"{status.indexed} indexed, {status.index_bytes:,} bytes."
+        f"{status.indexed} indexed, {status.index_bytes:,} bytes{shared}."
     )
     if status.due:
         yield (
@@ -42,6 +77,32 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
         yield f"  {partition.partition}: {partition.covered} of {partition.base_files} covered."
     if len(lacking) > _PARTITIONS_SHOWN:
         yield f"  and {len(lacking) - _PARTITIONS_SHOWN} more partitions that are not."
+
+
+def coverage_hints(status: TableStatus) -> list[str]:
+    """What no build by itself will cover, and what covers it."""
+    if not status:
+        return [NO_INDEX]
+    hints = []
+    older = [(each, each.base_files - each.indexed - each.due) for each in status]
+    named = ", ".join(
+        f"{number} of {each.base_files} base files for {each.definition.name} ({each.index_type})"
+        for each, number in older
+        if number
+    )
+    if named:
+        hints.append(
+            f"Not indexed and not due: {named}. They were written before the index was defined, "
+            "or not by clustering or compaction: `hudi-index build TABLE --strategy all` "
+            "indexes them."
+        )
+    logged = max((each.indexed - each.covered for each in status), default=0)
+    if logged:
+        hints.append(
+            f"{counted(logged, 'indexed base file')} with log files above: covered again once the "
+            "table is compacted and built."
+        )
+    return hints
 
 
 def _running_line(record: BuildRecord) -> str:
@@ -58,7 +119,8 @@ def _running_line(record: BuildRecord) -> str:
     )
 
 
-def _ended_line(record: BuildRecord) -> str:
+def ended_line(record: BuildRecord) -> str:
+    """How a build ended that is over."""
     told = record.to_dict()
     counts = [f"{told[key]} {key}" for key in ("due", "built", "failed", "left") if told[key]]
     seconds = [f"{told['seconds']:.1f} s"] if isinstance(told["seconds"], float) else []
@@ -67,8 +129,8 @@ def _ended_line(record: BuildRecord) -> str:
     return f"Build {record.id} {record.state}{said}: {', '.join([*counts, *seconds])}."
 
 
-def build_lines(build: Build) -> Iterator[str]:
-    """What `hudi-index build` prints."""
+def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
+    """What `hudi-index build` prints; `hints` say what the build did not cover."""
     cost = build.estimate
     if cost is not None:
         for entry in build.due:
@@ -86,3 +148,68 @@ def build_lines(build: Build) -> Iterator[str]:
     )
     if build.stopped_by is not None:
         yield f"{build.stopped_by.capitalize()}; {build.left} left for the next build."
+    yield from hints
+
+
+def clean_lines(cleaning: Cleaning, dry_run: bool) -> Iterator[str]:
+    """What `hudi-index clean` prints."""
+    for removal in cleaning.removals:
+        yield f"{removal.size:>14,}  {removal.path}  {removal.reason}"
+    for copy in cleaning.copies:
+        yield f"{copy.size:>14,}  {copy.path}  no entry is like this copy"
+    verb = "would go" if dry_run else "removed"
+    for removal in cleaning.stored:
+        yield f"What is stored for {removal.path} {verb}: {removal.reason}"
+    for removal in cleaning.unremoved:
+        yield f"{removal.path} could not be removed: {removal.reason}"
+    files = len(cleaning.removals) + len(cleaning.copies)
+    yield f"{counted(files, 'file')} {verb}, {cleaning.bytes:,} bytes of the table's."
+
+
+def verify_lines(found: Verification) -> Iterator[str]:
+    """What `hudi-index verify` prints."""
+    for problem in found.problems:
+        fate = "repaired" if problem.repaired else "wrong"
+        yield f"{fate}: {problem.path}: {problem.reason}"
+    for base_file in found.skipped:
+        yield f"skipped: {base_file}: its entry is of a newer release"
+    yield (
+        f"{found.entries} entries checked, {found.rows} rows looked up, "
+        f"{len(found.problems)} problems, "
+        f"{len(found.problems) - len(found.unrepaired)} repaired."
+    )
+
+
+def history_lines(shapes: Sequence[HistoryShape]) -> Iterator[str]:
+    """What `hudi-index history` prints."""
+    for shape in shapes:
+        yield from _shape_lines(shape)
+    yield f"{counted(len(shapes), 'shape')}."
+
+
+def _shape_lines(shape: HistoryShape) -> Iterator[str]:
+    told = shape.to_dict()
+    yield shape.shape
+    yield (
+        f"  {counted(told['queries'], 'query')}, the last "
+        f"at {told['last']}; {told['rows']:,.1f} rows on average"
+    )
+    ways = [
+        f"{told[way] / told['weight']:.0%} {word}, {told[took]:,.1f} ms on average"
+        for way, took, word in (
+            ("by_index", "index_ms", "by index"),
+            ("scanned", "scan_ms", "by scan"),
+        )
+        if told[way] and told["weight"]
+    ]
+    if ways:
+        yield f"  read {'; '.join(ways)}"
+    if told["unindexed"]:
+        yield f"  no index on {', '.join(told['unindexed'])}"
+    if told["corrections"]:
+        factors = (f"{name} × {value:.3g}" for name, value in told["corrections"].items())
+        yield f"  corrects {', '.join(factors)}"
+    if told["times_as_long"]:
+        names = {"index_ms": "by index", "scan_ms": "by scan"}
+        took = (f"{names[name]} {value:.3g}" for name, value in told["times_as_long"].items())
+        yield f"  times as long as expected: {', '.join(took)}"

@@ -3,7 +3,7 @@ builds do, and what is kept longer than its base file."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from time import time
 from typing import Any, overload
@@ -15,7 +15,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.documents import NewerFormat
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.entry import Entry, EntryListing
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.index.requirements import Requirement
 from hudi_index_service.index.retention import (
@@ -48,6 +48,8 @@ class IndexStatus:
         indexed: Those with a valid entry that holds all of the index's columns.
         covered: Those of the indexed ones without log files above them: read through the index.
         index_bytes: Bytes of the indexed ones' data files, other indexes' columns included.
+        shared_with: Other indexes that any of these files serve as well, by name: the bytes are
+            theirs, too. `TableStatus.index_bytes` counts each file once.
         partitions: The same by partition, sorted.
         due: Base files that INCREMENTAL would build now.
         lag_instants: Completed instants on the active timeline since the oldest of these was
@@ -65,6 +67,11 @@ class IndexStatus:
     due: int = 0
     lag_instants: int = 0
     lag_seconds: float = 0.0
+    shared_with: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        name = f"{self.definition.name} ({self.index_type})"
+        return f"<{name}: {self.covered} of {self.base_files} base files covered, {self.due} due>"
 
     @property
     def coverage(self) -> float:
@@ -82,6 +89,7 @@ class IndexStatus:
             "covered": self.covered,
             "coverage": round(self.coverage, 4),
             "index_bytes": self.index_bytes,
+            "shared_with": list(self.shared_with),
             "due": self.due,
             "lag_instants": self.lag_instants,
             "lag_seconds": round(self.lag_seconds, 1),
@@ -128,6 +136,7 @@ class TableStatus(Sequence[IndexStatus]):
         builds: The last ten, newest first.
         failing: Entries that could not be built when they were tried last, and are lacking still.
         outliving: Entries that outlive their base file.
+        index_bytes: Of all indexes' data files that serve the snapshot, each counted once.
     """
 
     uri: str
@@ -137,6 +146,12 @@ class TableStatus(Sequence[IndexStatus]):
     builds: tuple[BuildRecord, ...]
     failing: tuple[FailedEntry, ...]
     outliving: Outliving
+    index_bytes: int = 0
+
+    def __repr__(self) -> str:
+        indexes = ", ".join(map(repr, self.indexes)) or "no index"
+        build = "" if self.build is None else f", build {self.build.id} {self.build.state}"
+        return f"<TableStatus of {self.uri}: {indexes}{build}>"
 
     @overload
     def __getitem__(self, index: int) -> IndexStatus: ...
@@ -213,6 +228,7 @@ class TableStatus(Sequence[IndexStatus]):
             "lag_instants": self.lag_instants,
             "lag_seconds": round(self.lag_seconds, 1),
             "outliving": asdict(self.outliving),
+            "index_bytes": self.index_bytes,
             "indexes": [each.to_dict() for each in self.indexes],
             "build": None if self.build is None else self.build.to_dict(),
             "builds": [each.to_dict() for each in self.builds],
@@ -233,7 +249,8 @@ def table_status(
     types = {*stored_index_types(table.storage), *(each.index_type for each in requirements)}
     listings = {name: EntryListing(table.storage, name) for name in sorted(types)}
     coverage = _Coverage(table, snapshot.slices, listings, settings)
-    indexes = tuple(coverage.of(requirement) for requirement in requirements)
+    asked = [coverage.of(requirement) for requirement in requirements]
+    indexes = tuple(map(coverage.sharing, asked))
     expired = expired_entries(table, settings, listings.values())
     return TableStatus(
         uri=table.storage.uri,
@@ -247,6 +264,7 @@ def table_status(
             if (each.path, each.index_type) in coverage.lacking
         ),
         outliving=Outliving(len(expired), sum(each.bytes for each in expired)),
+        index_bytes=coverage.index_bytes,
     )
 
 
@@ -266,6 +284,25 @@ class _Coverage:
         self._now = time()
         self.lacking: set[tuple[str, str]] = set()
         """Path and index type of the entries that lack something that was asked of them so far."""
+        self._data_files: dict[tuple[str, str], tuple[int, set[str]]] = {}
+        """Index type and path of the data files that serve what was asked for so far → length, and
+        names of the indexes that the file serves."""
+
+    @property
+    def index_bytes(self) -> int:
+        """Of the data files that serve what was asked for so far, each once."""
+        return sum(length for length, _ in self._data_files.values())
+
+    def sharing(self, status: IndexStatus) -> IndexStatus:
+        """The same with the indexes that share its files, once all were asked for."""
+        own = status.definition.name
+        shared = {
+            name
+            for (index_type, _), (_, names) in self._data_files.items()
+            if index_type == status.index_type and own in names
+            for name in names
+        }
+        return replace(status, shared_with=tuple(sorted(shared - {own})))
 
     def of(self, requirement: Requirement) -> IndexStatus:
         """The status of one index type of one index."""
@@ -279,16 +316,21 @@ class _Coverage:
                 continue
             count = counts[base_file.partition]
             count[0] += 1
+            entry: Entry | None
             try:
-                manifest = listing.find(base_file).manifest
+                entry = listing.find(base_file)
             except NewerFormat:  # another release's, which does not build it here either
                 continue
             except EntryInvalid:
-                manifest = None
-            if manifest is not None and _holds_all(manifest, requirement):
+                entry = None
+            if entry is not None and _holds_all(entry.manifest, requirement):
+                length = entry.manifest.data.length
                 count[1] += 1
                 count[2] += not file_slice.log_files
-                index_bytes += manifest.data.length
+                index_bytes += length
+                key = (requirement.index_type, entry.data_path)
+                _, served = self._data_files.setdefault(key, (length, set()))
+                served.add(requirement.definition.name)
             elif requirement.columns:
                 self.lacking.add((base_file.path, requirement.index_type))
                 if self._is_due(requirement, base_file):

@@ -27,8 +27,14 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.summaries import summarise
 from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import BuildFailed, ConfigInvalid
+from hudi_index_service.errors import (
+    BuildFailed,
+    ConfigInvalid,
+    EntryInvalid,
+    IndexServiceError,
+)
 from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.entry import EntryListing
 from hudi_index_service.index.factory import index_type, keeps_elsewhere, with_settings
 from hudi_index_service.index.requirements import Requirement
 from hudi_index_service.index.retention import retained_instants
@@ -55,7 +61,8 @@ class Build:
         outcomes: What became of each; empty for a dry run.
         seconds: From reconcile to report.
         state: How it ended; None when there was nothing to do, or only a dry run.
-        stopped_by: Which limit of its budget ended it, as ``budget spent: files``.
+        stopped_by: What ended it early: a limit of its budget, as ``budget spent: files``, or
+            ``interrupted`` (Ctrl-C).
         deferred: Entries that are due too, but failed a short while ago and are left alone for now
             (only with ``retry_failed="backoff"``).
         estimate: Of a dry run: what the build would cost.
@@ -83,8 +90,7 @@ class Build:
 
     @property
     def left(self) -> int:
-        """How many of the due entries nothing is known of: the next build goes on with them. (One
-        that was being built when the build was cancelled may be there all the same.)"""
+        """How many of the due entries nothing is known of: the next build goes on with them."""
         return len(self.due) - sum(o.status is not TaskStatus.LEFT for o in self.outcomes)
 
     @property
@@ -276,7 +282,7 @@ class _Run:
                 "progress": counter.now().to_dict(),
                 "failing": [each.to_dict() for each in failing],
             }
-            if error is not None:
+            if error is not None and not isinstance(error, KeyboardInterrupt):
                 report["error"] = f"{type(error).__name__}: {error}"
             self._running.finish(report)
         log.info(
@@ -307,6 +313,38 @@ class _Run:
                         return
         finally:
             self._wind_down(results, counter)
+            self._take_in_late(counter)
+
+    def _take_in_late(self, counter: ProgressCounter) -> None:
+        """Takes in what was published after the build gave up: by tasks that had begun by then,
+        whose outcomes nobody waited for."""
+        known = {(each.path, each.index_type) for each in self._outcomes}
+        unknown = [e for e in self._entries if (e.base_file.path, e.index_type) not in known]
+        try:
+            for name in sorted({entry.index_type for entry in unknown}):
+                listing = EntryListing(self._table.storage, name)
+                for entry in unknown:
+                    if entry.index_type == name and (made := self._made(listing, entry)):
+                        self._outcomes.append(made)
+                        counter.add(made)
+        except (IndexServiceError, OSError) as error:
+            log.warning("Build %s may have built more than it tells: %s", self._running.id, error)
+
+    def _made(self, listing: EntryListing, entry: DueEntry) -> TaskOutcome | None:
+        """What this build published for an entry; None if nothing."""
+        try:
+            manifest = listing.find(entry.base_file).manifest
+        except EntryInvalid:
+            return None
+        if manifest.build.id != self._running.id:
+            return None
+        return TaskOutcome(
+            entry.base_file.path,
+            entry.index_type,
+            TaskStatus.BUILT,
+            rows=manifest.base_file.rows,
+            index_bytes=manifest.data.length,
+        )
 
     def _wind_down(
         self, results: Generator[TaskOutcome | None, None, None], counter: ProgressCounter
@@ -373,7 +411,9 @@ class _Run:
             outcomes=tuple(self._outcomes),
             seconds=perf_counter() - self._started,
         )
-        if self._cancelled or isinstance(error, KeyboardInterrupt):
+        if isinstance(error, KeyboardInterrupt):
+            return replace(build, state=BuildState.CANCELLED, stopped_by="interrupted")
+        if self._cancelled:
             return replace(build, state=BuildState.CANCELLED)
         spent = self._spent()
         if error is not None or build.failed:

@@ -6,12 +6,7 @@ from typing import Annotated
 
 import typer
 
-
-class Output(Enum):
-    """How results are printed."""
-
-    TEXT = "text"
-    JSON = "json"
+from hudi_index_service.cli.output import Format
 
 
 class UseIndex(Enum):
@@ -37,7 +32,16 @@ class QueryType(Enum):
 
 
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Base path of the table.")]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How results are printed.")]
+OutputOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="text; json: for rows an object a line, for a report one object; csv: lists and "
+        "structs are JSON text in their cells. By default text on a terminal; elsewhere rows are "
+        "json, and reports text.",
+    ),
+]
 PropsOption = Annotated[
     Path | None,
     typer.Option(help="A Hudi write config (properties file) with hoodie.index.* keys."),

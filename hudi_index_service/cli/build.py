@@ -4,22 +4,29 @@ from typing import Annotated
 
 import typer
 
-from hudi_index_service import Budget, open_table
+from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.record import BuildState
+from hudi_index_service.build.run import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import (
     HoodieConfOption,
-    Output,
     OutputOption,
     PropsOption,
     TableArgument,
 )
-from hudi_index_service.cli.console import err, print_json, progress_bar, say, say_all
-from hudi_index_service.reports import build_lines, status_lines
+from hudi_index_service.cli.console import complain, progress_bar
+from hudi_index_service.cli.interrupt import ends_orderly
+from hudi_index_service.cli.output import Format, Items, output_of_report
+from hudi_index_service.reports import build_lines, coverage_hints, status_lines
 from hudi_index_service.status import Thresholds
 from hudi_index_service.upkeep import TableUpkeep, read_write_config
 
 _ALERT = 3  # the exit status
+
+_INDEX = (
+    *("index", "index_type", "columns", "base_files", "indexed", "covered", "coverage"),
+    *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
+)
 
 
 def build(
@@ -55,7 +62,7 @@ def build(
     ] = False,
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
     """Build the index entries that are due, in this process; first follow the hoodie.index.* keys
     that are given, or that the table's writers stored."""
@@ -68,7 +75,8 @@ def build(
     options = read_write_config(hoodie_conf or (), props)
     with (
         TableUpkeep(table, options=options) as upkeep,
-        progress_bar("Indexing base files") as progress,
+        progress_bar("Indexing base files") as shown,
+        ends_orderly(upkeep.table, shown) as progress,
     ):
         keys = upkeep.peek() if dry_run else upkeep.define()
         result = upkeep.table.build(
@@ -79,10 +87,7 @@ def build(
             dry_run=dry_run,
             progress=progress,
         )
-    if output is Output.JSON:
-        print_json(result.to_dict())
-    else:
-        say_all(build_lines(result))
+    _print_build(upkeep.table, result, output)
     result.raise_for_failures()
     if keys.failure is not None:
         raise keys.failure
@@ -94,24 +99,36 @@ def refresh(
     table: TableArgument,
     name: Annotated[str, typer.Argument(help="Name of the index.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is due.")] = False,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
     """Bring an index's entries up to date with its definition, and build what is due for it."""
-    with progress_bar("Indexing base files") as progress:
-        result = open_table(table).refresh(name, dry_run=dry_run, progress=progress)
-    if output is Output.JSON:
-        print_json(result.to_dict())
-    else:
-        say_all(build_lines(result))
+    opened = open_table(table)
+    with (
+        progress_bar("Indexing base files") as shown,
+        ends_orderly(opened, shown) as progress,
+    ):
+        result = opened.refresh(name, dry_run=dry_run, progress=progress)
+    _print_build(opened, result, output)
     result.raise_for_failures()
     if result.state is BuildState.CANCELLED:
         raise typer.Exit(1)
 
 
-def cancel(table: TableArgument) -> None:
+def _print_build(table: IndexedTable, build: Build, output: Format | None) -> None:
+    hints = []
+    if build.state in (None, BuildState.FINISHED) and build.strategy is not Strategy.ALL:
+        hints = coverage_hints(table.status())
+    told = {**build.to_dict(), "hints": hints}
+    names = ("path", "index_type", "columns", "bytes", "status", "rows", "index_bytes", "error")
+    output_of_report(output).report(told, build_lines(build, hints), Items(names, told["entries"]))
+
+
+def cancel(table: TableArgument, output: OutputOption = None) -> None:
     """Ask the build that runs on a table to give up; a later one goes on with the rest."""
     asked = open_table(table).cancel()
-    say("No build is running." if asked is None else f"Build {asked} was asked to give up.")
+    line = "No build is running." if asked is None else f"Build {asked} was asked to give up."
+    told = {"build": asked}
+    output_of_report(output).report(told, [line], Items(("build",), [told] if asked else []))
 
 
 def status(
@@ -132,7 +149,7 @@ def status(
     failed_build: Annotated[
         bool, typer.Option("--failed-build", help="Alert if the last build failed or died.")
     ] = False,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
     """Show what each index covers, what is due, and the builds; exit status 3 for an alert."""
     found = open_table(table).status()
@@ -144,11 +161,10 @@ def status(
         failed_build=failed_build,
     )
     alerts = found.alerts(thresholds)
-    if output is Output.JSON:
-        print_json(found.to_dict(alerts))
-    else:
-        say_all(status_lines(found))
+    told = found.to_dict(alerts)
+    output_of_report(output).report(told, status_lines(found), Items(_INDEX, told["indexes"]))
+    if output in (None, Format.TEXT):
         for alert in alerts:
-            err.print(f"ALERT: {alert}", style="red", highlight=False, markup=False, soft_wrap=True)
+            complain(f"ALERT: {alert}")
     if alerts:
         raise typer.Exit(_ALERT)

@@ -1,15 +1,10 @@
-"""What commands print: text as it is, rows as tables, JSON, progress."""
+"""Sentences and progress, on standard output and standard error."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
-from hudi_index_service.cli.arguments import Output
 
 out = Console()
 err = Console(stderr=True)
@@ -20,28 +15,9 @@ def say(text: str) -> None:
     out.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def say_all(lines: Iterable[str]) -> None:
-    """Prints one after the other."""
-    for line in lines:
-        say(line)
-
-
-def print_json(content: dict[str, Any]) -> None:
-    """Prints one JSON object over several lines."""
-    print(json.dumps(content, indent=1, ensure_ascii=False))
-
-
-def print_rows(rows: list[dict[str, Any]], output: Output) -> None:
-    """Prints a table, or a JSON array of objects; nothing of no rows, unless as JSON."""
-    if output is Output.JSON:
-        out.print_json(json.dumps(rows, default=str))
-        return
-    if not rows:
-        return
-    table = Table(*rows[0])
-    for row in rows:
-        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
-    out.print(table, markup=False)
+def complain(text: str) -> None:
+    """Prints text as it is on standard error, in red on a terminal."""
+    err.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -1,13 +1,18 @@
 """Index definitions: create, alter, drop, show."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hudi_index_service import Column, open_table
-from hudi_index_service.cli.arguments import Output, OutputOption, TableArgument
-from hudi_index_service.cli.console import err, print_rows, say
+from hudi_index_service.cli.arguments import OutputOption, TableArgument
+from hudi_index_service.cli.console import complain
+from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
 from hudi_index_service.definitions import IndexDefinition
+from hudi_index_service.drop import Dropped
+from hudi_index_service.reports import definition_line, drop_lines
+
+_SHOWN = ("name", "type", "columns", "created")
 
 
 def create(
@@ -21,6 +26,7 @@ def create(
         list[str] | None, typer.Option(help="The index type, lucene without; may be repeated.")
     ] = None,
     if_not_exists: Annotated[bool, typer.Option(help="Do nothing if it exists.")] = False,
+    output: OutputOption = None,
 ) -> None:
     """Define an index; `build` or the hook fills it."""
     definition = open_table(table).create_index(
@@ -29,7 +35,12 @@ def create(
         using=using or "lucene",
         if_not_exists=if_not_exists,
     )
-    _say_definition(definition)
+    _print_definition(
+        definition,
+        output,
+        "`hudi-index build` indexes what clustering and compaction write from now on, and with "
+        "--strategy all every base file that is there.",
+    )
 
 
 def alter(
@@ -49,6 +60,7 @@ def alter(
         ),
     ] = None,
     rename_to: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    output: OutputOption = None,
 ) -> None:
     """Change an index; `refresh` brings its entries up to date."""
     definition = open_table(table).alter_index(
@@ -58,7 +70,7 @@ def alter(
         options={column.name: column.options for column in map(_column, changed or ())},
         rename_to=rename_to,
     )
-    _say_definition(definition)
+    _print_definition(definition, output)
 
 
 def drop(
@@ -71,46 +83,60 @@ def drop(
     purge: Annotated[
         bool, typer.Option(help="Remove every byte that no live index asks for, at once.")
     ] = False,
+    output: OutputOption = None,
 ) -> None:
     """Drop an index, or columns; exit status 1 if something could not be purged."""
     dropped = open_table(table).drop_index(name, columns=column, purge=purge)
-    for definition in dropped.indexes:
-        say(f"Index {definition.name} is dropped.")
-    for definition in dropped.narrowed:
-        _say_definition(definition)
-    if dropped.purge is None:
-        return
-    removed = dropped.purge.cleaning
-    say(f"{len(removed.removals)} files removed, {removed.bytes:,} bytes.")
-    for each in dropped.purge.remaining:
+    remaining = () if dropped.purge is None else dropped.purge.remaining
+    indexes = [
+        *({"change": "dropped", **_shown(each)} for each in dropped.indexes),
+        *({"change": "narrowed", **_shown(each)} for each in dropped.narrowed),
+    ]
+    output_of_report(output).report(
+        {
+            "indexes": indexes,
+            "purged": _purged(dropped),
+            "remaining": [
+                {"folder": each.folder, "columns": each.columns, "reason": each.reason}
+                for each in remaining
+            ],
+        },
+        drop_lines(dropped),
+        Items(("change", *_SHOWN), indexes),
+    )
+    for each in remaining:
         names = ", ".join(each.columns) or "unknown columns"
-        err.print(
-            f"{each.folder} still holds {names}: {each.reason}.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
-    if dropped.purge.remaining:
+        complain(f"{each.folder} still holds {names}: {each.reason}.")
+    if remaining:
         raise typer.Exit(1)
 
 
-def show(table: TableArgument, output: OutputOption = Output.TEXT) -> None:
+def show(table: TableArgument, output: OutputOption = None) -> None:
     """List the indexes of a table."""
-    rows = [
-        {
-            "name": each.name,
-            "type": ", ".join(each.index_types),
-            "columns": ", ".join(column.name for column in each.columns),
-            "created": each.created,
-        }
-        for each in open_table(table).indexes()
-    ]
-    print_rows(rows, output)
+    rows = [_shown(each) for each in open_table(table).indexes()]
+    output_of_rows(output).rows(_SHOWN, [[row[name] for name in _SHOWN] for row in rows])
 
 
-def _say_definition(definition: IndexDefinition) -> None:
-    names = ", ".join(column.name for column in definition.columns)
-    say(f"Index {definition.name} ({', '.join(definition.index_types)}) on {names}.")
+def _print_definition(definition: IndexDefinition, output: Format | None, *further: str) -> None:
+    shown = _shown(definition)
+    lines = [definition_line(definition), *further]
+    output_of_report(output).report(shown, lines, Items(_SHOWN, [shown]))
+
+
+def _shown(definition: IndexDefinition) -> dict[str, Any]:
+    return {
+        "name": definition.name,
+        "type": ", ".join(definition.index_types),
+        "columns": ", ".join(column.name for column in definition.columns),
+        "created": definition.created,
+    }
+
+
+def _purged(dropped: Dropped) -> dict[str, int] | None:
+    if dropped.purge is None:
+        return None
+    removed = dropped.purge.cleaning
+    return {"files": len(removed.removals), "bytes": removed.bytes}
 
 
 def _column(text: str) -> Column:

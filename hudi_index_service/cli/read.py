@@ -1,14 +1,14 @@
 """Reading: query, explain, search, locate."""
 
-import json
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 from hudi_index_service import open_table
 from hudi_index_service.cli.arguments import (
     AsOfOption,
-    Output,
     OutputOption,
     QueryType,
     QueryTypeOption,
@@ -17,7 +17,16 @@ from hudi_index_service.cli.arguments import (
     WhereArgument,
     Words,
 )
-from hudi_index_service.cli.console import print_rows, say
+from hudi_index_service.cli.output import (
+    Items,
+    TextOutput,
+    output_of_report,
+    output_of_rows,
+)
+from hudi_index_service.read.explained import ExplainedSlice
+
+_MOST_ROWS = 1_000
+"""That text shows where no limit is given: a table has to be known whole to be laid out."""
 
 
 def query(
@@ -29,22 +38,26 @@ def query(
     query_type: QueryTypeOption = QueryType.SNAPSHOT,
     use_index: Annotated[UseIndex, typer.Option(help="auto, never or require.")] = UseIndex.AUTO,
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
-    """Print the rows that fulfil a predicate."""
-    scan = open_table(table).scan(
-        where,
-        columns=_names(columns),
-        as_of=as_of,
-        limit=limit,
-        query_type=query_type.value,
-        use_index=use_index.value,
-    )
-    if count:
-        say(str(scan.count()))
-        return
-    for batch in scan.to_batches():
-        _print_found(batch.to_pylist(), output)
+    """Print the rows that fulfil a predicate; as text the first 1,000, unless --limit is given."""
+    printer = output_of_rows(output)
+    most = _MOST_ROWS if limit is None and isinstance(printer, TextOutput) else None
+    with open_table(table) as opened:
+        scan = opened.scan(
+            where,
+            columns=_names(columns),
+            as_of=as_of,
+            limit=limit if most is None else most + 1,
+            query_type=query_type.value,
+            use_index=use_index.value,
+        )
+        if count:
+            number = {"count": scan.count()}
+            lines = [str(number["count"])]
+            output_of_report(output).report(number, lines, Items(("count",), [number]))
+        else:
+            printer.rows(scan.columns, _values(scan.to_batches()), most=most)
 
 
 def explain(
@@ -53,15 +66,14 @@ def explain(
     analyze: Annotated[bool, typer.Option(help="Run it, and show what was read.")] = False,
     as_of: AsOfOption = None,
     query_type: QueryTypeOption = QueryType.SNAPSHOT,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
     """Show how a query is read, and why."""
     scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
     explanation = scan.explain(analyze=analyze)
-    if output is Output.JSON:
-        print(explanation.document().model_dump_json(exclude_none=True, indent=1))
-    else:
-        say(str(explanation))
+    told = explanation.to_dict()
+    items = Items(tuple(ExplainedSlice.model_fields), told.get("slices", ()))
+    output_of_report(output).report(told, [str(explanation)], items)
 
 
 def search(
@@ -78,7 +90,7 @@ def search(
     columns: Annotated[str | None, typer.Option(help="Comma-separated; all without.")] = None,
     as_of: AsOfOption = None,
     query_type: QueryTypeOption = QueryType.SNAPSHOT,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
     """Print the rows whose texts fit best, the best first, with their scores (BM25)."""
     with open_table(table) as opened:
@@ -92,20 +104,17 @@ def search(
             as_of=as_of,
             query_type=query_type.value,
         )
-    _print_found(found.to_pylist(), output)
+    output_of_rows(output).rows(found.column_names, _values(found.to_batches()))
 
 
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
-def _print_found(rows: list[dict[str, Any]], output: Output) -> None:
-    """Prints rows of the table: as JSON one object a line, however many."""
-    if output is Output.JSON:
-        for row in rows:
-            print(json.dumps(row, default=str, ensure_ascii=False))
-    else:
-        print_rows(rows, output)
+def _values(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """The rows of the batches, a batch at a time."""
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def locate(
@@ -114,10 +123,10 @@ def locate(
     partition: Annotated[
         str | None, typer.Option(help="Where to look: the partition's path; everywhere without.")
     ] = None,
-    output: OutputOption = Output.TEXT,
+    output: OutputOption = None,
 ) -> None:
     """Show where record keys lie: partition, file id, instant and row id."""
     with open_table(table) as opened:
         asked = keys if partition is None else [(partition, key) for key in keys]
         found = opened.tag_location(asked)
-    print_rows(found.to_pylist(), output)
+    output_of_rows(output).rows(found.column_names, _values(found.to_batches()))

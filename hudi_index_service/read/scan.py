@@ -76,6 +76,11 @@ class Scan:
         self._statistics: ReadStatistics | None = None
 
     @property
+    def columns(self) -> list[str]:
+        """Names of the rows' columns, in their order."""
+        return self._output_names()
+
+    @property
     def statistics(self) -> ReadStatistics | None:
         """What the last run read; None before the first, and where Spark ran it."""
         return self._statistics

@@ -1,7 +1,6 @@
 """DataFrames as text, with values as Spark writes them."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
@@ -9,12 +8,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hudi_index_service.csv_line import csv_line
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.spark_errors import first_line
 from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex
 
-_QUOTED = re.compile(r'[",\r\n]')
 _ALL_ROWS = 2**31 - 100  # the most that Spark takes; one more than that it asks for
 
 
@@ -36,11 +35,11 @@ def csv_lines(frame: DataFrame) -> Iterator[str]:
     """A line of names, and one for each row; NULL is an empty field, an empty text is quoted."""
     if not frame.columns:
         return
-    yield _csv_line(frame.columns)
+    yield csv_line(frame.columns)
     renamed = _renamed(frame)
     texts = renamed.select(*(F.col(each).cast("string") for each in renamed.columns))
     for row in texts.toLocalIterator():
-        yield _csv_line(row)
+        yield csv_line(row)
 
 
 FORMATS: dict[str, Callable[[DataFrame], Iterator[str]]] = {
@@ -72,13 +71,3 @@ def _renamed(frame: DataFrame) -> DataFrame:
 
 def _unambiguous(frame: DataFrame) -> list[Column]:
     return [F.col(f"_{number}").alias(name) for number, name in enumerate(frame.columns)]
-
-
-def _csv_line(values: Iterable[str | None]) -> str:
-    return ",".join("" if value is None else _csv_field(value) for value in values)
-
-
-def _csv_field(text: str) -> str:
-    if text and not _QUOTED.search(text):
-        return text
-    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,221 @@
+"""What commands print: an `Output` for each value of ``--output``, which means the same everywhere.
+
+A command gives rows (query, search, locate, show, sql) or a report (all others).
+
+=====  ================================  ==========================================================
+value  rows                              a report
+=====  ================================  ==========================================================
+text   one table, then their number      sentences
+json   an object a row, a line each      one object
+csv    a line of names, a line a row     the same for the items that it lists, such as its entries
+=====  ================================  ==========================================================
+
+Without ``--output``, text is for a terminal. Elsewhere rows are JSON lines, and a report is text.
+Nothing is cut: on a terminal a table folds what does not fit, elsewhere lines are as long as they
+have to be.
+"""
+
+import json
+import shutil
+import sys
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from math import isfinite, isnan
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hudi_index_service.csv_line import csv_line
+
+_LEAST_COLUMN = 8
+"""Characters: where a table's columns would have fewer, each row is printed as a list of values."""
+
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_ESCAPED = str.maketrans({**_CONTROL, 9: "\\t", 10: "\\n", 13: "\\r"})
+"""What would break a table's lines, or command the terminal."""
+
+
+class Format(Enum):
+    """The values of ``--output``."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What a report lists, as rows."""
+
+    names: Sequence[str]
+    items: Iterable[Mapping[str, Any]]
+
+
+class Output(ABC):
+    """How a command prints."""
+
+    @abstractmethod
+    def rows(
+        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
+    ) -> None:
+        """Prints rows.
+
+        Args:
+            names: Of the columns.
+            rows: Values in the columns' order; taken one by one as they are printed, but for text.
+            most: Text shows no more rows, and then says that there are more.
+        """
+
+    @abstractmethod
+    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
+        """Prints a report.
+
+        Args:
+            content: All of it.
+            lines: The same for people.
+            items: What of it is a list.
+        """
+
+
+def output_of_rows(format: Format | None) -> Output:
+    """How a command prints that gives rows."""
+    default = Format.TEXT if sys.stdout.isatty() else Format.JSON
+    return _OUTPUTS[format or default]()
+
+
+def output_of_report(format: Format | None) -> Output:
+    """How a command prints that gives a report."""
+    return _OUTPUTS[format or Format.TEXT]()
+
+
+class TextOutput(Output):
+    """For people."""
+
+    def rows(
+        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
+    ) -> None:
+        """See `Output.rows`."""
+        shown = list(islice(rows, None if most is None else most + 1))
+        cut = most is not None and len(shown) > most
+        for line in table_lines(names, shown[:most]):
+            print(line)
+        if cut:
+            print(
+                f"The first {most:,} rows; there are more: --limit shows as many as it says, "
+                "--output json or csv all."
+            )
+        else:
+            print(counted_rows(len(shown)))
+
+    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
+        """See `Output.report`."""
+        for line in lines:
+            print(line)
+
+
+class JsonOutput(Output):
+    """JSON: lines for rows, one object for a report."""
+
+    def rows(
+        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
+    ) -> None:
+        """See `Output.rows`."""
+        for row in rows:
+            print(_json(dict(zip(names, row, strict=True))))
+
+    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
+        """See `Output.report`."""
+        print(json.dumps(_plain(content), indent=1, ensure_ascii=False))
+
+
+class CsvOutput(Output):
+    """CSV: values that are lists or structs are JSON text."""
+
+    def rows(
+        self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
+    ) -> None:
+        """See `Output.rows`."""
+        print(csv_line(names))
+        for row in rows:
+            print(csv_line(None if value is None else _text(value) for value in row))
+
+    def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
+        """See `Output.report`."""
+        self.rows(items.names, ([item.get(name) for name in items.names] for item in items.items))
+
+
+_OUTPUTS: dict[Format, type[Output]] = {
+    Format.TEXT: TextOutput,
+    Format.JSON: JsonOutput,
+    Format.CSV: CsvOutput,
+}
+
+
+def counted_rows(number: int) -> str:
+    """Such as ``1 row``."""
+    return f"{number:,} row{'' if number == 1 else 's'}"
+
+
+def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Rows as a table; on a terminal that is too narrow for it, each as a list of its values."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if width is not None and len(names) * (_LEAST_COLUMN + 3) + 1 > width:
+        yield from _lists(names, cells)
+        return
+    table = Table()
+    for name in names:
+        table.add_column(Text(name.translate(_ESCAPED)), overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console(width=width or sys.maxsize, color_system=None, highlight=False)
+    for line in console.render_lines(table, pad=False):
+        yield "".join(segment.text for segment in line).rstrip()
+
+
+def _lists(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
+    longest = max(map(len, names))
+    for number, row in enumerate(cells, 1):
+        yield f"--- row {number}"
+        for name, value in zip(names, row, strict=True):
+            yield f"{name.translate(_ESCAPED):<{longest}}  {value}"
+
+
+def _cell(value: object) -> str:
+    return "NULL" if value is None else _text(value).translate(_ESCAPED)
+
+
+def _text(value: object) -> str:
+    """A value in a cell: text as it is, a list or a struct as JSON."""
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else _json(plain)
+
+
+def _json(value: object) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it: bytes in base64 and NaN as text, as in Spark's to_json; others that
+    JSON lacks as text."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else _special(value)
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value)
+
+
+def _special(value: float) -> str:
+    return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
