@@ -13,4 +13,6 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.indexed_table import IndexedTable, open_table
 
+__version__ = "0.1.0"
+
 __all__ = ["Budget", "Column", "IndexHook", "IndexServiceError", "IndexedTable", "open_table"]

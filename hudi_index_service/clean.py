@@ -33,7 +33,7 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.local_copy import CachedCopy, copies_but, discard
 from hudi_index_service.index.manifest import Manifest
 from hudi_index_service.index.retention import Retention, stored_index_types
-from hudi_index_service.index.summary import summaries_and_holdings
+from hudi_index_service.index.summary import stored_summaries
 from hudi_index_service.storage import StoredFile
 from hudi_index_service.table.protocol import HudiTable
 
@@ -173,7 +173,7 @@ class _Sweep:
         known, living = self._records.ids(), self._records.living()
         self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
         # Before the entries, so that these show every manifest that a summary rightly holds.
-        self._summaries = summaries_and_holdings(self._storage)
+        self._summaries = stored_summaries(self._storage)
         # Before the entries, so that these show every data file that was finished meanwhile.
         self.elsewhere = Elsewhere(self._storage.uri, settings)
         self._stored, untold = self.elsewhere.stored(self._index_types())
@@ -318,12 +318,13 @@ class _Sweep:
     def _outdated_summaries(self, going: Collection[str]) -> Iterator[Removal]:
         """The summaries that hold manifests which are gone, or are `going` now, and those that no
         reader takes: nobody depends on one."""
-        for file, held in self._summaries:
-            if held is None:
-                yield Removal(file.path, file.size, "it is damaged, or a newer summary serves")
+        for summary in self._summaries:
+            file = summary.file
+            if summary.holds is None:
+                yield Removal(file.path, file.size, summary.reason)
             elif any(
                 path in going or not any(listing.shows(path) for listing in self._listings)
-                for path in held
+                for path in summary.holds
             ):
                 yield Removal(file.path, file.size, "it holds manifests that go")
 

@@ -17,6 +17,9 @@ from hudi_index_service.errors import ColumnAmbiguous, ColumnNotFound, ConfigInv
 
 _LONGEST_NAME = 255  # characters of a name that near ones are looked for of, and that is quoted
 
+_NAMES_LISTED = 10
+"""In the remedy for a name that is not there."""
+
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 
 
@@ -160,13 +163,16 @@ def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa
         )
     where = f"Column {column_name(above)}" if above else "The table"
     kind = "field" if above else "column"
-    by_lower_case = {field.name.lower(): field.name for field in fields}
+    own_first = sorted(fields, key=lambda field: field.name.startswith("_hoodie_"))
+    by_lower_case = {field.name.lower(): field.name for field in own_first}
     likely = part.lower() if len(part) <= _LONGEST_NAME else ""
-    near = difflib.get_close_matches(likely, by_lower_case, n=3)
-    names = [by_lower_case[match] for match in near] or list(by_lower_case.values())[:10]
-    listed = ", ".join(column_name([*above, name]) for name in names) or "none"
+    near = difflib.get_close_matches(likely, by_lower_case, n=_NAMES_LISTED)
+    names = [by_lower_case[match] for match in near] or list(by_lower_case.values())
+    listed = ", ".join(column_name([*above, name]) for name in names[:_NAMES_LISTED]) or "none"
+    others = len(by_lower_case) - min(len(names), _NAMES_LISTED)
+    more = f", and {others} other{'' if others == 1 else 's'}" if others else ""
     shown = part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…"
     raise ColumnNotFound(
         f"{where} has no {kind} {shown!r}.",
-        remedy=f"{'Near names' if near else kind.capitalize() + 's'}: {listed}.",
+        remedy=f"{'Near names' if near else kind.capitalize() + 's'}: {listed}{more}.",
     )

@@ -20,6 +20,7 @@ from pydantic_settings import (
 from yaml import YAMLError
 
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.validation_message import first_mistake
 
 _PREFIX = "HUDI_INDEX_"
 
@@ -329,10 +330,7 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        said = first["msg"].removeprefix("Value error, ")
-        raise ConfigInvalid(f"Setting {where}: {said}.") from error
+        raise ConfigInvalid(f"Setting {first_mistake(error)}.") from error
     except (YAMLError, TypeError, ValueError, OSError) as error:
         raise ConfigInvalid(f"{yaml_file or 'The settings'} cannot be read: {error}.") from error
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.validation_message import first_mistake
 
 INDEX_ROOT = ".hoodie/.index"
 """The one folder of a table that is ever written, relative to the table."""
@@ -96,7 +97,9 @@ class Document(BaseModel):
         try:
             return cls.model_validate(body)
         except ValidationError as error:
-            raise EntryInvalid(f"{source} is no valid {cls.kind}: {error}.") from error
+            raise EntryInvalid(
+                f"{source} is no valid {cls.kind}: {first_mistake(error)}."
+            ) from error
 
 
 Kept = TypeVar("Kept", bound=Document)

@@ -22,6 +22,8 @@ class IndexServiceError(Exception):
     default_remedy: ClassVar[str] = "Run again with --log-level debug and report what it prints."
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        if message.endswith("..") and not message.endswith("..."):
+            message = message[:-1]  # it ends with what a library said, full stop included
         self.message = _printable(message)
         self.remedy = _printable(remedy if remedy is not None else self.default_remedy)
         super().__init__(self.message)
@@ -76,8 +78,8 @@ class PermissionDenied(IndexServiceError):
 
     code = "PERMISSION_DENIED"
     default_remedy = (
-        "Give this user write access to <table>/.hoodie/.index for building and cleaning; "
-        "reading needs read access only."
+        "Give this user write access to the table's folder .hoodie/.index, where indexes are "
+        "defined, built and cleaned."
     )
 
 

@@ -215,7 +215,7 @@ class Storage:
         return False
 
     @contextmanager
-    def _errors_named(self, path: str) -> Iterator[None]:
+    def _errors_named(self, path: str, *, writing: bool = False) -> Iterator[None]:
         """Turns obstore's errors into the service's; FileNotFoundError and FileExistsError pass
         as Python's own, since callers handle them as ordinary outcomes."""
         if self._limit is not None:
@@ -226,7 +226,7 @@ class Storage:
         except (AlreadyExistsError, FileExistsError) as error:
             raise FileExistsError(f"{self.uri}/{path}") from error
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise PermissionDenied(f"{self.uri}/{path}: {_first_line(error)}.") from error
+            raise self._refused(path, _first_line(error), writing) from error
         except NotSupportedError as error:
             raise StorageUnsupported(
                 f"{self.uri}: the store lacks an operation that building needs "
@@ -236,10 +236,10 @@ class Storage:
         except BaseError as error:
             # The local disk's refusals, and those of S3's deletion of several files at once.
             if any(sign in str(error) for sign in _REFUSALS):
-                raise PermissionDenied(f"{self.uri}/{path}: {_first_line(error)}.") from error
+                raise self._refused(path, _first_line(error), writing) from error
             raise StorageFailed(f"{self.uri}/{path}: {_first_line(error)}.") from error
         except PermissionError as error:
-            raise PermissionDenied(f"{self.uri}/{path}: {error}.") from error
+            raise self._refused(path, str(error), writing) from error
         except ValueError as error:
             raise StorageFailed(
                 f"{self.uri}: {path!r} cannot be asked for: {_first_line(error)}."
@@ -263,6 +263,15 @@ class Storage:
         with missing, self._errors_named(folder):
             yield
 
+    def _refused(self, path: str, why: str, writing: bool) -> PermissionDenied:
+        place = f"{self.uri}/{path}".rstrip("/")
+        if writing:
+            return PermissionDenied(f"{place} cannot be written: {why}.")
+        return PermissionDenied(
+            f"{place} cannot be read: {why}.",
+            remedy=f"Give this user read access to {place}, and to the folders on the way to it.",
+        )
+
     def create(self, path: str, data: bytes | Path) -> None:
         """Stores a new file; never replaces one.
 
@@ -277,7 +286,7 @@ class Storage:
             StorageUnsupported: the store has no put-if-absent.
         """
         try:
-            with self._missing_store_named(), self._errors_named(path):
+            with self._missing_store_named(), self._errors_named(path, writing=True):
                 if self.is_local:
                     write_new(Path(self.uri), path, data)
                 else:
@@ -303,7 +312,7 @@ class Storage:
         self._put(path, data)
 
     def _put(self, path: str, data: bytes | Path) -> None:
-        with self._missing_store_named(), self._errors_named(path):
+        with self._missing_store_named(), self._errors_named(path, writing=True):
             if self.is_local:
                 write_over(Path(self.uri), path, data)
             else:
@@ -436,20 +445,20 @@ class Storage:
         """
         if self.is_local:
             for path in paths:
-                with self._errors_named(path):
+                with self._errors_named(path, writing=True):
                     unlink(Path(self.uri), path)
             return
         for start in range(0, len(paths), _DELETED_AT_ONCE):
             chunk = list(paths[start : start + _DELETED_AT_ONCE])
             try:
-                with self._errors_named(chunk[0]):
+                with self._errors_named(chunk[0], writing=True):
                     obstore.delete(self.store, chunk)
             except FileNotFoundError:  # of a store that minds, which may have given up there
                 self._delete_each(chunk)
 
     def _delete_each(self, paths: Sequence[str]) -> None:
         for path in paths:
-            with suppress(FileNotFoundError), self._errors_named(path):
+            with suppress(FileNotFoundError), self._errors_named(path, writing=True):
                 obstore.delete(self.store, path)
 
     def unfinished(self, prefix: str) -> list[StoredFile]:

@@ -73,6 +73,9 @@ class BuildRecord:
     progress: BuildProgress | None = None
     cancel_requested: bool = False
 
+    def __repr__(self) -> str:
+        return f"<BuildRecord {self.id} {self.state}>"
+
     @property
     def id(self) -> str:
         """The number as it stands in paths, log lines and manifests."""

@@ -78,6 +78,13 @@ class Build:
     deferred: tuple[DeferredEntry, ...] = ()
     estimate: Estimate | None = None
 
+    def __repr__(self) -> str:
+        name = f"{self.id} {self.state}" if self.id else "nothing run"
+        return (
+            f"<Build {name}: {len(self.due)} due, {len(self.built)} built, "
+            f"{len(self.failed)} failed, {self.left} left>"
+        )
+
     @property
     def built(self) -> tuple[TaskOutcome, ...]:
         """The entries that this build made."""

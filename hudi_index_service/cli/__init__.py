@@ -1,7 +1,7 @@
 """The command line: ``hudi-index``. Every command is one call of the façade.
 
 Errors of the service are one line with code and remedy, exit status 1; bad usage is status 2, an
-alert of `status` 3.
+alert of `status` 3, Ctrl-C 130. What is printed, and how, is in `hudi_index_service.cli.output`.
 """
 
 import logging
@@ -11,15 +11,17 @@ from typing import Annotated
 
 import typer
 
-from hudi_index_service import config
+from hudi_index_service import __version__, config
 from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import err
+from hudi_index_service.cli.console import complain, err
 from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.history import advise, forget, history
+from hudi_index_service.cli.interrupt import INTERRUPTED
 from hudi_index_service.cli.keep import clean, verify
 from hudi_index_service.cli.logs import configure_logging
 from hudi_index_service.cli.measure import calibrate
 from hudi_index_service.cli.read import explain, locate, query, search
+from hudi_index_service.cli.remedies import told
 from hudi_index_service.cli.serve import demo, pack, serve, watch
 from hudi_index_service.cli.sql import sql
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
@@ -40,9 +42,18 @@ for _command in _COMMANDS:
     app.command()(_command)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"hudi-index {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version)
+    ] = False,
 ) -> None:
     if log_level.upper() not in logging.getLevelNamesMapping():
         raise ConfigInvalid(
@@ -56,11 +67,14 @@ def main() -> None:
     try:
         app()
     except IndexServiceError as error:
-        err.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
+        complain(told(error))
         sys.exit(1)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            complain("Interrupted.")
+        raise
     except FileNotFoundError as error:  # Hudi or a cleaner took it away in the middle
-        gone = SnapshotChanged(f"A file went while it was needed: {error}.")
-        err.print(str(gone), style="red", highlight=False, markup=False, soft_wrap=True)
+        complain(told(SnapshotChanged(f"A file went while it was needed: {error}.")))
         sys.exit(1)
     except BrokenPipeError:  # the reader of our output has gone, such as head
         sys.exit(141)

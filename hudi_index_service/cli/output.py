@@ -85,8 +85,12 @@ class Output(ABC):
 
 def output_of_rows(format: Format | None) -> Output:
     """How a command prints that gives rows."""
-    default = Format.TEXT if sys.stdout.isatty() else Format.JSON
-    return _OUTPUTS[format or default]()
+    return _OUTPUTS[format_of_rows(format)]()
+
+
+def format_of_rows(format: Format | None) -> Format:
+    """What ``--output`` says, or its default where a command gives rows."""
+    return format or (Format.TEXT if sys.stdout.isatty() else Format.JSON)
 
 
 def output_of_report(format: Format | None) -> Output:

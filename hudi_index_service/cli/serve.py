@@ -7,9 +7,10 @@ import typer
 
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.cli.arguments import HoodieConfOption, PropsOption
+from hudi_index_service.cli.arguments import HoodieConfOption, OutputOption, PropsOption
 from hudi_index_service.cli.console import out, say
 from hudi_index_service.cli.logs import announcer
+from hudi_index_service.cli.output import Items, output_of_report
 from hudi_index_service.upkeep import read_write_config
 
 
@@ -69,21 +70,29 @@ def watch(
 
 
 def pack(
-    output: Annotated[Path, typer.Argument(help="The archive to write: a name in .tar.gz.")],
+    archive: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help="The archive to write: a name in .tar.gz.")
+    ],
+    output: OutputOption = None,
 ) -> None:
     """Pack this Python environment for Spark executors that have none."""
     from hudi_index_service.submit.pack import pack_environment
 
-    packed = pack_environment(output)
-    say(
+    packed = pack_environment(archive)
+    told = {
+        "path": str(packed.path),
+        "bytes": packed.size,
+        "python": packed.python,
+        "distributions": packed.distributions,
+    }
+    lines = [
         f"{packed.path}: Python {packed.python}, {len(packed.distributions)} distributions, "
-        f"{packed.size:,} bytes."
-    )
-    say(
+        f"{packed.size:,} bytes.",
         f"spark-submit --archives {packed.path}#environment "
         "--conf spark.pyspark.python=./environment/bin/python "
-        "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ..."
-    )
+        "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ...",
+    ]
+    output_of_report(output).report(told, lines, Items(tuple(told), [told]))
 
 
 def demo(

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from hudi_index_service.cli.arguments import OutputOption
+from hudi_index_service.cli.output import Format, format_of_rows
 from hudi_index_service.errors import ConfigInvalid
 
 
-class Format(Enum):
-    """How the rows of a result are printed."""
+class SqlFormat(Enum):
+    """The values of ``--format``, which this command had before ``--output``."""
 
     TABLE = "table"
     JSON = "json"
@@ -22,9 +24,11 @@ def sql(
         list[str],
         typer.Argument(metavar="STATEMENT...", help="SQL; several run one after the other."),
     ],
+    output: OutputOption = None,
     format: Annotated[
-        Format, typer.Option("--format", "-f", help="json: an object a line for each row.")
-    ] = Format.TABLE,
+        SqlFormat | None,
+        typer.Option("--format", "-f", help="The same as --output, whose text is called table."),
+    ] = None,
     conf: Annotated[
         list[str] | None,
         typer.Option(help="A setting of Spark or Hudi as key=value; may be repeated."),
@@ -43,12 +47,15 @@ def sql(
         raise ConfigInvalid(
             "PySpark is not installed.", remedy="pip install 'hudi-index-service[spark]'."
         ) from error
+    if output is None and format is not None:
+        output = Format.TEXT if format is SqlFormat.TABLE else Format(format.value)
+    printed = format_of_rows(output)
     settings = _settings(conf or ())
     with spark_errors_named(), own_session(settings) as spark:
         session = IndexSession(spark)
         for statement in statements:
             result = session.sql(statement)
-            for line in FORMATS[format.value](result):
+            for line in FORMATS["table" if printed is Format.TEXT else printed.value](result):
                 print(line)
             if tells_of_failures(statement, result):
                 raise typer.Exit(1)

@@ -10,9 +10,16 @@ manifests, or have some that are no more: what it lacks is read from the manifes
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
-from hudi_index_service.documents import SERVICE_FOLDER, Document, document_name, numbers_of
+from hudi_index_service.documents import (
+    SERVICE_FOLDER,
+    Document,
+    NewerFormat,
+    document_name,
+    numbers_of,
+)
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.storage import Storage, StoredFile
 
@@ -90,18 +97,33 @@ class SummaryStore:
                 continue
 
 
-def summaries_and_holdings(storage: Storage) -> list[tuple[StoredFile, Collection[str] | None]]:
-    """All of the table's summaries, each with the paths of the manifests that it holds; None for
-    one that no reader takes: superseded, or not to be read."""
-    found: list[tuple[StoredFile, Collection[str] | None]] = []
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """A summary as cleaning sees it.
+
+    Attributes:
+        holds: Paths of the manifests that it holds; None for one that no reader takes.
+        reason: Why none does.
+    """
+
+    file: StoredFile
+    holds: Collection[str] | None
+    reason: str = ""
+
+
+def stored_summaries(storage: Storage) -> list[StoredSummary]:
+    """All of the table's summaries."""
+    found = []
     for folder in storage.folders(SUMMARIES_FOLDER):
         store = SummaryStore(storage, folder.rsplit("/", 1)[1])
         for instant, (newest, *older) in store.listed().items():
-            found.extend((each, None) for each in older)
+            found += [StoredSummary(each, None, "a newer summary serves") for each in older]
             try:
-                found.append((newest, store.read(instant, newest).manifests.keys()))
+                found.append(StoredSummary(newest, store.read(instant, newest).manifests.keys()))
+            except NewerFormat:
+                found.append(StoredSummary(newest, None, "it is of a newer release"))
             except EntryInvalid:
-                found.append((newest, None))
+                found.append(StoredSummary(newest, None, "it is damaged"))
             except FileNotFoundError:
                 continue
     return found

@@ -149,6 +149,10 @@ class QueryPlan:
     table: str = ""
     shape: str = ""
 
+    def __repr__(self) -> str:
+        ways = ", ".join(f"{n} {each.value}" for each in Access if (n := self.count(each)))
+        return f"<QueryPlan at {self.snapshot.instant or '(none)'}: {ways or 'no slices'}>"
+
     def decline_index(
         self,
         reason: str,

@@ -49,6 +49,10 @@ class Explanation:
     actual: ReadStatistics | None
     seconds: float | None = None
 
+    def __repr__(self) -> str:
+        plan = self.reader if self.plan is None else repr(self.plan)
+        return f"<Explanation of {self.where or 'every row'}: {plan}>"
+
     @property
     def uses_index(self) -> bool:
         """Whether any slice is read through an index, or is not read on an index's word."""
@@ -248,8 +252,12 @@ def _expected_line(cost: ExplainedCost, slices: int) -> str:
     rows = cost.rows
     some = f" of {cost.slices} of {slices} slices" if cost.slices != slices else ""
     history = " [corrected by history]" if cost.by_history else ""
+    if rows.least == rows.most:
+        number = f"{rows.least:,} row{'' if rows.least == 1 else 's'}"
+    else:
+        number = f"about {rows.expected:,.0f} rows (from {rows.least:,} to {rows.most:,})"
     return (
-        f"expected about {rows.expected:,.0f} rows (from {rows.least:,} to {rows.most:,}){some}, "
+        f"expected {number}{some}, "
         f"{cost.pages:,.0f} pages, {cost.bytes:,} bytes, {cost.ms:,.1f} ms; by index "
         f"{cost.index_ms:,.1f} ms, by scan {cost.scan_ms:,.1f} ms{history}"
     )

@@ -75,6 +75,15 @@ class Scan:
         self._limit = limit
         self._statistics: ReadStatistics | None = None
 
+    def __repr__(self) -> str:
+        columns = self._binding.columns
+        asked = {
+            "columns": None if columns is None else list(columns),
+            "limit": self._limit,
+        }
+        given = "".join(f", {name}={value!r}" for name, value in asked.items() if value is not None)
+        return f"<Scan where {self._where or 'every row'}{given}>"
+
     @property
     def columns(self) -> list[str]:
         """Names of the rows' columns, in their order."""

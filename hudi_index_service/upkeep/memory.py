@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hudi_index_service.overwritten import KnownTable
 from hudi_index_service.private_file import write_private_file
+from hudi_index_service.validation_message import first_mistake
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,11 @@ class TableMemory:
                 found = Remembered.model_validate_json(self._path.read_bytes())
             except FileNotFoundError:
                 return None
-            except (OSError, ValidationError) as error:
-                log.warning("%s is passed over: %s", self._path, str(error).partition("\n")[0])
+            except OSError as error:
+                log.warning("%s is passed over: %s", self._path, error)
+                return None
+            except ValidationError as error:
+                log.warning("%s is passed over: %s.", self._path, first_mistake(error))
                 return None
             self._known = found if found.uri == self._uri else None
         return self._known

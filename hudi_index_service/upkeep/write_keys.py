@@ -21,6 +21,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.definitions import Column
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.table.properties import parse_properties
+from hudi_index_service.validation_message import first_mistake
 
 PREFIX = "hoodie.index."
 
@@ -90,9 +91,8 @@ def read_write_keys(options: Mapping[str, str]) -> WriteKeys | None:
                 f"There is no key {key} of the index service, nor of Hudi.",
                 remedy=f"The service's keys are {known}.",
             ) from error
-        raise ConfigInvalid(
-            f"Write config {key}={ours.get(key, '')}: {first['msg'].removeprefix('Value error, ')}."
-        ) from error
+        said = first_mistake(error).partition(": ")[2]
+        raise ConfigInvalid(f"Write config {key}={ours.get(key, '')}: {said}.") from error
 
 
 def index_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hudi_index_service.config import Settings
+from hudi_index_service.validation_message import first_mistake
 
 log = logging.getLogger(__name__)
 
@@ -148,6 +149,8 @@ def _loaded(state_folder: Path) -> Constants:
         return Constants.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return DEFAULTS
-    except (OSError, ValidationError) as error:
+    except OSError as error:
         log.warning("%s is not used: %s", path, error)
-        return DEFAULTS
+    except ValidationError as error:
+        log.warning("%s is not used: %s.", path, first_mistake(error))
+    return DEFAULTS
