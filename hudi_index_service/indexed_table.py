@@ -21,7 +21,7 @@ from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.executor import Executor, LocalExecutor
 from hudi_index_service.build.partition_condition import partitions_where
 from hudi_index_service.build.record import BuildRecord, BuildRecords
-from hudi_index_service.build.run import Build, Progress, RetryFailed, run_build
+from hudi_index_service.build.run import Build, Details, Progress, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.clean import Cleaning, clean
 from hudi_index_service.columns import require_list
@@ -364,6 +364,7 @@ class IndexedTable:
         retry_failed: RetryFailed = "now",
         dry_run: bool = False,
         progress: Progress | None = None,
+        details: Details | None = None,
     ) -> Build:
         """Builds the entries that are due (RFC-51: buildIndex, "optimize table").
 
@@ -382,6 +383,7 @@ class IndexedTable:
                 (settings `build.retry_seconds`, `build.retry_max_seconds`), as wake-ups do.
             dry_run: Only say what is due, and what it would cost.
             progress: Called with (done, all) while it runs.
+            details: Called with a `BuildProgress` while it runs: rows, bytes, time left.
 
         Raises:
             BuildInProgress, PermissionDenied, TableFeatureUnsupported.
@@ -402,10 +404,16 @@ class IndexedTable:
             retry_failed=retry_failed,
             dry_run=dry_run,
             progress=progress,
+            details=details,
         )
 
     def refresh(
-        self, name: str, *, dry_run: bool = False, progress: Progress | None = None
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        details: Details | None = None,
     ) -> Build:
         """Brings an index up to date with its definition, by new generations of what is not: the
         entries there are that lack one of its columns, or hold what no live index asks for any
@@ -417,6 +425,7 @@ class IndexedTable:
         Args:
             dry_run: Only say what is due.
             progress: Called with (done, all) while it runs.
+            details: Called with a `BuildProgress` while it runs: rows, bytes, time left.
 
         Raises:
             IndexNotFound, and what `build` raises.
@@ -431,6 +440,7 @@ class IndexedTable:
             indexes=(definition.name,),
             dry_run=dry_run,
             progress=progress,
+            details=details,
         )
 
     def cancel(self) -> str | None:

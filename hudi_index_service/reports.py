@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build
 from hudi_index_service.clean import Cleaning
@@ -12,8 +13,6 @@ from hudi_index_service.status import IndexStatus, TableStatus
 from hudi_index_service.verify import Verification
 
 _PARTITIONS_SHOWN = 20
-
-NO_INDEX = "The table has no index: `hudi-index create TABLE NAME COLUMN...` defines one."
 
 
 def counted(number: int, noun: str) -> str:
@@ -40,8 +39,6 @@ def drop_lines(dropped: Dropped) -> Iterator[str]:
 
 def status_lines(status: TableStatus) -> Iterator[str]:
     """What `hudi-index status` prints."""
-    if not status:
-        yield NO_INDEX
     for each in status:
         yield from _index_lines(each)
     if any(each.shared_with for each in status):
@@ -82,7 +79,9 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
 def coverage_hints(status: TableStatus) -> list[str]:
     """What no build by itself will cover, and what covers it."""
     if not status:
-        return [NO_INDEX]
+        return [
+            f"The table has no index: `hudi-index create {status.uri} NAME COLUMN...` defines one."
+        ]
     hints = []
     older = [(each, each.base_files - each.indexed - each.due) for each in status]
     named = ", ".join(
@@ -93,7 +92,7 @@ def coverage_hints(status: TableStatus) -> list[str]:
     if named:
         hints.append(
             f"Not indexed and not due: {named}. They were written before the index was defined, "
-            "or not by clustering or compaction: `hudi-index build TABLE --strategy all` "
+            f"or not by clustering or compaction: `hudi-index build {status.uri} --strategy all` "
             "indexes them."
         )
     logged = max((each.indexed - each.covered for each in status), default=0)
@@ -103,6 +102,17 @@ def coverage_hints(status: TableStatus) -> list[str]:
             "table is compacted and built."
         )
     return hints
+
+
+def progress_counts(now: BuildProgress) -> str:
+    """How far a build is, for its progress bar."""
+    counts = [f"{now.files_done:,}/{now.files:,} files"]
+    if now.rows_done or now.rows:
+        total = "?" if now.rows is None else f"{'~' if now.rows_estimated else ''}{now.rows:,}"
+        counts.append(f"{now.rows_done:,}/{total} rows")
+    if now.eta_seconds is not None:
+        counts.append(f"{now.eta_seconds:,.0f} s left")
+    return ", ".join(counts)
 
 
 def _running_line(record: BuildRecord) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from hudi_index_service.build.extremes import Extremes
 from hudi_index_service.build.parts import WHOLE, Part
 from hudi_index_service.build.prefetch import read_ahead
+from hudi_index_service.build.row_count import RowCount
 from hudi_index_service.build.staging import (
     StagedPart,
     Staging,
@@ -53,6 +54,7 @@ class BaseFileIndexer:
         memory_mb: What the builder may hold.
         batch_rows: Rows read at a time, at most.
         threads: Threads that the builder may use.
+        indexed: Counts rows as they are taken in.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class BaseFileIndexer:
         memory_mb: int,
         batch_rows: int,
         threads: int = 1,
+        indexed: RowCount | None = None,
     ) -> None:
         self._storage = storage
         self._base_file = base_file
@@ -71,6 +74,7 @@ class BaseFileIndexer:
         self._memory_mb = memory_mb
         self._batch_rows = batch_rows
         self._threads = threads
+        self._indexed = indexed or RowCount()
 
     def index(self, columns: Sequence[ColumnSpec], work: Path, part: Part = WHOLE) -> Indexed:
         """The index of the rows of a part, in a new folder below `work`."""
@@ -93,6 +97,7 @@ class BaseFileIndexer:
                 with read_ahead(batches, depth=_BATCHES_AHEAD) as ready:
                     for batch in ready:
                         builder.add(batch)
+                        self._indexed.add(batch.num_rows)
                 return Indexed(builder.finish(), extremes)
             except BaseException:
                 builder.abort()

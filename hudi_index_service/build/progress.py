@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Any, Self
 
 from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.build.row_count import RowCount
 from hudi_index_service.build.task import TaskOutcome, TaskStatus
 from hudi_index_service.table.protocol import HudiTable
 
@@ -19,10 +20,13 @@ class BuildProgress:
             those that commit metadata tells; where it does not, they are worked out from the bytes
             (then `rows_estimated`); None while nothing is known.
         files_done: Ended, well or not; `files_failed` of them failed.
-        bytes_done, rows_done: Of the ended ones; rows of those that were built.
+        bytes_done: Of the ended ones.
+        rows_done: Of those that were built; while the build runs in this process, of those that are
+            being built as well.
         seconds: Since the build began.
         rows_per_second: Since then; None until something was built.
-        eta_seconds: What is left, at the bytes' rate so far; None until something has ended.
+        eta_seconds: What is left, at the bytes' rate so far; until something has ended at the
+            rows', None where these are not known.
     """
 
     files: int
@@ -56,9 +60,16 @@ class ProgressCounter:
     Args:
         tasks: What is to be done.
         rows: Path → rows of the base files for which that is known beforehand.
+        indexed: Counts the rows that tasks in this process take in.
     """
 
-    def __init__(self, tasks: Sequence[DueEntry], rows: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[DueEntry],
+        rows: Mapping[str, int],
+        indexed: RowCount | None = None,
+    ) -> None:
+        self._indexed = indexed or RowCount()
         self._sizes = {each.base_file.path: each.base_file.size for each in tasks}
         self._entries = [each.base_file.path for each in tasks]
         self._rows = {path: rows[path] for path in self._sizes if path in rows}
@@ -82,22 +93,27 @@ class ProgressCounter:
         """The build at this moment."""
         seconds = monotonic() - self._began
         total = sum(self._sizes[path] for path in self._entries)
+        rows = self._rows_of_all()
+        rows_done = self._rows_done
+        if self._done < len(self._entries):
+            indexed = self._indexed.rows if rows is None else min(self._indexed.rows, rows)
+            rows_done = max(rows_done, indexed)
         eta = None
         if self._bytes_done and seconds > 0:
             eta = (total - self._bytes_done) * seconds / self._bytes_done
+        elif rows and rows_done and seconds > 0:
+            eta = (rows - rows_done) * seconds / rows_done
         return BuildProgress(
             files=len(self._entries),
             files_done=self._done,
             files_failed=self._failed,
             bytes=total,
             bytes_done=self._bytes_done,
-            rows=self._rows_of_all(),
-            rows_done=self._rows_done,
+            rows=rows,
+            rows_done=rows_done,
             rows_estimated=self._estimated and len(self._rows) < len(self._sizes),
             seconds=round(seconds, 3),
-            rows_per_second=round(self._rows_done / seconds, 1)
-            if self._rows_done and seconds > 0
-            else None,
+            rows_per_second=round(rows_done / seconds, 1) if rows_done and seconds > 0 else None,
             eta_seconds=None if eta is None else round(eta, 1),
         )
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.estimate import Estimate, estimate
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.progress import ProgressCounter, rows_known
+from hudi_index_service.build.progress import BuildProgress, ProgressCounter, rows_known
 from hudi_index_service.build.reconcile import DueEntry, due_entries
 from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
 from hudi_index_service.build.retry import (
@@ -22,6 +22,7 @@ from hudi_index_service.build.retry import (
     entry_key,
     failed_after,
 )
+from hudi_index_service.build.row_count import RowCount
 from hudi_index_service.build.scope import partitions_in_scope
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.summaries import summarise
@@ -46,6 +47,9 @@ _RECORDS_FOR_ESTIMATE = 100
 
 Progress = Callable[[int, int], None]
 """Called with the number of tasks done and the number of tasks in all."""
+
+Details = Callable[[BuildProgress], None]
+"""Called with everything that is known of how far the build is."""
 
 RetryFailed = Literal["now", "backoff"]
 """Whether entries that failed before are tried at once, or only after a while (wake-ups)."""
@@ -176,6 +180,7 @@ def run_build(
     retry_failed: RetryFailed = "now",
     dry_run: bool = False,
     progress: Progress | None = None,
+    details: Details | None = None,
 ) -> Build:
     """Builds what is due. Doing it twice does nothing the second time; doing it again after it was
     stopped, cancelled or killed goes on with what is missing.
@@ -237,7 +242,7 @@ def run_build(
         log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
         run = _Run(table, plan, running, executor, settings, budget, started)
         paths = {file.path for file in base_files}
-        return run.to_its_end(progress, failed_before=failed, paths=paths)
+        return run.to_its_end(progress, details, failed_before=failed, paths=paths)
 
 
 class _Run:
@@ -263,10 +268,12 @@ class _Run:
         self._entries = budget.affordable(plan.due)
         self._outcomes: list[TaskOutcome] = []
         self._cancelled = False
+        self._indexed = RowCount()
 
     def to_its_end(
         self,
         progress: Progress | None,
+        details: Details | None,
         *,
         failed_before: Sequence[FailedEntry],
         paths: Collection[str],
@@ -275,8 +282,9 @@ class _Run:
         counter = ProgressCounter(self._entries, {})
         error: BaseException | None = None
         try:
-            counter = ProgressCounter(self._entries, rows_known(self._table, self._entries))
-            self._run(counter, progress)
+            known = rows_known(self._table, self._entries)
+            counter = ProgressCounter(self._entries, known, self._indexed)
+            self._run(counter, progress, details)
             self._summarise(counter)
         except BaseException as raised:
             error = raised
@@ -299,7 +307,9 @@ class _Run:
         )
         return build
 
-    def _run(self, counter: ProgressCounter, progress: Progress | None) -> None:
+    def _run(
+        self, counter: ProgressCounter, progress: Progress | None, details: Details | None
+    ) -> None:
         self._running.beat(counter.now())
         last_beat = monotonic()
         results = self._executor.run(self._tasks())
@@ -309,6 +319,8 @@ class _Run:
                     self._outcomes.append(outcome)
                     counter.add(outcome)
                     self._log(outcome)
+                if details is not None:
+                    details(counter.now())
                 if progress is not None:
                     progress(len(self._outcomes), len(self._entries))
                 if monotonic() - last_beat >= self._settings.build.heartbeat_seconds:
@@ -394,6 +406,7 @@ class _Run:
                 schema=self._table.schema(),
                 deadline=deadline,
                 kind=self._configured(entry.index_type),
+                indexed=self._indexed,
             )
             for entry in self._entries
         ]

@@ -24,6 +24,7 @@ from hudi_index_service.build.indexing import BaseFileIndexer, Indexed, PartStag
 from hudi_index_service.build.memory import prepare_worker, runs_jvm
 from hudi_index_service.build.parts import LEAST_BYTES, WHOLE, Part
 from hudi_index_service.build.reconcile import DueEntry, refuse_newer
+from hudi_index_service.build.row_count import RowCount
 from hudi_index_service.build.scratch import scratch_folder
 from hudi_index_service.build.staging import Staging
 from hudi_index_service.documents import NewerFormat, document_name
@@ -88,6 +89,7 @@ class BuildTask:
             it.
         kind: The index type with the build's settings; None: with those of the process that runs
             the task.
+        indexed: Counts the rows that it takes in; None: nobody wants to know.
     """
 
     storage: Storage
@@ -101,6 +103,7 @@ class BuildTask:
     part: Part = WHOLE
     threads: int = 1
     kind: IndexType | None = None
+    indexed: RowCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,7 @@ class _EntryBuild:
             memory_mb=task.memory_mb,
             batch_rows=task.batch_rows,
             threads=min(task.threads, len(os.sched_getaffinity(0))),
+            indexed=task.indexed,
         )
 
     def run(self) -> TaskOutcome:

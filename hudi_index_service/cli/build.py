@@ -75,8 +75,8 @@ def build(
     options = read_write_config(hoodie_conf or (), props)
     with (
         TableUpkeep(table, options=options) as upkeep,
-        progress_bar("Indexing base files") as shown,
-        ends_orderly(upkeep.table, shown) as progress,
+        progress_bar("Indexing") as details,
+        ends_orderly(upkeep.table) as progress,
     ):
         keys = upkeep.peek() if dry_run else upkeep.define()
         result = upkeep.table.build(
@@ -86,6 +86,7 @@ def build(
             budget=budget,
             dry_run=dry_run,
             progress=progress,
+            details=details,
         )
     _print_build(upkeep.table, result, output)
     result.raise_for_failures()
@@ -104,10 +105,10 @@ def refresh(
     """Bring an index's entries up to date with its definition, and build what is due for it."""
     opened = open_table(table)
     with (
-        progress_bar("Indexing base files") as shown,
-        ends_orderly(opened, shown) as progress,
+        progress_bar("Indexing") as details,
+        ends_orderly(opened) as progress,
     ):
-        result = opened.refresh(name, dry_run=dry_run, progress=progress)
+        result = opened.refresh(name, dry_run=dry_run, progress=progress, details=details)
     _print_build(opened, result, output)
     result.raise_for_failures()
     if result.state is BuildState.CANCELLED:

@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hudi_index_service.build.progress import BuildProgress
+from hudi_index_service.reports import progress_counts
 
 out = Console()
 err = Console(stderr=True)
@@ -21,16 +24,24 @@ def complain(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error that appears with the first news."""
+def progress_bar(what: str) -> Iterator[Callable[[BuildProgress], None]]:
+    """A progress bar on standard error that appears with the first news. It moves with the rows,
+    within a base file as well, or with the base files where nothing is known of rows."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[counts]}"),
         TimeElapsedColumn(),
         console=err,
         transient=True,
     )
     with bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(what, total=None, counts="")
+
+        def show(now: BuildProgress) -> None:
+            done, total = (
+                (now.files_done, now.files) if now.rows is None else (now.rows_done, now.rows)
+            )
+            bar.update(task, completed=done, total=total, counts=progress_counts(now))
+
+        yield show

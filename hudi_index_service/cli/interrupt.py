@@ -15,7 +15,7 @@ INTERRUPTED = 130  # the exit status, as shells give it for SIGINT
 
 
 @contextmanager
-def ends_orderly(table: IndexedTable, shown: Progress) -> Iterator[Progress]:
+def ends_orderly(table: IndexedTable) -> Iterator[Progress]:
     """A progress callback for a build of the table. At the first Ctrl-C what remains is printed at
     once, and the build ends as soon as the base files that were begun are finished; then how it
     ended. At the second the process ends, as if it had been killed.
@@ -23,7 +23,7 @@ def ends_orderly(table: IndexedTable, shown: Progress) -> Iterator[Progress]:
     Raises:
         KeyboardInterrupt: the build was interrupted.
     """
-    build = _Interruptible(shown)
+    build = _Interruptible()
     with _on_sigint(build.interrupt):
         try:
             yield build.progress
@@ -35,15 +35,13 @@ def ends_orderly(table: IndexedTable, shown: Progress) -> Iterator[Progress]:
 
 
 class _Interruptible:
-    def __init__(self, shown: Progress) -> None:
-        self._shown = shown
+    def __init__(self) -> None:
         self._interrupted = False
         self._done = self._all = 0
         self.has_begun = False
 
     def progress(self, done: int, all: int) -> None:
         self.has_begun, self._done, self._all = True, done, all
-        self._shown(done, all)
         if self._interrupted:
             raise KeyboardInterrupt
 

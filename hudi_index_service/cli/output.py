@@ -90,7 +90,12 @@ def output_of_rows(format: Format | None) -> Output:
 
 def format_of_rows(format: Format | None) -> Format:
     """What ``--output`` says, or its default where a command gives rows."""
-    return format or (Format.TEXT if sys.stdout.isatty() else Format.JSON)
+    return format or (Format.JSON if terminal_width() is None else Format.TEXT)
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that standard output is; None if it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def output_of_report(format: Format | None) -> Output:
@@ -169,7 +174,7 @@ def counted_rows(number: int) -> str:
 def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Rows as a table; on a terminal that is too narrow for it, each as a list of its values."""
     cells = [[_cell(value) for value in row] for row in rows]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = terminal_width()
     if width is not None and len(names) * (_LEAST_COLUMN + 3) + 1 > width:
         yield from _lists(names, cells)
         return

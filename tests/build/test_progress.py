@@ -1,10 +1,14 @@
 """Counting a build's progress, by a clock of the test's own."""
 
+from copy import copy
+
 import pytest
 
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry
+from hudi_index_service.build.row_count import RowCount
 from hudi_index_service.build.task import TaskOutcome, TaskStatus
+from hudi_index_service.reports import progress_counts
 from hudi_index_service.table.protocol import BaseFile
 
 
@@ -45,6 +49,27 @@ def test_rate_and_time_left_follow_what_is_done(clock: FakeClock, entries: list[
     assert (now.bytes, now.bytes_done) == (1000, 400)
     assert (now.rows, now.rows_done, now.rows_estimated) == (100, 40, False)
     assert (now.seconds, now.rows_per_second, now.eta_seconds) == (4, 10, 6)
+
+
+def test_rows_within_base_files_count_as_they_are_taken_in(
+    clock: FakeClock, entries: list[DueEntry]
+) -> None:
+    indexed = RowCount()
+    counter = ProgressCounter(entries, {"a": 10, "b": 30, "c": 60}, indexed)
+    assert (counter.now().rows_done, counter.now().eta_seconds) == (0, None)
+
+    clock.now = 2
+    indexed.add(25)
+    now = counter.now()
+    assert (now.files_done, now.rows_done, now.rows_per_second, now.eta_seconds) == (0, 25, 12.5, 6)
+    assert progress_counts(now) == "0/3 files, 25/100 rows, 6 s left"
+
+    indexed.add(900)
+    assert counter.now().rows_done == 100, "of one that is built twice, too"
+    for path, rows in {"a": 10, "b": 30, "c": 50}.items():
+        counter.add(outcome(path, rows=rows))
+    assert counter.now().rows_done == 90, "what was built, in the end"
+    assert copy(indexed).rows == 0, "as it goes to another process"
 
 
 def test_rows_that_no_commit_tells_are_worked_out_from_bytes(

@@ -35,9 +35,13 @@ def test_a_superseded_or_damaged_summary_goes_at_once(open_copy: Open) -> None:
     assert len(table.build(strategy="all").raise_for_failures().built) == 2
     first, second = summaries(table)
 
-    assert [each.path for each in table.clean().removals] == [str(first.relative_to(table.uri))]
+    (removal,) = table.clean().removals
+    assert removal.path == str(first.relative_to(table.uri))
+    assert removal.reason == "a newer summary serves"
     second.write_bytes(second.read_bytes()[:100])
-    assert [each.path for each in table.clean().removals] == [str(second.relative_to(table.uri))]
+    (removal,) = table.clean().removals
+    assert removal.path == str(second.relative_to(table.uri))
+    assert removal.reason == "it is damaged"
     assert summaries(table) == []
     assert table.scan("amount = 30", use_index="require").count() == 1
 

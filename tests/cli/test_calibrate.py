@@ -35,8 +35,7 @@ def test_constants_are_shown_and_kept(settings: Settings) -> None:
     assert report["path"] == str(settings.state_folder / "costs.json")
 
 
-def test_a_dry_run_keeps_nothing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hudi_index_service.cli.console.out.width", 200)
+def test_a_dry_run_keeps_nothing(settings: Settings) -> None:
     text = run("--dry-run")
     assert "nothing was written" in text
     assert "a page that holds wanted rows" in text

@@ -25,7 +25,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 def run(*arguments: str) -> str:
     """Runs the command in a process of its own, and returns its output."""
     done = subprocess.run(
-        [sys.executable, "-m", "hudi_index_service.cli", *arguments],
+        [sys.executable, "-m", "hudi_index_service", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -36,7 +36,7 @@ def run(*arguments: str) -> str:
 
 
 def test_from_the_definition_to_the_rows(table: str) -> None:
-    assert json.loads(run("show", table, "-o", "json"))[0]["columns"] == "amount, msg"
+    assert json.loads(run("show", table))["columns"] == "amount, msg"
     assert "1 due, 1 built, 0 failed" in run("build", table)
     assert "0 due, 0 built, 0 failed" in run("build", table)
     status = json.loads(run("status", table, "-o", "json"))
@@ -51,6 +51,8 @@ def test_from_the_definition_to_the_rows(table: str) -> None:
     ]
     assert sorted(row["amount"] for row in rows) == list(range(0, 30, 3))
     assert run("query", table, where, "--count").strip() == str(len(rows))
+    assert run("query", table, where, "-o", "text").endswith(f"{len(rows)} rows\n")
+    assert run("query", table, "amount < 0", "-o", "csv", "--columns", "id,msg") == "id,msg\n"
     explanation = json.loads(run("explain", table, where, "--analyze", "-o", "json"))
     assert explanation["uses_index"] is True
     assert explanation["actual"]["rows_returned"] == len(rows)
@@ -120,6 +122,7 @@ def test_keys_of_a_write_config_define_and_build(table: str, tmp_path: Path) -> 
     assert "1 due" in run("build", table, *keys)
     assert run("watch", table, "--once", *keys) == ""
 
-    by_name = {each["name"]: each for each in json.loads(run("show", table, "-o", "json"))}
+    shown = map(json.loads, run("show", table).splitlines())
+    by_name = {each["name"]: each for each in shown}
     assert by_name["write_config"]["columns"] == "ts, id"
     run("drop", table, "write_config")

@@ -3,15 +3,19 @@
 import json
 import re
 import shutil
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
+from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.build.run import Details
 from hudi_index_service.cli import main
 from hudi_index_service.storage import Storage
 from tests.hudi_tables import (
@@ -120,6 +124,47 @@ def test_an_index_that_falls_behind_alerts(spark: SparkSession, table: str, run:
     said = run("status", table, "--max-lag", "0", "--max-lag-instants", "0", status=3)
     assert re.search(r"ALERT: Index by_amount \(lucene\) is \d+ s behind, more than 0\.", said)
     assert "ALERT: Index by_amount (lucene) is 1 instants behind, more than 0." in said
+
+
+def test_what_a_build_leaves_uncovered_is_said(table: str, run: Run) -> None:
+    said = run("build", table)
+    assert "0 due, 0 built" in said
+    assert "Not indexed and not due: 2 of 2 base files for by_amount (lucene)." in said
+    assert f"`hudi-index build {table} --strategy all` indexes them." in said
+    assert "Not indexed and not due" in run("status", table)
+    (hint,) = json.loads(run("build", table, "-o", "json"))["hints"]
+    assert "--strategy all" in hint
+
+    run("build", table, "--strategy", "all")
+    assert "Not indexed" not in run("build", table) + run("status", table)
+
+    run("drop", table, "by_amount")
+    assert "The table has no index: `hudi-index create" in run("build", table)
+
+
+def test_ctrl_c_ends_a_build_orderly(table: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pressed = []
+
+    @contextmanager
+    def presses_it_once(what: str) -> Iterator[Details]:
+        def details(now: BuildProgress) -> None:
+            if now.files_done and not pressed:
+                pressed.append(now)
+                signal.raise_signal(signal.SIGINT)
+
+        yield details
+
+    monkeypatch.setattr("hudi_index_service.cli.build.progress_bar", presses_it_once)
+
+    said = run("build", table, "--strategy", "all", status=130)
+
+    assert "Stopping: " in said
+    (record,) = open_table(table).builds()
+    (index,) = open_table(table).status()
+    built = record.to_dict()["built"]
+    assert built == index.covered
+    assert f"Build 000001 cancelled (interrupted): 2 due, {built} built" in said
+    assert said.endswith("Interrupted.\n")
 
 
 def test_failures_are_shown_and_the_build_fails(table: str, run: Run) -> None:

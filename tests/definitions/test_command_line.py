@@ -35,13 +35,14 @@ def test_an_index_is_made_altered_refreshed_and_dropped(table: IndexedTable) -> 
 
     assert run("drop", uri, "--column", "MSG") == "Index j (lucene) on id.\n"
     assert run("drop", uri, "j") == "Index j is dropped.\n"
-    assert json.loads(run("show", uri, "-o", "json")) == []
+    assert run("show", uri) == ""
+    assert run("show", uri, "-o", "text").endswith("0 rows\n")
 
 
 def test_types_can_be_several(table: IndexedTable, sorted_values: str) -> None:
     made = run("create", table.uri, "i", "amount", "--using", "lucene", "--using", sorted_values)
-    assert made == "Index i (lucene, sorted) on amount.\n"
-    assert json.loads(run("show", table.uri, "-o", "json"))[0]["type"] == "lucene, sorted"
+    assert made.splitlines()[0] == "Index i (lucene, sorted) on amount."
+    assert json.loads(run("show", table.uri))["type"] == "lucene, sorted"
 
 
 def test_what_could_not_be_purged_is_said(table: IndexedTable) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from time import time
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.reports import coverage_hints, status_lines
 from hudi_index_service.status import PartitionCoverage, Thresholds
 from hudi_index_service.storage import Storage
 
@@ -115,18 +117,69 @@ def test_a_build_that_died_is_an_alert_and_one_that_runs_is_none(table: IndexedT
     assert table.status().alerts(asked) == ["Build 000001 died."]
 
 
+def test_bytes_that_indexes_share_are_counted_once(table: IndexedTable) -> None:
+    table.create_index("by_msg", ["msg"])
+    table.build(strategy="all")
+
+    found = table.status()
+
+    assert [each.shared_with for each in found] == [("by_msg",), ("by_amount",)]
+    data_files = Path(table.uri, ".hoodie/.index").rglob("*.pack")
+    assert found.index_bytes == sum(path.stat().st_size for path in data_files)
+    assert [each.index_bytes for each in found] == [found.index_bytes] * 2
+    total = f"All indexes: {found.index_bytes:,} bytes; what indexes share is counted once."
+    assert total in status_lines(found)
+    assert any("shared with by_msg." in line for line in status_lines(found))
+
+
+def test_what_no_build_by_itself_covers_is_said(table: IndexedTable) -> None:
+    table.build()
+    older, *others = coverage_hints(table.status())
+    assert "Not indexed and not due: 1 of 2 base files for by_amount (lucene)." in older
+    assert f"`hudi-index build {table.uri} --strategy all` indexes them." in older
+    assert others == []
+
+    table.build(strategy="all")
+    (logged,) = coverage_hints(table.status())
+    assert logged.startswith("1 indexed base file with log files above")
+
+    table.drop_index("by_amount")
+    (none,) = coverage_hints(table.status())
+    assert f"`hudi-index create {table.uri} NAME COLUMN...`" in none
+
+
+def test_a_build_tells_how_far_it_is(table: IndexedTable) -> None:
+    told: list[BuildProgress] = []
+    table.build(strategy="all", details=told.append)
+    assert (told[-1].files_done, told[-1].rows_done, told[-1].rows) == (2, 40, 40)
+
+
+def test_short_in_a_shell(table: IndexedTable) -> None:
+    build = table.build(strategy="all")
+    assert repr(build) == "<Build 000001 finished: 2 due, 2 built, 0 failed, 0 left>"
+    assert repr(table.status()) == (
+        f"<TableStatus of {table.uri}: <by_amount (lucene): 1 of 2 base files covered, 0 due>, "
+        "build 000001 finished>"
+    )
+    scan = table.scan("amount < 9", columns=["id"], limit=3)
+    assert repr(scan) == "<Scan where amount < 9, columns=['id'], limit=3>"
+    explanation = scan.explain()
+    assert repr(explanation).startswith("<Explanation of amount < 9: <QueryPlan at 20")
+    assert repr(explanation).endswith(": 1 index, 1 merge>>")
+
+
 def test_as_json(table: IndexedTable) -> None:
     table.build()
     told = json.loads(json.dumps(table.status().to_dict(["something"])))
 
     assert list(told) == [
-        *("table", "at", "instant", "lag_instants", "lag_seconds", "outliving"),
+        *("table", "at", "instant", "lag_instants", "lag_seconds", "outliving", "index_bytes"),
         *("indexes", "build", "builds", "failing", "alerts"),
     ]
     (index,) = told["indexes"]
     assert list(index) == [
         *("index", "index_type", "columns", "base_files", "indexed", "covered", "coverage"),
-        *("index_bytes", "due", "lag_instants", "lag_seconds", "partitions"),
+        *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
     ]
     assert index["partitions"][0] == {
         "partition": FIRST,

@@ -1,0 +1,148 @@
+"""What `--output` means: the same for every command, and nothing is cut."""
+
+import csv
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+import hudi_index_service
+from hudi_index_service.cli import app
+from hudi_index_service.cli.output import (
+    CsvOutput,
+    Format,
+    Items,
+    JsonOutput,
+    TextOutput,
+    output_of_report,
+    output_of_rows,
+)
+
+NAMES = ("id", "text", "list")
+ROWS = [(1, "a" * 200, [1, None]), (2, "", {"b": b"\x00"}), (3, None, float("nan"))]
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard output is a terminal of 80 columns."""
+    monkeypatch.setattr("hudi_index_service.cli.output.terminal_width", lambda: 80)
+
+
+def test_every_command_takes_it_but_those_that_run_on() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name, command in commands.items():
+        options = [option for each in command.params for option in each.opts]
+        assert ("--output" in options) == (name not in ("serve", "watch", "demo")), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--version"], 0), (["show", "t", "--output", "xml"], 2)]
+)
+def test_version_and_bad_usage(arguments: list[str], code: int) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == code
+    assert code or done.output == f"hudi-index {hudi_index_service.__version__}\n"
+
+
+def test_the_default_is_for_people_on_a_terminal(terminal: None) -> None:
+    assert isinstance(output_of_rows(None), TextOutput)
+    assert isinstance(output_of_report(None), TextOutput)
+
+
+def test_the_default_is_for_programs_elsewhere() -> None:
+    assert isinstance(output_of_rows(None), JsonOutput)
+    assert isinstance(output_of_report(None), TextOutput)
+    assert isinstance(output_of_rows(Format.TEXT), TextOutput)
+    assert isinstance(output_of_report(Format.CSV), CsvOutput)
+
+
+def test_rows_as_json_are_an_object_a_line(capsys: Captured) -> None:
+    JsonOutput().rows(NAMES, ROWS)
+    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first == {"id": 1, "text": "a" * 200, "list": [1, None]}
+    assert second == {"id": 2, "text": "", "list": {"b": "AA=="}}
+    assert third == {"id": 3, "text": None, "list": "NaN"}
+
+
+def test_rows_as_csv_keep_null_and_the_empty_text_apart(capsys: Captured) -> None:
+    CsvOutput().rows(NAMES, [*ROWS, (True, 'a,"b"\n', Decimal("1.50"))])
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[1:4] == [
+        f'1,{"a" * 200},"[1, null]"',
+        '2,"","{""b"": ""AA==""}"',
+        "3,,NaN",
+    ]
+    *_, last = csv.reader(printed.splitlines(keepends=True))
+    assert last == ["true", 'a,"b"\n', "1.50"]
+
+
+@pytest.mark.parametrize("output", [JsonOutput(), CsvOutput()])
+def test_rows_are_printed_as_they_come(output: JsonOutput | CsvOutput, capsys: Captured) -> None:
+    def rows() -> Iterator[tuple[int]]:
+        for number in range(3):
+            assert str(number - 1) in capsys.readouterr().out or number == 0
+            yield (number,)
+
+    output.rows(["n"], rows())
+
+
+def test_text_is_one_table_as_wide_as_it_has_to_be(capsys: Captured) -> None:
+    TextOutput().rows(NAMES, ROWS)
+    printed = capsys.readouterr().out
+    assert f"│ {'a' * 200} │ [1, null]" in printed
+    assert "│ 3  │ NULL " in printed
+    assert printed.count("┏") == 1
+    assert printed.endswith("3 rows\n")
+
+
+def test_a_terminal_folds_and_loses_nothing(terminal: None, capsys: Captured) -> None:
+    TextOutput().rows(NAMES, ROWS)
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.count("a") == 200
+    assert "…" not in printed
+
+
+def test_a_row_of_many_columns_is_a_list_on_a_terminal(terminal: None, capsys: Captured) -> None:
+    TextOutput().rows([f"column_{n}" for n in range(30)], [["x" * 100] * 30])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "--- row 1"
+    assert lines[30] == f"column_29  {'x' * 100}"
+    assert lines[31] == "1 row"
+
+
+def test_no_row_is_said(capsys: Captured) -> None:
+    TextOutput().rows(NAMES, [])
+    assert capsys.readouterr().out.endswith("0 rows\n")
+    CsvOutput().rows(NAMES, [])
+    assert capsys.readouterr().out == "id,text,list\n"
+    JsonOutput().rows(NAMES, [])
+    assert capsys.readouterr().out == ""
+
+
+def test_text_says_what_it_leaves_out(capsys: Captured) -> None:
+    asked = []
+    TextOutput().rows(["n"], ([asked.append(n) or n] for n in range(1_000_000)), most=2)
+    assert "The first 2 rows; there are more: --limit" in capsys.readouterr().out
+    assert len(asked) == 3, "no more is read than tells that there is more"
+
+
+def test_a_value_cannot_command_the_terminal(capsys: Captured) -> None:
+    TextOutput().rows(["n"], [["\x1b[31mred\nline[bold]"]])
+    assert "\\x1b[31mred\\nline[bold]" in capsys.readouterr().out
+
+
+def test_a_report(capsys: Captured) -> None:
+    report = {"built": 1, "entries": [{"path": "a", "error": None}]}
+    items = Items(("path", "error"), report["entries"])  # type: ignore[arg-type]
+    for output in (TextOutput(), JsonOutput(), CsvOutput()):
+        output.report(report, ["1 built."], items)
+    text, _, rest = capsys.readouterr().out.partition("\n")
+    assert text == "1 built."
+    assert json.JSONDecoder().raw_decode(rest)[0] == report
+    assert rest.endswith("}\npath,error\na,\n")
