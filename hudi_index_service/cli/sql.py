@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hudi_index_service.cli.arguments import OutputOption
-from hudi_index_service.cli.output import Format, format_of_rows
+from hudi_index_service.cli.output import Format, counted_rows, format_of_rows
 from hudi_index_service.errors import ConfigInvalid
 
 
@@ -57,6 +57,8 @@ def sql(
             result = session.sql(statement)
             for line in FORMATS["table" if printed is Format.TEXT else printed.value](result):
                 print(line)
+                if printed is Format.TEXT:  # one table, of which four lines hold no row
+                    print(counted_rows(line.count("\n") - 3))
             if tells_of_failures(statement, result):
                 raise typer.Exit(1)
 

@@ -104,7 +104,7 @@ def test_a_terminal_folds_and_loses_nothing(terminal: None, capsys: Captured) ->
     TextOutput().rows(NAMES, ROWS)
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
-    assert printed.count("a") == 200
+    assert printed.replace("NaN", "").count("a") == 200
     assert "…" not in printed
 
 
