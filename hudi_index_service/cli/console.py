@@ -34,6 +34,7 @@ def progress_bar(what: str) -> Iterator[Callable[[BuildProgress], None]]:
         TimeElapsedColumn(),
         console=err,
         transient=True,
+        disable=not err.is_terminal,
     )
     with bar:
         task = bar.add_task(what, total=None, counts="")

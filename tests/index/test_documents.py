@@ -137,6 +137,14 @@ def test_what_a_manifest_must_not_say(change: Callable[[dict[str, Any]], object]
         read(changed(MANIFEST.read_bytes(), change))
 
 
+def test_what_is_wrong_is_said_in_one_line_without_the_value() -> None:
+    content = changed(MANIFEST.read_bytes(), lambda body: body["data"].update(name="secret/x"))
+    with pytest.raises(EntryInvalid) as raised:
+        read(content)
+    said = raised.value.message
+    assert said.endswith("is no valid manifest: data.name: must be a plain file name.")
+
+
 def test_numbers_and_names() -> None:
     assert document_name("manifest", 7) == "manifest-0007.json"
     assert document_name("manifest", 12_345) == "manifest-12345.json"
