@@ -28,9 +28,9 @@ def ends_orderly(table: IndexedTable) -> Iterator[Progress]:
         try:
             yield build.progress
         except KeyboardInterrupt:
-            last = table.builds(limit=1) if build.has_begun else []
-            for record in last:
-                complain(ended_line(record))
+            for record in table.builds(limit=1):
+                if record.started.get("pid") == os.getpid():
+                    complain(ended_line(record))
             raise
 
 
@@ -38,10 +38,10 @@ class _Interruptible:
     def __init__(self) -> None:
         self._interrupted = False
         self._done = self._all = 0
-        self.has_begun = False
+        self._has_begun = False
 
     def progress(self, done: int, all: int) -> None:
-        self.has_begun, self._done, self._all = True, done, all
+        self._has_begun, self._done, self._all = True, done, all
         if self._interrupted:
             raise KeyboardInterrupt
 
@@ -49,9 +49,10 @@ class _Interruptible:
         if self._interrupted:
             complain("Ended at once; `hudi-index clean` removes what is half done.")
             os._exit(INTERRUPTED)
-        if not self.has_begun:
-            raise KeyboardInterrupt
         self._interrupted = True
+        if not self._has_begun:
+            complain("Stopping.")
+            raise KeyboardInterrupt
         complain(
             f"Stopping: {self._done} of {self._all} entries are done. Those that were begun are "
             "finished first; the next build goes on with the rest. Ctrl-C again ends at once."
