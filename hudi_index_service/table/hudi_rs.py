@@ -31,6 +31,7 @@ from hudi_index_service.table.commit_metadata import CommitMetadata
 from hudi_index_service.table.completeness import Proof, list_data_files
 from hudi_index_service.table.hudi_rs_errors import hudi_rs_errors_named
 from hudi_index_service.table.hudi_rs_slices import narrowed, slice_of
+from hudi_index_service.table.merge_checks import MergeChecks
 from hudi_index_service.table.own_slices import slices_by_names
 from hudi_index_service.table.parquet_file import open_parquet
 from hudi_index_service.table.partition_path import PartitionPaths
@@ -109,6 +110,7 @@ class HudiRsTable:
         self._storage = storage
         self._properties = read_properties(storage)
         self._state: _State | None = None
+        self._merge_checks = MergeChecks(storage)
 
     @property
     def storage(self) -> Storage:
@@ -261,8 +263,9 @@ class HudiRsTable:
         base = file_slice.base_file.path
         if state.unknown is not None:
             raise NeedsSpark(f"{file_slice.name} has log files. {state.unknown}")
-        with open_parquet(self._storage, base) as file:
+        with open_parquet(self._storage, base, file_slice.base_file.size) as file:
             refuse_unlike_spark(file, wanted, source=base)
+            self._merge_checks.check(file_slice, file, state.properties)
         options = hudi.HudiReadOptions(projection=list(columns)).with_batch_size(_READ_BATCH_ROWS)
         pinned = as_of if as_of is not None else state.timeline.latest
         if pinned is not None:
