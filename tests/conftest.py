@@ -3,7 +3,6 @@
 import atexit
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,21 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def hudi_bundle() -> str:
-    """Path of Hudi's Spark bundle: from the environment, else fetched into the user's cache."""
-    path = os.environ.get("HUDI_INDEX_HUDI_JAR")
-    if path is None:
-        path = subprocess.run(
-            [sys.executable, "-m", "dev.jars"],
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-    return path
+    from tests.golden.table import Golden, GoldenTable
 
 
 def pytest_configure() -> None:
@@ -75,38 +60,23 @@ def _spark_reads_parquet_as_in_a_new_session(request: pytest.FixtureRequest) -> 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
-    """The process's Spark session, with Hudi's extensions, UTC, two cores."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
+    """The process's Spark session (see `spark_session`)."""
+    from tests.spark_session import spark_session
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("hudi-index-tests")
-        .config("spark.jars", hudi_bundle())
-        .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
-        .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
-        .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
-        .config(
-            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
-        )
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Dates before 1582 as they are, in today's calendar.
-        .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
-        .config("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED")
-        # Without it, Hudi's upserts cannot write an array that has a NULL.
-        .config("spark.hadoop.parquet.avro.write-old-list-structure", "false")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "3g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    # Hudi 1.2.0 loses rows of LIKE 'prefix%' when it skips files by column statistics; what the
-    # tests compare with has to be right.
-    session.conf.set("hoodie.enable.data.skipping", "false")
-    yield session
-    session.stop()
+    with spark_session(tmp_path_factory.mktemp("warehouse")) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> "Golden":
+    """Golden tables by name, each unpacked once a process."""
+    from tests.golden.table import unpack
+
+    unpacked: dict[str, GoldenTable] = {}
+
+    def table(name: str) -> "GoldenTable":
+        if name not in unpacked:
+            unpacked[name] = unpack(name, tmp_path_factory.mktemp(name))
+        return unpacked[name]
+
+    return table

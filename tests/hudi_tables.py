@@ -4,11 +4,8 @@ Rows that matter are written by `write`; table services run through Hudi's own p
 path, so that no table has to be registered.
 """
 
-import math
-from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -153,29 +150,6 @@ def forget_commit(path: Path | str) -> str:
 def read_rows(spark: SparkSession, path: Path | str, **options: str) -> DataFrame:
     """The table as Spark reads it."""
     return spark.read.format("hudi").options(**options).load(str(path))
-
-
-def assert_same_rows(actual: pa.Table, expected: pa.Table) -> None:
-    """Cell by cell, in any order of rows: NULL, NaN, 0.0 and −0.0 are four different things."""
-    assert actual.column_names == expected.column_names
-    got, wanted = _cells(actual), _cells(expected)
-    assert not got - wanted, f"rows too many: {list((got - wanted).items())[:3]}"
-    assert not wanted - got, f"rows missing: {list((wanted - got).items())[:3]}"
-
-
-def _cells(table: pa.Table) -> Counter[str]:
-    columns = [column.to_pylist() for column in table.columns]
-    return Counter(repr([_cell(value) for value in row]) for row in zip(*columns, strict=True))
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else repr(value)
-    if isinstance(value, list):
-        return [_cell(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _cell(item) for key, item in value.items()}
-    return value
 
 
 def as_if_changed_on_read(path: Path) -> None:

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -13,11 +12,8 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
 from hudi_index_service.storage import Storage
 from hudi_index_service.table.protocol import BaseFile, FileSlice, HudiTable, Instant, Snapshot
-from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
+from tests.golden.table import Golden
 from tests.index.golden import make
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -36,28 +32,15 @@ class Written:
 
 
 @pytest.fixture(scope="session")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Written:
-    folder = tmp_path_factory.mktemp("cleaned")
-    path, fresh = folder / "cleaned", folder / "fresh"
-    options = hudi_options(
-        "t",
-        partition_column="dt",
-        **{
-            "hoodie.clean.commits.retained": "1",
-            "hoodie.keep.min.commits": "2",
-            "hoodie.keep.max.commits": "3",
-        },
-    )
-    write(numbered_rows(spark, 0, 100), path, options, "bulk_insert", mode="overwrite")
-    run_clustering(spark, path)
-    table = open_table(path)
-    table.create_index("early", ["msg"])
-    assert len(table.build(strategy="all").raise_for_failures().built) == 2
-    shutil.copytree(path, fresh)
-    for version in range(1, 6):
-        rows = numbered_rows(spark, 0, 100, version=version).where("dt = '2026-01-02'")
-        write(rows, path, options)
-    return Written(fresh, path)
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    table = golden("cleaned_and_archived")
+    fresh = table.put(tmp_path_factory.mktemp("fresh"), "clustered")
+    indexed = open_table(fresh)
+    indexed.create_index("early", ["msg"])
+    assert len(indexed.build(strategy="all").raise_for_failures().built) == 2
+    cleaned = tmp_path_factory.mktemp("cleaned")
+    shutil.copytree(fresh, cleaned, dirs_exist_ok=True)
+    return Written(fresh, table.put(cleaned))
 
 
 Open = Callable[..., IndexedTable]

@@ -18,7 +18,6 @@ from hudi_index_service.index.retention import expired_entries
 from hudi_index_service.index.summary import SUMMARIES_FOLDER
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
-    assert_same_rows,
     hudi_options,
     numbered_rows,
     read_rows,
@@ -27,6 +26,7 @@ from tests.hudi_tables import (
     timeline_folder,
     write,
 )
+from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

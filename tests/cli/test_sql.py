@@ -18,8 +18,8 @@ from hudi_index_service.sql.text import (
     table_lines,
     tells_of_failures,
 )
-from tests.conftest import hudi_bundle
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.spark_session import hudi_bundle
 
 
 def test_statements_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:

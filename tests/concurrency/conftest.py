@@ -9,18 +9,15 @@ from threading import Event
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from tests.hudi_tables import write_four_base_files
+from tests.golden.table import Golden
 
 ROWS = 2000
 
 
 @pytest.fixture(scope="session")
-def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("concurrency") / "table"
-    write_four_base_files(spark, path, ROWS)
-    return path
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return golden("four_base_files").put(tmp_path_factory.mktemp("concurrency"))
 
 
 @pytest.fixture

@@ -3,17 +3,13 @@
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.index.factory import index_type
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, run_clustering, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.golden.table import Golden
 
 PACKAGE = Path(__file__).parent / "sorted_values_package"
 
@@ -21,18 +17,15 @@ OpenCopy = Callable[[str], IndexedTable]
 
 
 @pytest.fixture(scope="session")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``plain``: 60 rows in two base files, one in each partition. ``clustered``: the same with the
     index ``early`` on amount; both files clustered since, then 2026-01-01's by an upsert."""
     folder = tmp_path_factory.mktemp("definitions")
-    plain, clustered = folder / "plain", folder / "clustered"
-    options = hudi_options("plain", partition_column="dt", **NO_METADATA_TABLE)
-    write(numbered_rows(spark, 0, 60).coalesce(1), plain, options, "bulk_insert", mode="overwrite")
-    shutil.copytree(plain, clustered)
+    table = golden("sixty_rows")
+    table.put(folder / "plain", "written")
+    clustered = table.put(folder / "clustered", "written")
     open_table(clustered).create_index("early", ["amount"])
-    run_clustering(spark, clustered)
-    even = numbered_rows(spark, 0, 60, version=1).where("dt = '2026-01-01'")
-    write(even, clustered, options)
+    table.put(clustered)
     return folder
 
 

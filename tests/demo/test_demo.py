@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, hudi_bundle
+from tests.spark_session import ROOT, hudi_bundle
 
 # Each command of a test may take almost as long as a test is given elsewhere.
 pytestmark = pytest.mark.timeout(900)

@@ -6,23 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_service import open_table
 from tests.faults.invariants import INDEX, QUERIES, Expected
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    hudi_options,
-    numbered_rows,
-    read_rows,
-    run_clustering,
-    write,
-)
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.golden.table import Golden
 
 REWRITTEN = tuple(f"rewritten {version}" for version in (1, 2, 3))
 CLEANED = REWRITTEN[-1]
@@ -42,7 +31,7 @@ class State:
 
 
 @pytest.fixture(scope="session")
-def states(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> dict[str, State]:
+def states(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> dict[str, State]:
     """States of one table of two partitions.
 
     defined: Clustered; the index ``early`` on msg and amount is due for both base files.
@@ -51,34 +40,25 @@ def states(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> d
         cleaned the base file that was indexed there.
     """
     folder = tmp_path_factory.mktemp("states")
-    path = folder / "table"
-    options = hudi_options(
-        "t", partition_column="dt", **{"hoodie.clean.commits.retained": "1"}, **NO_METADATA_TABLE
-    )
+    table, path = golden("rewritten_three_times"), folder / "table"
     states: dict[str, State] = {}
 
-    def keep(name: str) -> None:
-        rows = read_rows(spark, path)
-        expected = {
-            where: sorted(row["id"] for row in rows.where(where).select("id").collect())
-            for where in QUERIES
-        }
+    def keep(name: str, step: str) -> None:
+        expected = {where: sorted(table.answer(where, step)["id"].to_pylist()) for where in QUERIES}
         states[name] = State(Path(shutil.copytree(path, folder / name)), expected)
 
-    write(numbered_rows(spark, 0, 100), path, options, "bulk_insert", mode="overwrite")
-    table = open_table(path)
-    table.create_index("early", ["msg", "amount"])
-    run_clustering(spark, path)
-    keep("defined")
-    table.build().raise_for_failures()
-    table.create_index("keys", ["id"])
-    assert len(table.build(strategy="all").raise_for_failures().built) == 2
-    keep("indexed")
-    for version, name in enumerate(REWRITTEN, 1):
-        odd = numbered_rows(spark, 0, 100, version=version).where("dt = '2026-01-02'")
-        write(odd, path, options)
-        keep(name)
-    assert any(each.path.endswith(".pack") for each in table.clean(dry_run=True).removals)
+    indexed = open_table(table.put(path, "written"))
+    indexed.create_index("early", ["msg", "amount"])
+    table.put(path, "clustered")
+    keep("defined", "clustered")
+    indexed.build().raise_for_failures()
+    indexed.create_index("keys", ["id"])
+    assert len(indexed.build(strategy="all").raise_for_failures().built) == 2
+    keep("indexed", "clustered")
+    for name in REWRITTEN:
+        table.put(path, name)
+        keep(name, name)
+    assert any(each.path.endswith(".pack") for each in indexed.clean(dry_run=True).removals)
     return states
 
 

@@ -15,7 +15,8 @@ from hudi_index_service.index.hbase.server import server_of
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
 from tests.hbase.conftest import Cells, Open, indexed
-from tests.hudi_tables import assert_same_rows, read_rows
+from tests.hudi_tables import read_rows
+from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,9 +13,10 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.sql import IndexSession
 from tests.hbase.conftest import Cells, Open, indexed
-from tests.hudi_tables import assert_same_rows, read_rows
+from tests.hudi_tables import read_rows
 from tests.read.test_answers import PREDICATES
 from tests.read.test_btree import RANGES
+from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service import open_table
 from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, assert_same_rows, hudi_options, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.same_rows import assert_same_rows
 
 TIMES = (
     "array(timestamp_seconds(id), null)",

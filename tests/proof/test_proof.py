@@ -14,13 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import assert_same_rows
 from tests.proof.answers import METHODS, opened, time_zone_of
 from tests.proof.comparison import STRIDES, Counts, FamilyProof
 from tests.proof.conftest import SUMMARY
 from tests.proof.drawn import drawn
 from tests.proof.families import families
 from tests.proof.predicates import predicates
+from tests.same_rows import assert_same_rows
 
 COMPARISONS = int(os.environ.get("PROOF_COMPARISONS", "20000"))
 SEED = int(os.environ.get("PROOF_SEED", "20259"))

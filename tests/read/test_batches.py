@@ -14,13 +14,8 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    as_if_changed_on_read,
-    assert_same_rows,
-    hudi_options,
-    write,
-)
+from tests.hudi_tables import NO_METADATA_TABLE, as_if_changed_on_read, hudi_options, write
+from tests.same_rows import assert_same_rows
 
 ROWS = 12_000
 # Pages of about a hundred rows, so that there are many in a small file.

@@ -23,7 +23,8 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.row_reader import row_positions
 from hudi_index_service.table.row_batches import BATCH_BYTES
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, assert_same_rows, hudi_options, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.same_rows import assert_same_rows
 
 ROWS = 3_000  # a write
 BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))

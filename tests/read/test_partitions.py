@@ -13,13 +13,8 @@ from hudi_index_service.read.query import bind_query
 from hudi_index_service.table.partition_path import PartitionPaths
 from hudi_index_service.table.protocol import FileSlice, Snapshot
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    assert_same_rows,
-    hudi_options,
-    numbered_rows,
-    write,
-)
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.same_rows import assert_same_rows
 
 HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 URL_ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}

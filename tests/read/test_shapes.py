@@ -15,14 +15,8 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.errors import BuildFailed, ColumnNotIndexable, TableFeatureUnsupported
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    assert_same_rows,
-    hudi_options,
-    read_rows,
-    run_compaction,
-    write,
-)
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, read_rows, run_compaction, write
+from tests.same_rows import assert_same_rows
 
 # Each write makes base files of its own.
 NEW_FILES = {**NO_METADATA_TABLE, "hoodie.parquet.small.file.limit": "0"}

@@ -23,7 +23,6 @@ from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     IN_PROCESS_LOCK,
     NO_METADATA_TABLE,
-    assert_same_rows,
     forget_commit,
     hudi_options,
     numbered_rows,
@@ -31,6 +30,7 @@ from tests.hudi_tables import (
     run_compaction,
     write,
 )
+from tests.same_rows import assert_same_rows
 
 PREDICATES = (None, "amount = 12", "amount > 40 AND msg = 'Buying car 3'", "NOT (amount < 90)")
 

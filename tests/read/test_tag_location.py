@@ -23,7 +23,6 @@ from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     NO_METADATA_TABLE,
     as_if_changed_on_read,
-    assert_same_rows,
     hudi_options,
     numbered_rows,
     read_rows,
@@ -31,6 +30,7 @@ from tests.hudi_tables import (
     write,
 )
 from tests.read.spark_jobs import jobs_so_far, last_stage, rows_shuffled_since
+from tests.same_rows import assert_same_rows
 
 Location = tuple[str | None, str | None, str | None]
 """Partition, file id, instant."""

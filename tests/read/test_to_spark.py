@@ -17,13 +17,13 @@ from hudi_index_service.table.spark import collected
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
     as_if_changed_on_read,
-    assert_same_rows,
     hudi_options,
     numbered_rows,
     write,
 )
 from tests.read.conftest import Indexed
 from tests.read.spark_jobs import jobs_so_far
+from tests.same_rows import assert_same_rows
 
 ROWS = 20_000
 

@@ -14,8 +14,8 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage import Storage
-from tests.hudi_tables import assert_same_rows
 from tests.remote.conftest import Copies, S3Server
+from tests.same_rows import assert_same_rows
 
 QUERIES = [
     "msg = 'Buying car 3' AND amount > 299000",

@@ -10,7 +10,7 @@ from hudi_index_service.storage import Storage
 from hudi_index_service.table import HudiTable, Snapshot, open_hudi_table
 from hudi_index_service.table.hudi_rs import HudiRsTable
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import assert_same_rows
+from tests.same_rows import assert_same_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,13 +8,8 @@ from hudi_index_service.errors import TableFeatureUnsupported
 from hudi_index_service.table import open_hudi_table
 from hudi_index_service.table.gate import unsupported_base_files, unsupported_feature
 from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    assert_same_rows,
-    hudi_options,
-    numbered_rows,
-    write,
-)
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.same_rows import assert_same_rows
 
 # hoodie.properties as Hudi 1.2.0 writes it.
 TABLE = {

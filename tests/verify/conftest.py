@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,30 +13,14 @@ from hudi_index_service.index.local_copy import packed_index
 from hudi_index_service.index.manifest import DataFile, Manifest, Member
 from hudi_index_service.index.packed_file import BLOCK_SIZE, pack, read_member
 from hudi_index_service.storage import Storage
-from tests.hudi_tables import hudi_options, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.golden.table import Golden
 
 ROWS = 300  # a base file
 
 
 @pytest.fixture(scope="session")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("verified") / "table"
-    rows = spark.range(2 * ROWS).selectExpr(
-        "cast(id AS string) AS id",
-        "if(id % 13 < 2, null, concat('Buying car ', id % 50)) AS msg",
-        "id * 3 AS amount",
-        "element_at(array(double('NaN'), -0.0D, 0.0D, 1.5D, null), int(id % 5) + 1) AS price",
-        "id % 4 = 1 AS flag",
-        "if(id % 9 = 0, null, named_struct('city', concat('city ', id % 7), 'zip', id)) AS home",
-        "if(id % 8 = 0, null, array(concat('tag', id % 5), concat('tag', id % 3))) AS tags",
-        "0L AS ts",
-        "concat('p', id % 2) AS part",
-    )
-    options = hudi_options("verified", partition_column="part")
-    write(rows.coalesce(1), path, options, "bulk_insert")
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = golden("kinds_in_two_partitions").put(tmp_path_factory.mktemp("verified"))
     table = open_table(path)
     table.create_index(
         "all",

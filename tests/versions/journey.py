@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from tests.hudi_tables import assert_same_rows
+from tests.same_rows import assert_same_rows
 
 COLUMNS = ["id", "msg", "city", "amount", "price", "rate", "day", "at", "ok", "ts", "region", "dt"]
 INDEX_FOLDER = Path(".hoodie", ".index")

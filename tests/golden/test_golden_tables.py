@@ -1,0 +1,42 @@
+"""Golden tables are what Spark and Hudi write today, and Spark answers as it did."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tests.golden import recipe
+from tests.golden.table import TABLES, Golden, layout
+from tests.same_rows import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_KIB = 15 * 1024
+
+
+@pytest.mark.parametrize("name", recipe.recipes())
+def test_written_anew_a_golden_table_is_the_same(
+    name: str, spark: "SparkSession", golden: Golden, tmp_path: Path
+) -> None:
+    kept = golden(name)
+    writing = recipe.write(spark, name, tmp_path)
+    assert list(writing.rows) == kept.steps
+    for step, rows in writing.rows.items():
+        assert layout(writing.folder / step) == layout(kept.folder / step), step
+        assert_same_rows(_data(rows), _data(kept.rows(step)))
+    for (step, where), rows in writing.answers.items():
+        answer = writing.rows[step].take(pa.array(rows, pa.int32()))
+        assert_same_rows(_data(answer), _data(kept.answer(where, step)))
+
+
+def test_the_tables_are_those_of_the_recipes_and_small() -> None:
+    assert {folder.name for folder in TABLES.iterdir()} == set(recipe.recipes())
+    size = sum(file.stat().st_size for file in TABLES.rglob("*") if file.is_file())
+    assert size < MOST_KIB * 1024
+
+
+def _data(rows: pa.Table) -> pa.Table:
+    """The columns that are not Hudi's own, which hold times and numbers of writes."""
+    return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
