@@ -13,7 +13,7 @@ import typer
 
 from hudi_index_service import __version__, config
 from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import complain, err
+from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.history import advise, forget, history
 from hudi_index_service.cli.interrupt import INTERRUPTED

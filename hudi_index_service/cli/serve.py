@@ -8,7 +8,7 @@ import typer
 from hudi_index_service import config
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.cli.arguments import HoodieConfOption, OutputOption, PropsOption
-from hudi_index_service.cli.console import out, say
+from hudi_index_service.cli.console import out
 from hudi_index_service.cli.logs import announcer
 from hudi_index_service.cli.output import Items, output_of_report
 from hudi_index_service.upkeep import read_write_config

@@ -13,13 +13,13 @@ from hudi_index_service.table.log_file import BlockType, HeaderKey, read_log_fil
 from hudi_index_service.table.spark import SparkHudiReader, collected
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
-    assert_same_rows,
     forget_commit,
     hudi_options,
     numbered_rows,
     run_compaction,
     write,
 )
+from tests.same_rows import assert_same_rows
 from tests.table.conftest import read_all
 from tests.table.log_blocks import block
 
