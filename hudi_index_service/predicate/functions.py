@@ -16,7 +16,7 @@ from hudi_index_service.predicate.expression import (
     MatchMode,
     Predicate,
 )
-from hudi_index_service.predicate.lex import Token, position
+from hudi_index_service.predicate.lex import Token, position, shortened
 from hudi_index_service.predicate.operands import Operand, OperandParser
 
 Texts = Callable[[], Mapping[str, Sequence[AnalyzedText]]]
@@ -84,7 +84,7 @@ class FunctionParser(OperandParser):
         self.require_short(searched, token)
         if mode is MatchMode.PREFIX and len(searched.split()) != 1:
             raise PredicateInvalid(
-                f"match_prefix takes the beginning of one word, not {token.text} "
+                f"match_prefix takes the beginning of one word, not {shortened(token.text)} "
                 f"({position(self.where, token.start)} of the predicate).",
                 remedy="Join several by AND.",
             )
@@ -105,7 +105,7 @@ class FunctionParser(OperandParser):
         token = self.token
         if token.text not in map(str, range(_MOST_EDITS + 1)):
             raise PredicateInvalid(
-                f"A word may be 0, 1 or {_MOST_EDITS} edits away, not {token.text!r} "
+                f"A word may be 0, 1 or {_MOST_EDITS} edits away, not {shortened(token.text)!r} "
                 f"({position(self.where, token.start)} of the predicate).",
                 remedy=f"Leave it out for {_DEFAULT_EDITS}.",
             )

@@ -32,7 +32,7 @@ from hudi_index_service.predicate.expression import (
     disjunction,
 )
 from hudi_index_service.predicate.functions import FunctionParser, Texts, no_texts
-from hudi_index_service.predicate.lex import Token, position, string_value
+from hudi_index_service.predicate.lex import Token, position, shortened, string_value
 from hudi_index_service.predicate.like import parse_like
 from hudi_index_service.predicate.operands import Operand
 from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
@@ -280,7 +280,7 @@ class _Parser(FunctionParser):
             escape = string_value(token) if token.kind in ("string", "raw") else ""
             if len(escape.encode("utf-16-le")) != 2:
                 raise PredicateInvalid(
-                    f"ESCAPE takes a string of one character, not {token.text!r} at "
+                    f"ESCAPE takes a string of one character, not {shortened(token.text)!r} at "
                     f"{position(self.where, token.start)} of the predicate.",
                     remedy="Write ESCAPE '!', for example.",
                 )

@@ -309,3 +309,35 @@ def test_a_reader_who_may_not_read_the_index_gets_the_answer_by_a_scan(
     lines = output_of(READ_AS_NOBODY, open_to_all, tmp_path)
 
     assert lines == ["1 False"]
+
+
+VERIFY_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from hudi_index_service import open_table
+from hudi_index_service.config import Settings
+
+uri, cache = sys.argv[1:]
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+table = open_table(uri, settings=Settings(cache_folder=Path(cache)))
+print([problem.reason for problem in table.verify().problems])
+"""
+
+
+def test_verify_names_a_data_file_that_it_may_not_read(
+    open_to_all: IndexedTable, tmp_path: Path
+) -> None:
+    open_to_all.build(strategy="all")
+    for path in Path(open_to_all.uri).rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    data = next(
+        path
+        for path in Path(open_to_all.uri, ".hoodie", ".index", "lucene").rglob("*")
+        if path.is_file() and path.suffix != ".json"
+    )
+    data.chmod(0o600)
+
+    (line,) = output_of(VERIFY_AS_NOBODY, open_to_all, tmp_path)
+
+    assert "cannot be read: Permission denied" in line

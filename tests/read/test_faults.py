@@ -23,6 +23,7 @@ from hudi_index_service.errors import (
     IndexRequired,
     IndexTypeUnknown,
     NotAHudiTable,
+    PredicateInvalid,
     RowIdsUnavailable,
     SnapshotChanged,
     StorageFailed,
@@ -320,6 +321,25 @@ def test_bad_tables_columns_and_definitions(copy: Path, tmp_path: Path) -> None:
         (lambda: table.scan(columns=["nme"]), ColumnNotFound),
         (lambda: table.scan(limit=-1), ConfigInvalid),
         (lambda: table.build(strategy="some"), ConfigInvalid),  # type: ignore[arg-type]
+        # What is no text, or half a character.
+        (lambda: table.create_index(3, ["name"]), IndexDefinitionInvalid),  # type: ignore[arg-type]
+        (lambda: table.create_index("other", [3]), ColumnNotFound),  # type: ignore[list-item]
+        (lambda: table.create_index("other", "name"), ConfigInvalid),
+        (lambda: table.create_index("other", ["\ud800"]), ColumnNotFound),
+        (lambda: table.create_index("other", ["name"], using=[3]), IndexTypeUnknown),  # type: ignore[list-item]
+        (lambda: table.alter_index("all_columns", drop=[3]), ColumnNotFound),  # type: ignore[list-item]
+        (lambda: table.drop_index([]), IndexNotFound),  # type: ignore[arg-type]
+        (lambda: table.scan(5), PredicateInvalid),  # type: ignore[arg-type]
+        (lambda: table.scan(columns=[3]), ColumnNotFound),  # type: ignore[list-item]
+        (lambda: table.scan(columns="name"), ConfigInvalid),
+        (lambda: table.scan(columns=["\ud800"]), ColumnNotFound),
+        (lambda: table.scan(as_of=3), ConfigInvalid),  # type: ignore[arg-type]
+        (lambda: table.scan(limit="3"), ConfigInvalid),  # type: ignore[arg-type]
+        (lambda: table.search(None, "x"), ColumnNotFound),  # type: ignore[arg-type]
+        (lambda: table.search("msg", None), ConfigInvalid),  # type: ignore[arg-type]
+        (lambda: table.tag_location("key"), ConfigInvalid),
+        (lambda: table.tag_location([3]), ConfigInvalid),  # type: ignore[list-item]
+        (lambda: table.build(partitions=[3]), ConfigInvalid),  # type: ignore[list-item]
     ]:
         with pytest.raises(error) as raised:
             call()

@@ -174,3 +174,16 @@ def test_options_of_the_connection_are_known_by_all_their_names(s3: S3Server) ->
 def test_an_unknown_option_is_named(s3: S3Server) -> None:
     with pytest.raises(StorageFailed, match=r"fs\.s3a\.endpoint"):
         Storage("s3://bucket/t", {**s3.options, "fs.s3a.endpoint": s3.url}).files()
+
+
+def test_a_bucket_that_is_not_there_is_named(s3: S3Server) -> None:
+    storage = Storage("s3://no-such-bucket/root", s3.options)
+    for call in (
+        lambda: storage.create("f", b"x"),
+        lambda: storage.replace("f", b"x"),
+        lambda: storage.files(""),
+        lambda: storage.folders(""),
+    ):
+        with pytest.raises(StorageFailed, match="is not there"):
+            call()
+    assert not storage.root_exists()
