@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import index
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, Self, SupportsIndex, overload
 
 import pyarrow as pa
 
@@ -793,10 +793,10 @@ class IndexedTable:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
 
-def _is_count(number: object) -> bool:
+def _is_count(number: SupportsIndex) -> bool:
     """Whether it is an integer, of Python's or numpy's, and not negative."""
     try:
-        return index(number) >= 0  # type: ignore[call-overload, no-any-return]
+        return index(number) >= 0
     except TypeError:
         return False
 
