@@ -322,7 +322,11 @@ def test_control_c_is_a_cancelled_build(table: IndexedTable) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         table.build(strategy="all", progress=interrupt)
-    assert table.builds()[0].state is BuildState.CANCELLED
+    (record,) = table.builds()
+    told = record.to_dict()
+    assert (record.state, told["stopped_by"], told["error"]) == ("cancelled", "interrupted", None)
+    # What tasks that had begun by then have published counts as well.
+    assert [told["built"]] == [status.indexed for status in table.status()]
 
 
 # --- progress and records --------------------------------------------------------------------
