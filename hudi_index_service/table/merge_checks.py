@@ -1,9 +1,9 @@
 """Slices that hudi-rs (0.5) merges otherwise than Spark, which are Spark's to read.
 
 - A base file that holds a record key twice, as a bulk insert without combining leaves it, below a
-  log block that tells its records' positions in that file (Hudi 1.0 and newer write them by
-  default). Spark merges such a block by position, with every row that an update found; hudi-rs
-  merges by key, with the first row of the key, as both do where there are no positions.
+  log block that tells its records' positions in that file (Hudi 1.x writes them by default, but
+  not with the bucket index). Spark merges such a block by position, with every row that an update
+  found; hudi-rs merges by key, with the first row of the key, as both do without positions.
 - A log file that is damaged. Both pass over a block that the file ends within; of what else there
   may be, some hudi-rs reads otherwise, and some ends the process (a length that is none makes it
   ask for more memory than there is).
