@@ -27,7 +27,7 @@ from tests.index.golden import make
 
 LOOKUPS, QUERIES = 100_000, 2_000
 BEFORE = 0.1  # of them are made before memory is looked at: caches fill, Java compiles
-AT_ONCE, THREADS = 10, 2
+AT_ONCE, THREADS = 20, 2
 
 NAME = Column("name", pa.string())
 

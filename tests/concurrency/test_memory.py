@@ -12,7 +12,7 @@ from tests.docs.markdown import ROOT
 from tests.index.golden import make
 
 HEAP_MB = 64
-MOST_KB = 24 * 2**10  # before threads left the JVM: 900 MB, and then Java had none left
+MOST_KB = 24 * 2**10  # as long as threads stayed in the JVM, 100,000 look-ups took 97 MB
 
 
 def run(what: str, folder: Path) -> dict[str, int]:
@@ -23,7 +23,7 @@ def run(what: str, folder: Path) -> dict[str, int]:
         env={**os.environ, "HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB)},
         capture_output=True,
         text=True,
-        timeout=550,
+        timeout=1500,
         check=False,
     )
     assert done.returncode == 0, done.stderr
