@@ -26,7 +26,7 @@ from hudi_index_service.table.protocol import FileSlice
 from tests.index.golden import make
 
 LOOKUPS, QUERIES = 100_000, 2_000
-BEFORE = 0.1  # of them are made before memory is looked at: caches fill, Java compiles
+BEFORE = 0.25  # of them are made before memory is looked at: caches fill, Java compiles
 AT_ONCE, THREADS = 20, 2
 
 NAME = Column("name", pa.string())

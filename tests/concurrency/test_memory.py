@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hudi_index_service import open_table
 from tests.docs.markdown import ROOT
 from tests.index.golden import make
 
 HEAP_MB = 64
+MOST_SECONDS = 1500  # it takes less than one of a processor's minutes
 MOST_KB = 24 * 2**10  # as long as threads stayed in the JVM, 100,000 look-ups took 97 MB
 
 
@@ -23,7 +26,7 @@ def run(what: str, folder: Path) -> dict[str, int]:
         env={**os.environ, "HUDI_INDEX_LUCENE__HEAP_MB": str(HEAP_MB)},
         capture_output=True,
         text=True,
-        timeout=1500,
+        timeout=MOST_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -31,12 +34,14 @@ def run(what: str, folder: Path) -> dict[str, int]:
     return told
 
 
+@pytest.mark.timeout(MOST_SECONDS)
 def test_a_hundred_thousand_lookups_in_threads_that_end(tmp_path: Path) -> None:
     told = run("lookups", Path(shutil.copytree(make.FOLDER, tmp_path / "table")))
     assert told["java_threads"] == 1
     assert told["grown_kb"] < MOST_KB
 
 
+@pytest.mark.timeout(MOST_SECONDS)
 def test_thousands_of_queries(path: Path) -> None:
     table = open_table(path)
     table.create_index("keys", ["id", "amount"])
