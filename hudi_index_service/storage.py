@@ -8,7 +8,7 @@ Hudi and Spark write them, library errors turned into the service's own, and cou
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -210,9 +210,8 @@ class Storage:
         if self.is_local:
             with self._errors_named(""):
                 return Path(self.uri).is_dir()
-        with suppress(FileNotFoundError), self._errors_named(""):
+        with self._errors_named(""):
             return any(obstore.list(self.store))  # its first chunk, not the whole bucket
-        return False
 
     @contextmanager
     def _errors_named(self, path: str, *, writing: bool = False) -> Iterator[None]:
@@ -247,8 +246,7 @@ class Storage:
 
     @contextmanager
     def _missing_store_named(self) -> Iterator[None]:
-        """Of a request that looks for no file, as writing and listing do: what is not there then is
-        the store itself."""
+        """Of a request that writes: what is not there then is the store itself."""
         try:
             yield
         except FileNotFoundError as error:
@@ -256,12 +254,6 @@ class Storage:
                 f"{self.uri}: the store says that it is not there ({_first_line(error)}).",
                 remedy="Check that the bucket or container exists, and its endpoint.",
             ) from error
-
-    @contextmanager
-    def _listing(self, folder: str) -> Iterator[None]:
-        missing = nullcontext() if self.is_local else self._missing_store_named()
-        with missing, self._errors_named(folder):
-            yield
 
     def _refused(self, path: str, why: str, writing: bool) -> PermissionDenied:
         place = f"{self.uri}/{path}".rstrip("/")
@@ -371,7 +363,7 @@ class Storage:
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
-        with self._listing(prefix):
+        with self._errors_named(prefix):
             return [
                 _stored_file(meta)
                 for chunk in obstore.list(self.store, prefix or None)
@@ -390,9 +382,9 @@ class Storage:
                 if each != folder:
                     found.extend(self.files(each))
             return found
-        with self._listing(""):
+        with self._errors_named(""):
             before = self._listed_until(f"{folder}/")
-        with self._listing(""):
+        with self._errors_named(""):
             after = obstore.list(self.store, offset=f"{folder}/~")  # behind most that is in it
             found = [_stored_file(meta) for chunk in after for meta in chunk]
         return [*before, *(each for each in found if not each.path.startswith(f"{folder}/"))]
@@ -408,7 +400,7 @@ class Storage:
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
-        with self._listing(folder):
+        with self._errors_named(folder):
             return [
                 _stored_file(meta)
                 for meta in obstore.list_with_delimiter(self.store, folder or None)["objects"]
@@ -432,7 +424,7 @@ class Storage:
 
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""
-        with self._listing(prefix):
+        with self._errors_named(prefix):
             return list(obstore.list_with_delimiter(self.store, prefix or None)["common_prefixes"])
 
     def delete(self, paths: Sequence[str]) -> None:

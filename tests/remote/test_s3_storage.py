@@ -176,14 +176,15 @@ def test_an_unknown_option_is_named(s3: S3Server) -> None:
         Storage("s3://bucket/t", {**s3.options, "fs.s3a.endpoint": s3.url}).files()
 
 
-def test_a_bucket_that_is_not_there_is_named(s3: S3Server) -> None:
+def test_a_bucket_that_is_not_there_is_named(s3: S3Server, tmp_path: Path) -> None:
     storage = Storage("s3://no-such-bucket/root", s3.options)
+    (tmp_path / "local").write_bytes(b"x")
     for call in (
         lambda: storage.create("f", b"x"),
         lambda: storage.replace("f", b"x"),
-        lambda: storage.files(""),
-        lambda: storage.folders(""),
+        lambda: storage.upload("f", tmp_path / "local"),
     ):
         with pytest.raises(StorageFailed, match="is not there"):
             call()
-    assert not storage.root_exists()
+    with pytest.raises(StorageFailed, match="404"):
+        storage.files("")
