@@ -5,6 +5,7 @@ import os
 from collections import Counter
 
 import pyarrow as pa
+import pytest
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
@@ -42,6 +43,7 @@ def check_answer(predicate: Predicate, truth: pa.BooleanArray) -> None:
     assert shorter.fill_null(False).equals(truth.fill_null(False))
 
 
+@pytest.mark.timeout(900)
 def test_a_where_text_is_answered_or_refused_by_name() -> None:
     outcomes: Counter[str] = Counter()
     for where in where_texts(SEED, TEXTS):
