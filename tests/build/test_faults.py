@@ -318,9 +318,10 @@ from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 
 uri, cache = sys.argv[1:]
+table = open_table(uri, settings=Settings(cache_folder=Path(cache)))
+table.verify()  # which imports all that a user without rights might not find
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
-table = open_table(uri, settings=Settings(cache_folder=Path(cache)))
 print([problem.reason for problem in table.verify().problems])
 """
 
