@@ -11,7 +11,7 @@ SHARED_OUT = pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-upkeep test-sql test-doors test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
+.PHONY: help demo test test-upkeep test-sql test-doors test-versions test-cluster test-tpch test-demo test-faults test-hbase test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -31,8 +31,11 @@ test-sql: setup ## Test statements and queries in SQL
 test-doors: setup ## Test the command line, spark-submit, the Airflow DAG, the daemon, and what docs say
 	@$(ENVIRONMENT) && $(SHARED_OUT) tests/airflow tests/cli tests/docs tests/server tests/submit $(PYTEST_ARGS)
 
-test-versions: setup ## Test on tables of all Hudi releases; writes them the first time
-	@$(ENVIRONMENT) && python -m tests.versions.written && pytest tests/versions $(PYTEST_ARGS)
+test-versions: setup ## Test on tables of all Hudi releases, and write golden tables anew
+	@$(ENVIRONMENT) && python -m tests.versions.written && pytest tests/versions tests/golden $(PYTEST_ARGS)
+
+golden: setup ## Write the golden tables of the tests by Spark and Hudi; TABLES picks some
+	@$(ENVIRONMENT) && python -m tests.golden $(TABLES)
 
 test-cluster: setup ## Test a build on a Spark cluster whose workers have no Python of their own
 	@$(ENVIRONMENT) && pytest tests/cluster $(PYTEST_ARGS)
