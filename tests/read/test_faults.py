@@ -36,8 +36,9 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.planner import Wanted
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.scan import Planner, Scan
+from tests.golden.recipes.awkward import ROWS, awkward_rows
 from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, run_compaction, write
-from tests.read.conftest import COLUMNS, ROWS, Indexed, awkward_rows
+from tests.read.conftest import COLUMNS, Indexed
 
 WHERE = "name = 'plain' AND amount > 100"
 

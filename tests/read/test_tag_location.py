@@ -409,8 +409,7 @@ def test_the_command_line(path: Path, table: IndexedTable) -> None:
     def locate(*arguments: str) -> list[dict[str, object]]:
         done = CliRunner().invoke(app, ["locate", str(path), *arguments, "-o", "json"])
         assert done.exit_code == 0, done.output
-        found: list[dict[str, object]] = json.loads(done.output)
-        return found
+        return [json.loads(line) for line in done.output.splitlines()]
 
     assert locate("17", "nobody") == table.tag_location(["17", "nobody"]).to_pylist()
     pair = ("2026-01-01", "3005")
