@@ -60,7 +60,7 @@ def rows_by_tasks(
     # Pickled one by one: a task unpacks no other's.
     slices = [pickle.dumps(each) for each in plan.slices if each.access is not Access.SKIP]
     schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
-    struct = from_arrow_schema(schema)
+    struct = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     if not slices:
         return _no_rows(spark, struct, output)
     partitions = min(len(slices), _MOST_PARTITIONS)

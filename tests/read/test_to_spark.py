@@ -220,3 +220,22 @@ def test_a_file_that_goes_before_the_tasks_read_it_is_named(
         file.unlink()
     with pytest.raises(PySparkException, match="SNAPSHOT_CHANGED"):
         frame.collect()
+
+
+def test_times_without_zone_stay_so_in_any_time_zone(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(20).selectExpr(
+        "cast(id AS string) AS id", "timestamp_ntz'2024-03-10 02:30:00' AS wall", "0L AS ts"
+    )
+    write(rows, tmp_path, hudi_options("t", **NO_METADATA_TABLE), "insert")
+    with open_table(tmp_path) as table:
+        table.create_index("i", ["id", "wall"])
+        table.build(strategy="all").raise_for_failures()
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")  # where that time is none
+        try:
+            frame = table.scan("id = '3'", columns=["id", "wall"]).to_spark(spark)
+            plain = spark.read.format("hudi").load(str(tmp_path)).where("id = '3'")
+            assert frame.dtypes == plain.select("id", "wall").dtypes
+            assert frame.collect() == plain.select("id", "wall").collect()
+        finally:
+            spark.conf.set("spark.sql.session.timeZone", zone)

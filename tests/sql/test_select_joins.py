@@ -152,7 +152,10 @@ def typed(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> It
     ],
 )
 def test_types(agreed, typed, column, by_keys):
-    query = "SELECT a.id, b.id FROM typed a JOIN typed b ON a.{c} = b.{c} WHERE a.id IN ('1', '3')"
+    query = (
+        "SELECT a.id, a.{c}, b.id FROM typed a JOIN typed b ON a.{c} = b.{c} "
+        "WHERE a.id IN ('1', '3')"
+    )
     assert agreed(query.format(c=column)) == [True, by_keys]
 
 

@@ -24,7 +24,7 @@ def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any | None]) -
         output: Catalyst's attributes, in the order of the columns; new ones in the place of None.
     """
     jvm: Any = spark._jvm
-    struct = from_arrow_schema(rows.schema)
+    struct = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, to_arrow_schema(struct)) as writer:
         writer.write_table(rows.cast(to_arrow_schema(struct)))

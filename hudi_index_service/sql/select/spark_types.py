@@ -33,7 +33,11 @@ def _narrowed(kind: pa.DataType, wanted: Any) -> pa.DataType | None:
     """The type with those fields of its structs that Spark wants; None if it is another type."""
     if isinstance(wanted, str):
         nested = pa.types.is_nested(kind)
-        return None if nested or from_arrow_type(kind).jsonValue() != wanted else kind
+        return (
+            None
+            if nested or from_arrow_type(kind, prefer_timestamp_ntz=True).jsonValue() != wanted
+            else kind
+        )
     match wanted["type"]:
         case "struct" if pa.types.is_struct(kind):
             return _narrowed_struct(kind, wanted["fields"])
