@@ -10,7 +10,7 @@ an accumulator, which counts a task once however often it was tried.
 import logging
 from collections.abc import Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from socket import gethostname
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -52,13 +52,18 @@ class SparkExecutor(Executor):
 
     def check_runtime(self, index_types: Collection[str]) -> None:
         """See `Executor.check_runtime`. The driver may lack what its executors have: a task of
-        Spark's looks, on one of them. If Spark cannot run it, the build says so itself."""
+        Spark's looks, on one of them. If Spark cannot run it, the build says so itself.
+
+        Raises:
+            BuildFailed: Spark has stopped.
+        """
         names = list(index_types)
-        context = self._spark.sparkContext
         try:
-            found = context.parallelize([names], 1).map(_missing_runtime).collect()
-        except (Py4JError, OSError) as error:
-            cause = str(getattr(error, "java_exception", error)).split("\n", 1)[0]
+            with _connected("The build was not begun"):
+                context = self._spark.sparkContext
+                found = context.parallelize([names], 1).map(_missing_runtime).collect()
+        except Py4JJavaError as error:
+            cause = str(error.java_exception).split("\n", 1)[0]
             log.warning("Spark's executors could not be asked for what %s needs: %s", names, cause)
             return
         for missing in filter(None, found):
@@ -70,9 +75,11 @@ class SparkExecutor(Executor):
         none fails for another's sake.
 
         Raises:
+            BuildFailed: Spark has stopped.
             WorkerMemoryTooSmall: Spark would give its workers less than they need.
         """
-        self._check_memory(tasks)
+        with _connected("The build failed"):
+            self._check_memory(tasks)
         schedule = Schedule(tasks, slots=self.parallelism)
         try:
             yield from self._run(schedule)
@@ -105,6 +112,24 @@ class SparkExecutor(Executor):
             left = [(position,) for position in everything if not schedule.has_ended(position)]
             for ended in jobs.run(left, tried_before=True):
                 yield None if ended is None else schedule.ended(*ended)
+
+
+@contextmanager
+def _connected(failed: str) -> Iterator[None]:
+    """Turns a lost connection to Spark into BuildFailed. What Java itself raises passes.
+
+    Args:
+        failed: What has failed then, for the message.
+    """
+    try:
+        yield
+    except Py4JJavaError:
+        raise
+    except (Py4JError, OSError) as error:
+        raise BuildFailed(
+            f"{failed}: the connection to Spark is lost ({type(error).__name__}).",
+            remedy="See why Spark's driver ended; the next build goes on with what is missing.",
+        ) from error
 
 
 def _missing_runtime(index_types: Sequence[str]) -> NativeModuleMissing | None:
@@ -212,14 +237,8 @@ class _Jobs:
     def _results(
         self, future: Future[list[Ended]], job: Sequence[int], tried_before: bool
     ) -> list[Ended]:
-        try:
+        with _connected(f"The Spark job {self._group} failed"):
             return self._results_of(future, job, tried_before)
-        except (Py4JError, OSError) as error:
-            raise BuildFailed(
-                f"The Spark job {self._group} failed: the connection to Spark is lost "
-                f"({type(error).__name__}).",
-                remedy="See why Spark's driver ended; the next build goes on with what is missing.",
-            ) from error
 
     def _results_of(
         self, future: Future[list[Ended]], job: Sequence[int], tried_before: bool

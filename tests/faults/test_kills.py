@@ -20,7 +20,7 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import BuildSettings, Settings
 from tests.faults.conftest import CopyState, State
-from tests.faults.invariants import INDEX, check_answers, check_converged
+from tests.faults.invariants import INDEX, RECORDS, check_answers, check_converged
 
 # Each starts processes, and answers and converges anew.
 pytestmark = pytest.mark.timeout(1200)
@@ -335,11 +335,15 @@ def test_a_spark_driver_killed_alone(
     check_all(defined, states, tmp_path)
 
 
+@pytest.mark.parametrize("begun", [False, True])
 def test_spark_s_virtual_machine_killed(
-    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+    begun: bool, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
     driver = programs(BUILD_ON_SPARK, defined)
-    assert driver.until(lambda: bool(driver.spark_workers()))
+    if begun:
+        assert driver.until(lambda: stored(defined, RECORDS))
+    else:  # its first task looks whether there is a Java
+        assert driver.until(lambda: bool(driver.spark_workers()))
     machines = [pid for pid, (_, c) in driver.processes().items() if "SparkSubmit" in c]
     assert machines
     driver.kill(*machines)
