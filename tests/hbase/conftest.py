@@ -19,8 +19,9 @@ from dev.hbase import HBase, running_hbase
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, HBaseSettings, Settings
 from hudi_index_service.optimizer.cost.constants import FILE_NAME, Constants
+from tests.golden.recipes.awkward import awkward_rows
 from tests.hudi_tables import hudi_options, run_clustering, run_compaction, write
-from tests.read.conftest import COLUMNS, awkward_rows
+from tests.read.conftest import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
