@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.golden.table import GoldenTable, pack
+from tests.golden.table import pack
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,11 +97,6 @@ def store(writing: Writing, name: str, tables: Path) -> None:
         steps, asks = zip(*writing.answers, strict=True)
         answers = pa.table([steps, asks, list(writing.answers.values())], schema=_ANSWERS)
         pq.write_table(answers, target / "answers.parquet", compression="zstd")
-
-
-def written(writing: Writing, name: str) -> GoldenTable:
-    """What was just written, as a golden table."""
-    return GoldenTable(name, writing.folder)
 
 
 def _ordered(frame: "DataFrame") -> "DataFrame":
