@@ -5,12 +5,11 @@ A message of six common words and a tag (of which there are 500,000), a sender (
 after clustering has about 363 MB.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
+
+from dev.jars import bundle_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,43 +35,18 @@ OPTIONS = {
 }
 
 
-def hudi_bundle() -> str:
-    """Path of Hudi's Spark bundle: from the environment, else fetched into the user's cache."""
-    given = os.environ.get("HUDI_INDEX_HUDI_JAR")
-    if given:
-        return given
-    fetch = [sys.executable, "-m", "dev.jars"]
-    return subprocess.run(
-        fetch, cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.strip()
-
-
 def spark_session(scratch: Path) -> "SparkSession":
     """Two cores, and Hudi with its extensions."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
+    from hudi_index_service.hudi.spark import local_session
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("hudi-index-bench")
-        .config("spark.jars", hudi_bundle())
-        .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
-        .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
-        .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
-        .config(
-            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
-        )
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .config("spark.local.dir", str(scratch / "spark"))
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "8g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .getOrCreate()
+    return local_session(
+        "hudi-index-bench",
+        scratch / "warehouse",
+        cores=2,
+        memory="8g",
+        bundle=bundle_path(),
+        settings={"spark.local.dir": str(scratch / "spark")},
     )
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 def bench_rows(spark: "SparkSession", rows: int, files: int) -> "DataFrame":

@@ -19,14 +19,14 @@ import pyarrow as pa
 
 from benchmarks.bench_contestants import COLUMNS
 from hudi_index_service import open_table
-from hudi_index_service.build.task import BuildTask, TaskStatus, run_task
+from hudi_index_service.build.entry.task import BuildTask, TaskStatus, run_task
 from hudi_index_service.config import settings
+from hudi_index_service.hudi.files.base_file import read_columns
+from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.base_file import read_columns
-from hudi_index_service.table.parquet_file import open_parquet
+from hudi_index_service.storage.store import Storage
 
 
 def by_helper(batches: Sequence[pa.RecordBatch], columns: Sequence[ColumnSpec]) -> float:

@@ -43,6 +43,7 @@ from benchmarks.bench_queries import HALF, Query, queries
 from benchmarks.bench_read_tables import clustered, of_files
 from benchmarks.bench_reader import Contestant
 from benchmarks.bench_table import ROOT, base_files
+from benchmarks.bench_targets import Target, at_least, at_most
 from benchmarks.build import environment, say
 from hudi_index_service import Column, IndexedTable, open_table
 
@@ -59,6 +60,7 @@ ENTRANTS: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 
 WARM_SECONDS = 2.0
+HALF_OVER_SCAN = 1.1
 
 Answers = dict[str, list[dict[str, Any]]]
 
@@ -204,6 +206,23 @@ def planning(folder: Path, rounds: int) -> list[dict[str, Any]]:
     return results
 
 
+def targets(results: dict[str, Any]) -> list[Target]:
+    """Each query against Spark and DuckDB, and half of the rows against a scan."""
+    found = [
+        at_least(
+            f"{row['codec']}, {row['query']}: times as fast as {name}",
+            wanted,
+            row["times_as_fast_as"].get(name),
+        )
+        for row in results["queries"]
+        for name, wanted in row["wanted"].items()
+    ]
+    return found + [
+        at_most(f"{codec}, half of the rows: over a scan", HALF_OVER_SCAN, each["over_scan"])
+        for codec, each in results["half"].items()
+    ]
+
+
 def _median_ms(work: Callable[[IndexedTable], object], table: IndexedTable, times: int) -> float:
     work(table)
     work(table)
@@ -244,6 +263,7 @@ def main() -> None:
             "rows": asked.rows,
             "environment": environment(),
         }
+        results = {"targets": targets(results), **results}
     asked.output.mkdir(parents=True, exist_ok=True)
     (asked.output / "read.json").write_text(json.dumps(results, indent=1) + "\n")
     print(json.dumps(results, indent=1))

@@ -27,6 +27,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.bench_table import ROOT, spark_session
+from benchmarks.bench_targets import Target, at_least, at_most
 from benchmarks.build import environment, say
 from hudi_index_service.sql import IndexSession
 from tests.tpch import tables
@@ -128,6 +129,18 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def targets(results: list[dict[str, Any]]) -> list[Target]:
+    """A query without an index costs little more, and one with an index is faster."""
+    return [
+        at_least(f"{row['query']}: times as fast", 1.0, row["times_as_fast"])
+        if row["uses_index_of"]
+        else at_most(
+            f"{row['query']}: ms more until the plan", row["allowed_ms"], row["plan_ms"]["over"]
+        )
+        for row in results
+    ]
+
+
 def line(row: dict[str, Any]) -> str:
     """What is shown of a query while the run goes on."""
     whole_ms, plan_ms = row["whole_ms"], row["plan_ms"]
@@ -166,6 +179,7 @@ def main() -> None:
         session.close()
         spark.stop()
     found = {
+        "targets": targets(results),
         "summary": summary(results),
         "queries": results,
         "scale": tables.SCALE,

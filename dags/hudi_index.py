@@ -4,14 +4,14 @@ Trigger it with the table's base path, for example after the job that writes the
 
     airflow dags trigger hudi_index --conf '{"table": "/data/messages"}'
 
-An index need not exist: keys hoodie.index.* define it, those that the table's writers stored with
-their commits, or those given here:
+The index need not exist: it is defined by the hoodie.index.* keys that the table's writers stored
+with their commits, or by those given here:
 
     … --conf '{"table": "/data/messages", "hoodie_conf": {"hoodie.index.columns": "msg;sender"}}'
 
 With the Spark connection ``spark_default`` the build is a Spark job: the Airflow worker needs
-spark-submit on its PATH, and the executors this package. Without that connection the Airflow
-worker builds by itself, which needs no Spark, but a JDK 17 that ``JAVA_HOME`` names.
+spark-submit on its PATH, and the executors need this package. Without that connection the build
+runs in the Airflow worker, which needs no Spark, but a JDK 17 that ``JAVA_HOME`` names.
 """
 
 import os
@@ -26,7 +26,7 @@ from hudi_index_service.airflow.tasks import clean_index
 
 TABLE = "{{ params.table }}"
 STRATEGY = "{{ params.strategy }}"
-# As a properties file has them, each on a line of its own.
+# In the format of a properties file: one key per line.
 HOODIE_CONF = (
     "{% for key, value in params.hoodie_conf.items() %}{{ key }}={{ value }}\n{% endfor %}"
 )
@@ -36,7 +36,7 @@ HOODIE_CONF = (
     dag_id="hudi_index",
     schedule=None,
     catchup=False,
-    # It runs when it is triggered, and then it should.
+    # It runs only when triggered, and then it should not wait for an unpause.
     is_paused_upon_creation=False,
     max_active_runs=4,
     tags=["hudi", "index"],
@@ -47,13 +47,13 @@ HOODIE_CONF = (
         "strategy": Param(
             "auto",
             enum=["auto", "incremental", "all", "refresh"],
-            description="incremental: what clustering or compaction wrote; all: every base file; "
-            "auto: as hoodie.index.strategy says, or incremental",
+            description="incremental: base files that clustering or compaction wrote; all: every "
+            "base file; auto: the strategy in hoodie.index.strategy, or incremental",
         ),
         "hoodie_conf": Param(
             {},
             type="object",
-            description="Keys hoodie.index.*, which go before those in the table's commits",
+            description="Keys hoodie.index.*, which override those in the table's commits",
         ),
     },
 )
@@ -66,7 +66,7 @@ def hudi_index() -> None:
         mode="reschedule",
         poke_interval=timedelta(minutes=1),
         timeout=timedelta(hours=6),
-        # Nothing to build within that time is no failure: the run ends as skipped.
+        # With nothing to build within that time, the run is skipped and does not fail.
         soft_fail=True,
     )
     build = BuildIndexOperator(
@@ -75,7 +75,7 @@ def hudi_index() -> None:
         strategy=STRATEGY,
         hoodie_conf=HOODIE_CONF,
         name="hudi-index-build",
-        # Driver and executors have to run the same Python.
+        # Driver and executors must run the same Python.
         env_vars={"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},
         retries=2,
         retry_delay=timedelta(minutes=1),

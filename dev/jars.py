@@ -58,6 +58,11 @@ def hudi_bundle(release: str | None = None) -> PinnedJar:
     raise LookupError(f"{PINS} pins no bundle of Hudi {release or ''}")
 
 
+def bundle_path() -> str:
+    """Path of the bundle used: as the environment names it, else fetched into the user's cache."""
+    return os.environ.get("HUDI_INDEX_HUDI_JAR") or str(fetch(hudi_bundle()))
+
+
 def hbase_jars() -> list[PinnedJar]:
     """The class path of HBase standalone and its Thrift server: of the jars that HBase depends on
     those of which it loads classes, which is less than half."""

@@ -8,10 +8,10 @@
 """
 
 from hudi_index_service.build.budget import Budget
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hook import IndexHook
-from hudi_index_service.indexed_table import IndexedTable, open_table
+from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.table import IndexedTable, open_table
 
 __version__ = "0.1.0"
 

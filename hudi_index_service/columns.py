@@ -1,8 +1,8 @@
-"""Columns by name: how a name is written, and which column of a table it means, as in Spark.
+"""Column names: their syntax, and which column of a table a name means, as in Spark.
 
 A column is named by its dotted path: ``a``, or ``a.b`` for the field ``b`` of the struct column
-``a``. A part that itself holds a dot or a back-quote stands in back-quotes (doubled inside), so
-that a name has one meaning: `` `a.b` `` is a column of the table, whatever structs there are.
+``a``. A part that itself holds a dot or a back-quote is back-quoted (with back-quotes doubled), so
+that a name has one meaning: `` `a.b` `` is a column of the table, even if it has a struct ``a``.
 """
 
 import difflib
@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from hudi_index_service.errors import ColumnAmbiguous, ColumnNotFound, ConfigInvalid
 
-_LONGEST_NAME = 255  # characters of a name that near ones are looked for of, and that is quoted
+_LONGEST_NAME = 255  # characters; a longer name is cut in messages and not matched to near names
 
 _NAMES_LISTED = 10
-"""In the remedy for a name that is not there."""
+"""Names that the remedy for a missing column lists."""
 
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 
@@ -32,33 +32,33 @@ def column_name(parts: Sequence[str]) -> str:
 
 
 def column_path(name: str) -> tuple[str, ...]:
-    """The parts of a name as `column_name` writes it, or as a user does.
+    """The parts of a name written by `column_name` or by a user.
 
     Raises:
-        ColumnNotFound: it is no name: no text, an empty part, or a back-quote that is not closed.
+        ColumnNotFound: not a valid name: not text, an empty part, or an unclosed back-quote.
     """
     require_name(name)
     return _column_path(name)
 
 
 def require_name(name: object) -> None:
-    """Raises ColumnNotFound for what is no text."""
+    """Raises ColumnNotFound if the name is not text."""
     if not isinstance(name, str):
         raise ColumnNotFound(
-            f"{name!r} is no column's name, but of type {type(name).__name__}.",
+            f"{name!r} is not a column name, but of type {type(name).__name__}.",
             remedy="Give names as text.",
         )
 
 
 def require_list(names: object, what: str) -> None:
-    """Refuses names that are given as one text, which would be taken letter by letter, or not as
-    a sequence.
+    """Refuses a single text, which would be iterated letter by letter, or a non-sequence as a list
+    of names.
 
     Args:
-        what: The argument, for the message.
+        what: The argument's name, for the message.
 
     Raises:
-        ConfigInvalid: it is no list of names.
+        ConfigInvalid: not a list of names.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ConfigInvalid(
@@ -74,7 +74,7 @@ def _column_path(name: str) -> tuple[str, ...]:
         match = _PART.match(name, end + 1)
         if match is None or name[match.end() : match.end() + 1] not in ("", "."):
             raise ColumnNotFound(
-                f"{name!r} is no column's name.",
+                f"{name!r} is not a column name.",
                 remedy="Write a.b for a field of a struct; back-quote a part that holds a dot.",
             )
         quoted = match["quoted"]
@@ -84,19 +84,19 @@ def _column_path(name: str) -> tuple[str, ...]:
 
 
 def root_column(name: str) -> str:
-    """The table's own column that the named one is, or lies in."""
+    """The top-level column that the name denotes, or whose field it denotes."""
     return column_path(name)[0]
 
 
 def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataType]:
-    """The column that the parts mean, and its type. Case does not matter at any level.
+    """The column that the parts denote, and its type. Case does not matter at any level.
 
     Returns:
-        The name, spelled as the schema does, and the Arrow type.
+        The name, spelled as in the schema, and the Arrow type.
 
     Raises:
-        ColumnNotFound: there is none; the remedy lists near names.
-        ColumnAmbiguous: several differ from it in case only, and none is spelled exactly so.
+        ColumnNotFound: no such column; the remedy lists near names.
+        ColumnAmbiguous: several differ from it only in case, and none matches exactly.
     """
     field = _field(schema, parts[0], [])
     found = [field.name]
@@ -104,7 +104,7 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
         if not pa.types.is_struct(field.type):
             raise ColumnNotFound(
                 f"{column_name(found)}.{part}: column {column_name(found)} has type {field.type}.",
-                remedy="Only the fields of structs can be named.",
+                remedy="Name the column itself: only a struct has fields that can be named.",
             )
         field = _field(field.type, part, found)
         found.append(field.name)
@@ -112,7 +112,7 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
 
 
 def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """The type of the column of just that name; None if the schema has none such."""
+    """The type of the column with exactly that name; None if the schema has none."""
     try:
         found, type = find_column(schema, column_path(name))
     except (ColumnNotFound, ColumnAmbiguous):
@@ -121,8 +121,8 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
 
 
 def column_values(data: pa.RecordBatch | pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
-    """The values of a column of the data; a field of a NULL struct is NULL. Where the data lack the
-    struct, they may have the field by itself, as a column of that name.
+    """The values of a column of the data; a field of a NULL struct is NULL. Data without the struct
+    may hold the field as a separate column of that name.
 
     Raises:
         KeyError: the data has no such column.
@@ -146,9 +146,9 @@ def _index(struct: pa.DataType, name: str) -> int:
 def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa.Field:
     try:
         exact = within.get_field_index(part)
-    except UnicodeEncodeError:  # half a character, which no schema holds
+    except UnicodeEncodeError:  # a lone surrogate, which no schema holds
         exact = -1
-    if exact >= 0:  # looked for first, which is fast; whatever others differ from it in case only
+    if exact >= 0:  # tried first, which is fast; other names that differ in case do not matter
         return within.field(exact)
     fields = list(within)
     same = [field for field in fields if field.name.lower() == part.lower()]
@@ -159,7 +159,7 @@ def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa
     wanted = column_name([*above, part])
     if any(field.name.lower() == part.lower() for field in fields):
         raise ColumnAmbiguous(
-            f"The column {wanted} is ambiguous: several differ from it in case only."
+            f"The column {wanted} is ambiguous: several columns differ from it only in case."
         )
     where = f"Column {column_name(above)}" if above else "The table"
     kind = "field" if above else "column"
@@ -168,11 +168,11 @@ def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa
     likely = part.lower() if len(part) <= _LONGEST_NAME else ""
     near = difflib.get_close_matches(likely, by_lower_case, n=_NAMES_LISTED)
     names = [by_lower_case[match] for match in near] or list(by_lower_case.values())
-    listed = ", ".join(column_name([*above, name]) for name in names[:_NAMES_LISTED]) or "none"
+    listed = ", ".join(column_name([*above, name]) for name in names[:_NAMES_LISTED])
     others = len(by_lower_case) - min(len(names), _NAMES_LISTED)
     more = f", and {others} other{'' if others == 1 else 's'}" if others else ""
     shown = part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…"
     raise ColumnNotFound(
         f"{where} has no {kind} {shown!r}.",
-        remedy=f"{'Near names' if near else kind.capitalize() + 's'}: {listed}{more}.",
+        remedy=f"Use one of its {kind}s: {listed}{more}." if names else f"It has no {kind}s yet.",
     )

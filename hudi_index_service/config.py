@@ -1,6 +1,6 @@
 """Settings of the service, from (first wins) arguments, environment, a YAML file, defaults.
 
-Environment variables are ``HUDI_INDEX_<SECTION>__<KEY>``, such as
+Environment variables are named ``HUDI_INDEX_<SECTION>__<KEY>``, such as
 ``HUDI_INDEX_READ__ENABLED=false`` (the kill switch); ``HUDI_INDEX_CONFIG`` names a YAML file with
 the same sections (see ``configs/service.yaml``).
 """
@@ -41,39 +41,38 @@ class LuceneSettings(_Section):
     """The Lucene index type.
 
     heap_mb: Maximum Java heap of PyLucene's virtual machine, in MiB. It must hold a builder's
-    `build.memory_mb`. There is one such machine a process, so the process's own settings count, not
-    those given to `open_table`.
+    `build.memory_mb`. Each process has one JVM, so the process's own settings apply, not those
+    passed to `open_table`.
     """
 
     heap_mb: Positive = 768
 
 
 class HBaseSettings(_Section):
-    """The HBase index type: where its cells lie, and how long is waited for them.
+    """The HBase index type: where its cells are stored, and its timeouts.
 
-    host, port: Of HBase's Thrift server (version 1 of its interface).
-    namespace, table: Of the one HBase table that holds the cells of all Hudi tables. Entries that
-    were stored in another serve no more.
-    create_table: Whether a build makes the table if there is none; the namespace has to be there.
-    transport, protocol: As the Thrift server was started.
-    tls, tls_ca, tls_cert, tls_key, tls_verify: Whether the connection is encrypted; files in PEM:
-    the authorities to trust (else the system's), and the certificate and key to show; whether the
-    server's certificate is checked.
-    kerberos_service, kerberos_host, kerberos_qop: The name of the service (mostly ``hbase``) and
-    of the host (else `host`) in the server's principal; the quality of protection. The ticket is
-    the one that the process has. None: no Kerberos.
-    connect_seconds: Within which a connection has to be there.
-    read_seconds: Within which HBase has to answer a look-up, however many requests it takes.
-    slow_seconds, slow_requests: After so many requests in a row that each took longer than this,
-    HBase counts as away.
-    pause_seconds: Once HBase is away, queries scan without asking it for so long.
-    cache_mb: What a process keeps of the cells that it read, in MiB; 0 for nothing.
-    write_seconds: Within which HBase has to take a batch, or to list or remove what a request
-    names.
-    batch_rows, batch_kb: HBase rows, and KiB, of a batch at most; a row alone may have more.
+    host, port: Address of HBase's Thrift server (version 1 of its interface).
+    namespace, table: The one HBase table that holds the cells of all Hudi tables. Entries stored in
+    another table no longer serve queries.
+    create_table: Whether a build creates the table if it is missing; the namespace has to exist.
+    transport, protocol: The Thrift server's own settings.
+    tls, tls_ca, tls_cert, tls_key, tls_verify: Whether the connection is encrypted; PEM files with
+    the trusted authorities (default: the system's) and with the client's certificate and key;
+    whether the server's certificate is checked.
+    kerberos_service, kerberos_host, kerberos_qop: The service name (mostly ``hbase``) and host name
+    (default: `host`) in the server's principal; the quality of protection. The ticket is the
+    process's own. Without a service name, Kerberos is off.
+    connect_seconds: Timeout for a connection.
+    read_seconds: Timeout for a look-up, over all its requests.
+    slow_seconds, slow_requests: After this many requests in a row that each took longer than
+    `slow_seconds`, HBase counts as unavailable.
+    pause_seconds: How long queries scan without calling HBase once it is unavailable.
+    cache_mb: MiB of cells read that a process caches; 0 for none.
+    write_seconds: Timeout for a request that writes a batch, lists or removes.
+    batch_rows, batch_kb: Maximum HBase rows and KiB of a batch; a single row may be larger.
     attempts, backoff_seconds, backoff_max_seconds: How often a batch is sent before a build gives
-    its base file up; how long it waits before the second time, and twice as long each further time,
-    up to the maximum.
+    up its base file; the wait before the second attempt, doubled before each further one up to the
+    maximum.
     """
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
@@ -118,18 +117,18 @@ class HBaseSettings(_Section):
 class BuildSettings(_Section):
     """Building.
 
-    memory_mb: What a process's index writers may hold before they write segments, in MiB.
-    part_mb: A base file that is larger than what each core has to do is built in parts, each of at
-    least so many MiB of it. More parts make larger indexes: each has terms of its own.
-    parallelism: Tasks of the local executor that run at once.
-    batch_rows: Rows read from a base file at a time, by builds and by scans.
-    heartbeat_seconds: How often a running build says that it lives.
-    stale_seconds: A build silent for this long counts as dead; one whose process is known to be
-    gone, at once.
-    on: After what INCREMENTAL builds: ``clustering``, ``compaction``, and ``commit`` for base files
-    that plain commits write (upserts, inserts, overwrites).
-    retry_seconds, retry_max_seconds: After a failure, wake-ups leave a base file alone for this
-    long, twice as long after the next failure in a row, and so on up to the maximum.
+    memory_mb: MiB that a process's index writers may buffer before they write segments.
+    part_mb: A base file larger than one core's share of the work is built in parts of at least this
+    many MiB. More parts make larger indexes, because each part has its own terms.
+    parallelism: Tasks that the local executor runs at once.
+    batch_rows: Rows that builds and scans read from a base file at a time.
+    heartbeat_seconds: How often a running build writes a heartbeat.
+    stale_seconds: A build without a heartbeat for this long counts as dead. A build whose process
+    is known to have ended counts as dead at once.
+    on: The actions after which INCREMENTAL builds: ``clustering``, ``compaction``, and ``commit``
+    for base files that plain commits write (upserts, inserts, overwrites).
+    retry_seconds, retry_max_seconds: After a failure, wake-ups skip a base file for this long. The
+    wait doubles with each further failure in a row, up to the maximum.
     """
 
     memory_mb: Positive = 384
@@ -147,7 +146,7 @@ class BuildSettings(_Section):
         if self.heartbeat_seconds >= self.stale_seconds:
             raise ValueError(
                 f"heartbeat_seconds={self.heartbeat_seconds} has to be less than "
-                f"stale_seconds={self.stale_seconds}, or living builds count as dead"
+                f"stale_seconds={self.stale_seconds}, or running builds count as dead"
             )
         _check_maximum("retry", self.retry_seconds, self.retry_max_seconds)
         return self
@@ -156,18 +155,18 @@ class BuildSettings(_Section):
 class ReadSettings(_Section):
     """Reading.
 
-    enabled: The kill switch: false turns all use of indexes off.
-    max_predicate_length: Characters of a where text, at most; longer ones are refused.
-    max_in_values: Values of one IN list, at most; longer ones are refused.
-    max_predicates: A query with more predicates than this is scanned (RFC-51, RBO example).
-    min_table_mb: A query that has to look into fewer MiB of base files is scanned; 0 for none.
-    min_coverage: A query is scanned if less than this fraction of the bytes it has to look into is
-    in base files that an entry serves; 0 for none.
+    enabled: The kill switch: false turns off all use of indexes.
+    max_predicate_length: Maximum characters of a where text; longer ones are refused.
+    max_in_values: Maximum values of one IN list; longer ones are refused.
+    max_predicates: A query with more predicates than this scans (RFC-51, RBO example).
+    min_table_mb: A query over fewer MiB of base files than this scans; 0 for no limit.
+    min_coverage: A query scans if less than this fraction of its bytes is in base files that an
+    entry serves; 0 for no limit.
     scan_fraction: Above this fraction of the columns' bytes, reading a base file whole is cheaper
     than reading its pages one by one, unless fewer than one row in 16 is wanted.
     parallelism: File slices read at once.
-    open_mb: Index data that stays open between queries, in MiB; it is mapped, not read. What was
-    used longest ago is closed first.
+    open_mb: MiB of index data that stays open between queries; it is mapped, not read. The least
+    recently used data is closed first.
     time_zone: Session time zone for literals without one, when no Spark session is given.
     """
 
@@ -188,8 +187,8 @@ class CleanSettings(_Section):
 
     retention: ``file-slice`` keeps an entry while its base file exists; ``instant`` only while its
     instant is also on the active timeline.
-    grace_seconds: Superseded generations, entries of dropped indexes and what dead builds left are
-    left alone for this long: somebody may be using them. What a living build made stays anyway.
+    grace_seconds: How long superseded generations, entries of dropped indexes and leftovers of dead
+    builds are kept, because they may be in use. The output of a running build is always kept.
     """
 
     retention: Literal["file-slice", "instant"] = "file-slice"
@@ -197,13 +196,13 @@ class CleanSettings(_Section):
 
 
 class HistorySettings(_Section):
-    """What is remembered of queries, by which the optimizer corrects itself: never a literal.
+    """The query history, from which the optimizer corrects its estimates; it holds no literals.
 
-    enabled: Whether queries are recorded, and the optimizer goes by those recorded before.
-    max_shapes: Shapes of queries (table, columns and operators) that are kept; beyond them, those
-    go that were asked longest ago.
-    half_life_queries, half_life_days: After so many queries of a shape, and after so long, what was
-    seen before counts half.
+    enabled: Whether queries are recorded and the optimizer uses the records.
+    max_shapes: Query shapes (table, columns and operators) kept; beyond that, the least recently
+    queried are dropped.
+    half_life_queries, half_life_days: After this many queries of a shape, or this many days, older
+    observations count half.
     """
 
     enabled: bool = True
@@ -215,19 +214,19 @@ class HistorySettings(_Section):
 class HookSettings(_Section):
     """The commit-callback listener.
 
-    host, port: Where it listens; port 0 takes a free one.
-    secret: What callbacks must carry; a random one for each run when empty.
-    max_connections: Open at once, at most, and never more than an eighth of the files that the
-    process may open. One more takes the place of the one that has waited longest without a whole
+    host, port: Address to listen on; port 0 takes a free one.
+    secret: Secret that callbacks must carry; if empty, a random one for each run.
+    max_connections: Maximum open connections, and never more than an eighth of the process's limit
+    of open files. A further connection replaces the one that has waited longest without a whole
     request.
-    request_seconds: A connection that sends no whole request within this time is closed; one whose
-    build is waited for is not.
-    queue: Wake-ups held at most; more are refused (503), and nothing is lost by it: the timeline
-    tells what is due.
-    parallelism: Tables built at once; one table never is twice.
-    backoff_seconds: A table whose build failed is not built again before this time has passed,
-    twice as long after each further failure in a row, up to `backoff_max_seconds`. A wake-up in
-    the meantime waits until then.
+    request_seconds: A connection that sends no whole request within this time is closed; one that
+    waits for its build is not.
+    queue: Maximum wake-ups held. More are refused (503), which loses nothing: the timeline shows
+    what is due.
+    parallelism: Tables built at once; one table is never built twice at once.
+    backoff_seconds: A table whose build failed is not built again before this time has passed. The
+    time doubles with each further failure in a row, up to `backoff_max_seconds`. A wake-up in the
+    meantime waits until then.
     """
 
     host: str = "127.0.0.1"
@@ -249,18 +248,18 @@ class HookSettings(_Section):
 class WatchSettings(_Section):
     """`hudi-index watch`.
 
-    interval_seconds: How often each timeline is looked at. Failing builds back off as the section
-    `hook` says.
+    interval_seconds: How often each timeline is checked. Failing builds back off as set in the
+    section `hook`.
     """
 
     interval_seconds: Seconds = 30.0
 
 
 class LoggingSettings(_Section):
-    """What the command line logs on standard error, one line an event.
+    """The command line's log on standard error, one line per event.
 
-    format: ``text``, or ``json`` for an object with time, level, logger and message; then what
-    `serve` and `watch` print of themselves is JSON, too.
+    format: ``text``, or ``json`` for an object with time, level, logger and message; the output of
+    `serve` and `watch` is then JSON, too.
     """
 
     format: Literal["text", "json"] = "text"
@@ -277,12 +276,12 @@ def _default_state() -> Path:
 
 
 class Settings(BaseSettings):
-    """All settings. See the sections.
+    """All settings, by section.
 
-    cache_folder: Copies of what can be fetched again.
-    cache_max_mb: What copies of remote tables' index data may take there, in MiB; those used
-    longest ago go first.
-    state_folder: What the service remembers of tables between runs (mode 0700).
+    cache_folder: Folder for copies of data that can be fetched again.
+    cache_max_mb: Maximum MiB of remote tables' index data there; the least recently used copies are
+    deleted first.
+    state_folder: Folder for the service's own state between runs (mode 0700).
     """
 
     model_config = SettingsConfigDict(
@@ -311,21 +310,21 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then environment, then the YAML file."""
+        """Orders the sources: arguments, then environment, then the YAML file."""
         yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
         yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_file)
         return init_settings, env_settings, yaml
 
 
 def load_settings() -> Settings:
-    """Reads the settings anew.
+    """Reads the settings without the cache.
 
     Raises:
-        ConfigInvalid: an unknown key, a wrong value, or a file that is not there or not YAML.
+        ConfigInvalid: an unknown key, a wrong value, or a file that is missing or not YAML.
     """
     yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
     if yaml_file and not Path(yaml_file).is_file():
-        raise ConfigInvalid(f"HUDI_INDEX_CONFIG names {yaml_file}, which is no file.")
+        raise ConfigInvalid(f"HUDI_INDEX_CONFIG names {yaml_file}, which is not a file.")
     _refuse_unknown_sections()
     try:
         return Settings()
@@ -336,7 +335,7 @@ def load_settings() -> Settings:
 
 
 def _refuse_unknown_sections() -> None:
-    """Pydantic passes over variables that name no field, and with them a misspelt kill switch."""
+    """Refuses variables that pydantic would ignore, such as a misspelt kill switch."""
     known = Settings.model_fields
     for name in os.environ:
         if not name.upper().startswith(_PREFIX):
@@ -344,16 +343,19 @@ def _refuse_unknown_sections() -> None:
         setting = name.upper().removeprefix(_PREFIX).lower()
         section, separator, _ = setting.partition("__")
         if separator and section not in known:
-            raise ConfigInvalid(f"Setting {name}: there is no section {section}.")
+            raise ConfigInvalid(
+                f"Setting {name}: there is no section {section}.",
+                remedy=f"Use a section that exists, or unset {name}.",
+            )
         section, _, key = setting.partition("_")
         if not separator and setting not in known and section in known:
             raise ConfigInvalid(
-                f"Setting {name}: section and key are joined by two underscores.",
+                f"Setting {name}: two underscores join section and key.",
                 remedy=f"Write {_PREFIX}{section.upper()}__{key.upper()}.",
             )
 
 
 @cache
 def settings() -> Settings:
-    """The process's settings, read once. `settings.cache_clear()` makes the next call read anew."""
+    """The process's settings, read once; after `settings.cache_clear()` they are read again."""
     return load_settings()

@@ -1,5 +1,5 @@
-"""One line of CSV (RFC 4180) that keeps NULL and the empty text apart, which Python's own writer
-does not."""
+"""One line of CSV (RFC 4180) that distinguishes NULL from the empty text, unlike Python's own
+writer."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ _QUOTED = re.compile(r'[",\r\n]')
 
 
 def csv_line(values: Iterable[str | None]) -> str:
-    """A line without its end: NULL is an empty field, an empty text is quoted."""
+    """A line without its line end: NULL is an empty field, an empty text is quoted."""
     return ",".join("" if value is None else _field(value) for value in values)
 
 

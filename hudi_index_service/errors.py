@@ -1,48 +1,92 @@
-"""The one base error of the service, and its named kinds.
+"""The base error of the service and its subclasses.
 
-Every error that leaves the service says what is wrong (``message``), carries a stable ``code`` that
-programs can test, and tells what to do about it (``remedy``). Nothing below this package's façade
-raises anything else on purpose; library errors are wrapped at the edge where they arise, with the
+Every error that leaves the service states what is wrong (``message``), carries a stable ``code``
+for programs to test, and states what to do about it (``remedy``). The code below this package's
+façade raises nothing else on purpose. Library errors are wrapped where they arise, with the
 original as ``__cause__``.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
+
+
+def _printable(text: str) -> str:
+    """Escapes lone surrogates, which names and literals may hold: no terminal, log file or JSON
+    document accepts them."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+class Remedy:
+    """What to do about an error, in the terms of each interface: the one that prints the error
+    chooses the form.
+
+    Args:
+        python: For callers of the Python API, and for logs.
+        command: On the command line; None for the form of `python`.
+        sql: In SQL; None for the form of `python`.
+    """
+
+    def __init__(self, python: str, *, command: str | None = None, sql: str | None = None) -> None:
+        self.python = _printable(python)
+        self.command = self.python if command is None else _printable(command)
+        self.sql = self.python if sql is None else _printable(sql)
+
+    def __add__(self, more: "Remedy | str") -> "Remedy":
+        """Both remedies, one after the other, in each form."""
+        if isinstance(more, str):
+            more = Remedy(more)
+        return Remedy(
+            f"{self.python} {more.python}",
+            command=f"{self.command} {more.command}",
+            sql=f"{self.sql} {more.sql}",
+        )
 
 
 class IndexServiceError(Exception):
     """Base of all errors of the service.
 
     Args:
-        message: What is wrong, naming the table, column, file or setting concerned.
-        remedy: What the reader can do about it. Each kind has a general one; pass a better one
-            where the place of the error knows more.
+        message: What is wrong, with the name of the table, column, file or setting.
+        remedy: What the reader can do about it; a text if it reads the same in every interface.
+            Each class has a general remedy; pass a better one where the error's context allows it.
+
+    Attributes:
+        remedies: The remedy in all its forms.
     """
 
     code: ClassVar[str] = "INDEX_SERVICE_ERROR"
-    default_remedy: ClassVar[str] = "Run again with --log-level debug and report what it prints."
+    default_remedy: ClassVar[Remedy] = Remedy(
+        "Run again with --log-level debug and report the output.",
+        command="Run it again as `hudi-index --log-level debug ...`, and report what it prints.",
+        sql="Run it again with the service's log at level DEBUG, and report the log.",
+    )
 
-    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+    def __init__(self, message: str, *, remedy: Remedy | str | None = None) -> None:
         if message.endswith("..") and not message.endswith("..."):
-            message = message[:-1]  # it ends with what a library said, full stop included
+            message = message[:-1]  # it ends with a library's message, full stop included
         self.message = _printable(message)
-        self.remedy = _printable(remedy if remedy is not None else self.default_remedy)
+        if remedy is None:
+            remedy = self.default_remedy
+        self.remedies = Remedy(remedy) if isinstance(remedy, str) else remedy
         super().__init__(self.message)
+
+    @property
+    def remedy(self) -> str:
+        """What to do, for callers of the Python API."""
+        return self.remedies.python
+
+    def reworded(self, message: str) -> Self:
+        """The same error with another message."""
+        return type(self)(message, remedy=self.remedies)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message} {self.remedy}".rstrip()
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders (Spark tasks); the keyword-only remedy has to survive.
-        return (_rebuild, (type(self), self.message, self.remedy))
+        # Errors cross process boundaries (Spark tasks); the keyword-only remedy has to survive.
+        return (_rebuild, (type(self), self.message, self.remedies))
 
 
-def _printable(text: str) -> str:
-    """The text with halves of surrogate pairs, which names and literals may hold, as escapes: no
-    terminal, log file or JSON document takes them."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _rebuild(kind: type[IndexServiceError], message: str, remedy: str) -> IndexServiceError:
+def _rebuild(kind: type[IndexServiceError], message: str, remedy: Remedy) -> IndexServiceError:
     return kind(message, remedy=remedy)
 
 
@@ -53,33 +97,33 @@ class StorageUnsupported(IndexServiceError):
     """The URI's scheme, or an operation that building needs, is not supported."""
 
     code = "STORAGE_UNSUPPORTED"
-    default_remedy = "Use a local folder, s3://, gs:// or az:// location."
+    default_remedy = Remedy("Use a local folder or an s3://, gs:// or az:// location.")
 
 
 class StorageFailed(IndexServiceError):
-    """The store answered with an error that is not covered by a more precise kind."""
+    """The store returned an error that no more precise class covers."""
 
     code = "STORAGE_FAILED"
-    default_remedy = "Check the location, its credentials and the network, then try again."
+    default_remedy = Remedy("Check the location, its credentials and the network, then try again.")
 
 
 class IndexServerUnavailable(StorageFailed):
-    """The server in which an index type keeps its data does not answer, or not in time."""
+    """The server that holds an index type's data does not answer, or not in time."""
 
     code = "INDEX_SERVER_UNAVAILABLE"
-    default_remedy = (
-        "Queries go on by scanning, builds are tried again. See that the server runs, and that the "
-        "settings name it."
+    default_remedy = Remedy(
+        "Until it answers, queries scan and builds are retried. Check that the server is running "
+        "and that the settings name it."
     )
 
 
 class PermissionDenied(IndexServiceError):
-    """The store refused the operation for lack of rights."""
+    """The store refused the operation because the user lacks the rights."""
 
     code = "PERMISSION_DENIED"
-    default_remedy = (
-        "Give this user write access to the table's folder .hoodie/.index, where indexes are "
-        "defined, built and cleaned."
+    default_remedy = Remedy(
+        "Give this user write access to the table's folder .hoodie/.index, which holds the index "
+        "definitions and data."
     )
 
 
@@ -90,60 +134,64 @@ class TableNotFound(IndexServiceError):
     """Nothing exists at the table's location."""
 
     code = "TABLE_NOT_FOUND"
-    default_remedy = "Check the path: it is the folder that holds .hoodie."
+    default_remedy = Remedy("Check the path: it is the folder that holds .hoodie.")
 
 
 class NotAHudiTable(IndexServiceError):
-    """The location exists, but holds no .hoodie/hoodie.properties."""
+    """The location exists but holds no .hoodie/hoodie.properties."""
 
     code = "NOT_A_HUDI_TABLE"
-    default_remedy = "Give the base path of a Hudi table: the folder that holds .hoodie."
+    default_remedy = Remedy("Give the base path of a Hudi table: the folder that holds .hoodie.")
 
 
 class TableFeatureUnsupported(IndexServiceError):
-    """The table uses a feature that cannot be read right without Spark (design, rule 2)."""
+    """The table uses a feature that only Spark reads correctly (design, rule 2)."""
 
     code = "TABLE_FEATURE_UNSUPPORTED"
-    default_remedy = (
-        "Pass spark=<session with Hudi> to open_table: Spark's own Hudi reader serves its queries "
-        "then, without index."
+    default_remedy = Remedy(
+        "Pass spark=<session with Hudi> to open_table: Spark's own Hudi reader then answers the "
+        "queries, without an index.",
+        command="`hudi-index sql` queries it with Spark's own Hudi reader, without an index.",
+        sql="Spark answers queries on it as it would without the service; the feature named "
+        "prevents an index.",
     )
 
 
 class NeedsSpark(TableFeatureUnsupported):
-    """The table can be read here, but not these files of it: their log files, or a column as they
-    hold it, only Spark's own reader reads right."""
+    """The table can be read here, but some of its files cannot: only Spark's own reader reads their
+    log files, or a column as they store it, correctly."""
 
     code = "NEEDS_SPARK"
 
 
 class TableOverwritten(IndexServiceError):
-    """The table was written anew (``mode("overwrite")``): its .hoodie folder went, and the index
-    with it."""
+    """The table was overwritten (``mode("overwrite")``): its .hoodie folder was deleted, and the
+    index with it."""
 
     code = "TABLE_OVERWRITTEN"
-    default_remedy = (
-        "Create its indexes again, or put the hoodie.index.* keys into the write config: they "
-        "bring the index back by themselves."
+    default_remedy = Remedy(
+        "Create its indexes again, or put the hoodie.index.* keys into the write config, which "
+        "restore the indexes automatically.",
+        sql="Create its indexes again with CREATE INDEX.",
     )
 
 
 class SnapshotChanged(IndexServiceError):
-    """A file of the planned snapshot was taken away while it was read, twice in a row."""
+    """A file of the planned snapshot was deleted while it was read, twice in a row."""
 
     code = "SNAPSHOT_CHANGED"
-    default_remedy = (
-        "Run the query again; if it recurs, let Hudi's cleaner retain more commits "
+    default_remedy = Remedy(
+        "Run the query again. If the error recurs, let Hudi's cleaner retain more commits "
         "(hoodie.clean.commits.retained)."
     )
 
 
 class SnapshotUnavailable(IndexServiceError):
-    """The table's state at the asked moment is not settled yet: a write that began before it is
+    """The table's state as of the requested time is not final yet: a write that began before it is
     in flight."""
 
     code = "SNAPSHOT_UNAVAILABLE"
-    default_remedy = "Ask for an earlier moment, or wait until that write has ended."
+    default_remedy = Remedy("Query an earlier time, or wait until that write has ended.")
 
 
 # --- definitions and queries -----------------------------------------------------------------
@@ -153,185 +201,217 @@ class ColumnNotFound(IndexServiceError):
     """A named column is not in the table's schema."""
 
     code = "COLUMN_NOT_FOUND"
-    default_remedy = "Check the name against the table's schema; names are case-insensitive."
+    default_remedy = Remedy(
+        "Check the name against the table's schema; names are case-insensitive."
+    )
 
 
 class ColumnAmbiguous(IndexServiceError):
-    """Several columns of the table differ from the name in case only."""
+    """Several columns of the table differ from the name only in case."""
 
     code = "COLUMN_AMBIGUOUS"
-    default_remedy = "Spell it exactly as the schema does."
+    default_remedy = Remedy("Spell the name exactly as in the schema.")
 
 
 class ColumnNotIndexable(IndexServiceError):
-    """The column's type, or its options, cannot be held by the index type."""
+    """The index type does not support the column's type or its options."""
 
     code = "COLUMN_NOT_INDEXABLE"
-    default_remedy = "Index another column, or another index type that can hold it."
+    default_remedy = Remedy("Index another column, or use an index type that supports this one.")
 
 
 class IndexTypeUnknown(IndexServiceError):
-    """No index type of that name is installed."""
+    """No index type with that name is installed."""
 
     code = "INDEX_TYPE_UNKNOWN"
-    default_remedy = "Use one of the installed index types."
+    default_remedy = Remedy("Use one of the installed index types.")
 
 
 class IndexTypeBroken(IndexTypeUnknown):
-    """An index type is installed under that name, but it cannot be loaded, or does not fulfil the
-    contract. Where an unknown one is passed over, it is as well."""
+    """The installed index type with that name cannot be loaded or does not fulfil the contract. It
+    is skipped wherever an unknown one is."""
 
     code = "INDEX_TYPE_BROKEN"
-    default_remedy = "Repair, upgrade or uninstall the package that provides it."
+    default_remedy = Remedy("Repair, upgrade or uninstall the package that provides it.")
 
 
 class IndexExists(IndexServiceError):
-    """An index of that name exists on the table."""
+    """The table already has an index with that name."""
 
     code = "INDEX_EXISTS"
-    default_remedy = "Choose another name, drop the index first, or pass if_not_exists=True."
+    default_remedy = Remedy(
+        "Choose another name, drop the index first, or pass if_not_exists=True.",
+        command="Choose another name, drop the index first, or give --if-not-exists.",
+        sql="Choose another name, DROP INDEX the existing one first, or add IF NOT EXISTS.",
+    )
 
 
 class IndexChanged(IndexServiceError):
-    """Somebody else changed or dropped the index between reading and changing it."""
+    """The index was changed or dropped concurrently, between reading and changing it."""
 
     code = "INDEX_CHANGED"
-    default_remedy = "Look at the table's indexes and try again."
+    default_remedy = Remedy("Check the table's indexes and try again.")
 
 
 class IndexNotFound(IndexServiceError):
-    """No index of that name exists on the table."""
+    """The table has no index with that name."""
 
     code = "INDEX_NOT_FOUND"
-    default_remedy = "List the table's indexes with `hudi-index show <table>`."
+    default_remedy = Remedy(
+        "List the table's indexes with `hudi-index show <table>`.",
+        sql="SHOW INDEXES FROM the table lists them.",
+    )
 
 
 class IndexDefinitionInvalid(IndexServiceError):
-    """A definition's name, columns or options are not acceptable."""
+    """A definition's name, columns or options are invalid."""
 
     code = "INDEX_DEFINITION_INVALID"
-    default_remedy = "Correct the definition."
+    default_remedy = Remedy("Correct the definition.")
 
 
 class PredicateInvalid(IndexServiceError):
-    """The where text does not parse, or means nothing for the table's types."""
+    """The where text does not parse, or does not fit the table's types."""
 
     code = "PREDICATE_INVALID"
-    default_remedy = "Correct the predicate; it is Spark SQL."
+    default_remedy = Remedy("Correct the predicate; its language is Spark SQL.")
 
 
 class PredicateUnsupported(IndexServiceError):
-    """The predicate is fine for Spark, but not (yet) answered here with Spark's semantics."""
+    """The predicate is valid in Spark, but cannot (yet) be answered here with Spark's semantics."""
 
     code = "PREDICATE_UNSUPPORTED"
-    default_remedy = "Rewrite it with the supported operators, or run it through Spark."
+    default_remedy = Remedy(
+        "Rewrite it with the supported operators, or run it through Spark.",
+        command="Rewrite it with the supported operators.",
+    )
 
 
 class IndexRequired(IndexServiceError):
-    """The query asked for use_index="require", and some slice would have to be scanned."""
+    """The query set use_index="require", but some slice would have to be scanned."""
 
     code = "INDEX_REQUIRED"
-    default_remedy = "Build the index for every base file (strategy all), or allow a scan."
+    default_remedy = Remedy(
+        "Build the index for every base file (strategy all), or allow a scan.",
+        sql="OPTIMIZE TABLE … STRATEGY ALL builds the index for every base file.",
+    )
 
 
 class ScoreUnavailable(IndexServiceError):
-    """A query calls score() where no score can be given."""
+    """A query calls score() where no score is available."""
 
     code = "SCORE_UNAVAILABLE"
-    default_remedy = (
-        "Call it in the SELECT, or its ORDER BY, whose WHERE has the one match; or use "
-        "IndexedTable.search."
+    default_remedy = Remedy(
+        "Call score() in the SELECT whose WHERE holds the one match, or in its ORDER BY, or use "
+        "IndexedTable.search.",
+        command="Call it in the SELECT, or its ORDER BY, whose WHERE has the one match; or use "
+        "`hudi-index search`.",
+        sql="Call it in the SELECT, or its ORDER BY, whose WHERE has the one match.",
     )
 
 
 class RowIdsUnavailable(IndexServiceError):
-    """Row ids were asked for, and some slice has rows outside its base file."""
+    """Row ids were requested, but some slice has rows outside its base file."""
 
     code = "ROW_IDS_UNAVAILABLE"
-    default_remedy = "Compact the table first: row ids are positions in base files."
+    default_remedy = Remedy("Compact the table first: row ids are positions in base files.")
 
 
 # --- building and keeping --------------------------------------------------------------------
 
 
 class BuildInProgress(IndexServiceError):
-    """Another builder that is alive, as far as can be told, works on this table."""
+    """Another build of this table is running, as far as can be determined."""
 
     code = "BUILD_IN_PROGRESS"
-    default_remedy = "Wait for it to end: `hudi-index status <table>` shows it."
+    default_remedy = Remedy(
+        "Wait for that build to end; `hudi-index status <table>` shows it.",
+        sql="Wait for it to end: SHOW INDEXING of the table shows it, CANCEL INDEXING stops it.",
+    )
 
 
 class BuildNotFound(IndexServiceError):
-    """The table has no record of a build of that number."""
+    """The table has no record of a build with that number."""
 
     code = "BUILD_NOT_FOUND"
-    default_remedy = "SHOW INDEXING of the table, or `hudi-index status`, lists the last builds."
+    default_remedy = Remedy(
+        "List the last builds with `hudi-index status <table>` or SHOW INDEXING.",
+        sql="SHOW INDEXING of the table lists the last builds.",
+    )
 
 
 class BuildFailed(IndexServiceError):
     """Some base files could not be indexed; the others were."""
 
     code = "BUILD_FAILED"
-    default_remedy = "See the causes named; the next build tries these base files again."
+    default_remedy = Remedy("Fix the causes named; the next build retries these base files.")
 
 
 class WorkerMemoryTooSmall(IndexServiceError):
-    """A process that is to build has a memory limit in which it could not."""
+    """A worker's memory limit is too low to build."""
 
     code = "WORKER_MEMORY_TOO_SMALL"
-    default_remedy = "Give the workers more memory, or set lucene.heap_mb lower."
+    default_remedy = Remedy("Give the workers more memory, or lower lucene.heap_mb.")
 
 
 class EntryInvalid(IndexServiceError):
-    """An index entry is missing, damaged, stale or of a newer format: its slice is scanned."""
+    """An index entry is missing, damaged, stale or of a newer format, so its slice is scanned."""
 
     code = "ENTRY_INVALID"
-    default_remedy = (
-        "Answers stay right by scanning. `hudi-index build` makes a missing entry anew, "
-        "`hudi-index verify --repair` a damaged one."
+    default_remedy = Remedy(
+        "Answers stay correct, because the slice is scanned. Rebuild a missing entry with "
+        "`hudi-index build`, a damaged one with `hudi-index verify --repair`.",
+        sql="Queries scan instead and stay correct. OPTIMIZE TABLE … STRATEGY ALL rebuilds a "
+        "missing entry; repair a damaged one on the command line.",
     )
 
 
 class NativeModuleMissing(IndexServiceError):
-    """What an index type runs on, such as PyLucene, cannot be loaded or used."""
+    """A dependency of an index type, such as PyLucene, cannot be loaded or used."""
 
     code = "NATIVE_MODULE_MISSING"
-    default_remedy = "Install what is named, wherever indexes are built or read."
+    default_remedy = Remedy("Install the dependency named, wherever indexes are built or read.")
 
 
-# --- doors -----------------------------------------------------------------------------------
+# --- interfaces ------------------------------------------------------------------------------
 
 
 class ConfigInvalid(IndexServiceError):
     """A settings file, environment variable or argument has an unknown key or a wrong value."""
 
     code = "CONFIG_INVALID"
-    default_remedy = "Correct the setting named."
+    default_remedy = Remedy("Correct the setting named.")
 
 
 class HistoryUnavailable(IndexServiceError):
-    """The history of queries cannot be changed. Queries go on without it."""
+    """The query history cannot be changed. Queries run without it."""
 
     code = "HISTORY_UNAVAILABLE"
-    default_remedy = "Delete the folder history/ in the state folder by hand, and try again."
+    default_remedy = Remedy(
+        "Delete the folder history/ in the state folder by hand, and try again."
+    )
 
 
 class CallbackRefused(IndexServiceError):
     """A callback lacks the secret, names a table not on the allow-list, or is malformed."""
 
     code = "CALLBACK_REFUSED"
-    default_remedy = "Use the options of IndexHook.write_options(table) for the table's writes."
+    default_remedy = Remedy("Write the table with the options from IndexHook.write_options(table).")
 
 
 class StatementFailed(IndexServiceError):
-    """Spark, or Hudi within it, refused or broke off a statement of `hudi-index sql`."""
+    """Spark, or Hudi within it, rejected or aborted a statement of `hudi-index sql`."""
 
     code = "STATEMENT_FAILED"
-    default_remedy = "That is Spark's message; --conf spark.log.level=WARN makes it say more."
+    default_remedy = Remedy(
+        "This is Spark's message; --conf spark.log.level=WARN shows more detail."
+    )
 
 
 class StatementInvalid(IndexServiceError):
     """An index statement does not parse; the message names line, column and what is expected."""
 
     code = "STATEMENT_INVALID"
-    default_remedy = "Correct the statement; names with other characters than a-z, 0-9, _ need `…`."
+    default_remedy = Remedy(
+        "Correct the statement; quote names with characters beyond a-z, 0-9, _ as `…`."
+    )

@@ -6,10 +6,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +27,53 @@ def pytest_configure() -> None:
     os.environ["HUDI_INDEX_CACHE_FOLDER"] = str(Path(folder, "cache"))
     # Registered before the history's own, hence called after it.
     atexit.register(_remove, folder, os.getpid())
+
+
+# The slow tier begins with its longest folders, so that no process works alone at the end.
+LONGEST = ("faults", "proof", "tpch", "golden", "sql", "hbase", "demo", "airflow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks tests by what they need (see pyproject.toml), and puts long folders first."""
+    if config.option.markexpr == "slow":
+        items.sort(key=_place)
+    for item in items:
+        needs = {"spark", "hbase"} & set(getattr(item, "fixturenames", ()))
+        if needs and not any(item.iter_markers("fast")):
+            item.add_marker("slow")
+        if "spark" in needs:
+            item.add_marker("spark")
+        elif not any(item.iter_markers("slow")):
+            item.add_marker("unit")
+
+
+def _place(item: pytest.Item) -> int:
+    folder = Path(item.nodeid).parts[1]
+    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Keeps together what shares a Spark session or tables."""
+    return _BySharedFixtures(config, log)
+
+
+class _BySharedFixtures(LoadScopeScheduling):
+    """Fast Spark tests run in one process, so that only one session starts. Other fast tests are
+    distributed by file, slow tests by folder.
+
+    pytest-xdist 3.8 ignores its own groups with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = Path(nodeid.split("::")[0])
+        if self.config.option.markexpr == "slow":
+            return path.parts[1]
+        return "spark" if "pytest.mark.fast" in _text(path) else str(path)
+
+
+@cache
+def _text(path: Path) -> str:
+    return (Path(__file__).parent.parent / path).read_text()
 
 
 def _remove(folder: str, owner: int) -> None:
@@ -67,6 +116,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
         yield session
 
 
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder, the test's own, in which the process's settings say that state is kept."""
+    from hudi_index_service.config import settings
+
+    folder = tmp_path / "state"
+    monkeypatch.setenv("HUDI_INDEX_STATE_FOLDER", str(folder))
+    settings.cache_clear()
+    yield folder
+    settings.cache_clear()
+
+
 @pytest.fixture(scope="session")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> "Golden":
     """Golden tables by name, each unpacked once a process."""
@@ -80,3 +141,14 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> "Golden":
         return unpacked[name]
 
     return table
+
+
+@pytest.fixture
+def java_25(tmp_path: Path) -> Path:
+    """A folder that looks like a JDK 25."""
+    home = tmp_path / "jdk-25"
+    library = home / "lib" / "server" / "libjvm.so"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    (home / "release").write_text('IMPLEMENTOR="Someone"\nJAVA_VERSION="25.0.3"\n')
+    return home

@@ -51,7 +51,7 @@ from benchmarks.optimizer.learning import (
 )
 from benchmarks.optimizer.measure import measured
 from benchmarks.optimizer.queries import QUERIES, Query, queries
-from benchmarks.optimizer.summary import summary, worst
+from benchmarks.optimizer.summary import summary, targets, worst
 from benchmarks.optimizer.tables import LAYOUTS, Layout, folder_of, is_ready
 from hudi_index_service import open_table
 from hudi_index_service.calibrate import calibrate
@@ -201,8 +201,10 @@ def main() -> None:
     prepare(asked.scratch, run.layouts)
     done = run.measure()
     rows = run.decisions.rows
+    summed = summary(rows)
     found = {
-        "summary": summary(rows),
+        "targets": targets(summed),
+        "summary": summed,
         "history": learning.summary(run.history.rows),
         "complete": done,
         "calibrated": asked.calibrated,

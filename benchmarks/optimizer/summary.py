@@ -4,7 +4,9 @@ import statistics
 from collections import defaultdict
 from typing import Any
 
-ALLOWED, NEVER_MORE = 1.2, 2.0
+from benchmarks.bench_targets import Target, at_least, at_most
+
+ALLOWED, NEVER_MORE, WITHIN_ALLOWED = 1.2, 2.0, 0.95
 ALLOWED_DECISION_MS = {"1": 1.0, "20": 5.0, "100": 5.0, "tpch": 5.0}
 
 Row = dict[str, Any]
@@ -42,7 +44,7 @@ def _of(group: str, rows: list[Row]) -> dict[str, Any]:
         "cpu_share_within_1_2_times": round(
             sum(row["cpu_ratio"] <= ALLOWED for row in rows) / len(rows), 3
         ),
-        "reached": good >= 0.95 * len(rows) and max(ratios) <= NEVER_MORE,
+        "reached": good >= WITHIN_ALLOWED * len(rows) and max(ratios) <= NEVER_MORE,
         "total_ms": {
             "auto": round(sum(row["ms"]["auto"] for row in rows)),
             "better": round(sum(row["ms"][row["better"]] for row in rows)),
@@ -60,6 +62,25 @@ def _of(group: str, rows: list[Row]) -> dict[str, Any]:
         found["bounds_hold"] = sum(row["within"] for row in stated)
         found["q_error"] = spread([row["q_error"] for row in stated])
     return found
+
+
+def targets(found: dict[str, Row]) -> list[Target]:
+    """Nearly all plans close to the better one, none far from it, each decided in time."""
+    every = []
+    for group, of_group in found.items():
+        name = "TPC-H" if group == "tpch" else f"{group} files"
+        good, queries = of_group["within_1_2_times"], of_group["queries"]
+        wanted = round(WITHIN_ALLOWED * queries)
+        every += [
+            at_least(f"{name}: of {queries} queries within {ALLOWED} of the better", wanted, good),
+            at_most(f"{name}: the worst ratio", NEVER_MORE, of_group["worst_ratio"]),
+            at_most(
+                f"{name}: ms of a decision, 95 %",
+                ALLOWED_DECISION_MS[group],
+                of_group["decide_ms"]["p95"],
+            ),
+        ]
+    return every
 
 
 def spread(values: list[float]) -> dict[str, float]:

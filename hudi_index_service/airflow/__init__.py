@@ -1,1 +1,1 @@
-"""The door for Airflow 3 (extra ``airflow``): a sensor and tasks; ``dags/`` puts them together."""
+"""The trigger for Airflow 3 (extra ``airflow``): a sensor and tasks, which ``dags/`` combines."""

@@ -1,4 +1,4 @@
-"""An operator that builds: by spark-submit where Airflow has a Spark connection, else by itself."""
+"""An operator that builds: by spark-submit with a Spark connection, else in the Airflow worker."""
 
 import os
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _MAY_PASS = (
     SnapshotUnavailable,
     StorageFailed,
 )
-"""What another try may mend; whatever else is wrong fails the task at once."""
+"""Errors that a retry may resolve; any other error fails the task at once."""
 
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
@@ -43,17 +43,17 @@ _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 class BuildIndexOperator(SparkSubmitOperator):
     """Builds what is due for a table.
 
-    With the connection `conn_id`, as a job of the Spark it names, by spark-submit. Without it, in
-    the Airflow worker itself and by local threads; but by YARN, as Airflow's Spark provider has it,
-    where ``HADOOP_CONF_DIR`` or ``YARN_CONF_DIR`` says where that is.
+    With the connection `conn_id`, spark-submit runs the build on the connection's Spark. Without
+    it, the build runs on YARN, the default of Airflow's Spark provider, if ``HADOOP_CONF_DIR`` or
+    ``YARN_CONF_DIR`` is set; otherwise in local threads of the Airflow worker.
 
     Args:
         table: Base path of the table; a template.
-        strategy: ``incremental``, ``all`` or ``refresh``; ``auto``: as ``hoodie.index.strategy``
-            says, or incremental; a template.
-        hoodie_conf: ``hoodie.index.*`` keys, as lines ``key=value``, which go before those that the
+        strategy: ``incremental``, ``all`` or ``refresh``; ``auto`` for the strategy in
+            ``hoodie.index.strategy``, or incremental; a template.
+        hoodie_conf: ``hoodie.index.*`` keys, as lines ``key=value``, which override those that the
             table's writers stored; a template.
-        options: As `SparkSubmitOperator` has them.
+        options: As for `SparkSubmitOperator`.
     """
 
     template_fields: Sequence[str] = (
@@ -85,38 +85,37 @@ class BuildIndexOperator(SparkSubmitOperator):
         self.conn_id = conn_id
 
     def execute(self, context: "Context") -> None:
-        """Builds.
+        """Runs the build.
 
         Raises:
-            AirflowFailException: it fails in a way that trying again would not mend.
+            AirflowFailException: the build failed and a retry would not help.
             IndexServiceError: nothing, or not everything, could be built in the worker.
             AirflowException: the Spark job failed.
         """
         master = self._master()
         if master is None:
             self.log.info(
-                "There is no connection %s: the build runs in this worker, without Spark.",
+                "Connection %s does not exist: the build runs in this worker, without Spark.",
                 self.conn_id,
             )
             self._build_here()
             return
         if master == "yarn" and not self._knows_hadoop():
             raise AirflowFailException(
-                f"The connection {self.conn_id} names the master yarn, and neither of "
-                f"{' and '.join(_HADOOP)} is set on this worker. Set one, let the connection name "
-                "another master, or delete it: the build then runs in the worker itself."
+                f"The connection {self.conn_id} names the master yarn, and neither "
+                f"{' nor '.join(_HADOOP)} is set on this worker. Set one of them, or set another "
+                "master in the connection, or delete the connection to build in this worker."
             )
         try:
             super().execute(context)
         except FileNotFoundError as error:
             raise AirflowFailException(
-                f"The connection {self.conn_id} asks for Spark, and {error.filename} is not on "
-                "this worker's PATH. Install pyspark, or delete the connection: the build then "
-                "runs in the worker itself."
+                f"The connection {self.conn_id} needs Spark, but {error.filename} is not on this "
+                "worker's PATH. Install pyspark, or delete the connection to build in this worker."
             ) from error
 
     def _master(self) -> str | None:
-        """The Spark master, as far as it matters here; None: the worker itself builds."""
+        """The Spark master, or "" if the connection names none; None to build in the worker."""
         try:
             return BaseHook.get_connection(self.conn_id).host or ""
         except AirflowNotFoundException:

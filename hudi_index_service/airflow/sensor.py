@@ -1,4 +1,4 @@
-"""A sensor for table services: waits until some have left base files to index."""
+"""A sensor for table services: waits until one has written base files to index."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,16 +16,16 @@ class TableServiceSensor(BaseSensorOperator):
     """Waits until a completed clustering or compaction has written base files whose index entries
     are due; returns the latest such instant.
 
-    What is due is worked out from timeline, definitions and entries, so there is no state to keep
-    between runs: an instant that a former run missed counts as well. With ``mode="reschedule"``
-    it occupies no worker between looks. One look lists the timeline and the entries and reads no
-    data. An index that ``hoodie.index.*`` keys ask for is defined by then.
+    What is due is derived from timeline, definitions and entries, so the sensor keeps no state
+    between runs and includes instants that a former run missed. With ``mode="reschedule"`` it
+    occupies no worker between pokes. Each poke defines the index of ``hoodie.index.*`` keys, lists
+    the timeline and the entries, and reads no data.
 
     Args:
         table: Base path of the table; a template.
-        strategy: ``incremental``, or ``all``: then base files of any write count; ``auto``: as
-            ``hoodie.index.strategy`` says, or incremental; a template.
-        hoodie_conf: ``hoodie.index.*`` keys, which go before those that the table's writers stored;
+        strategy: ``incremental``; ``all`` to include base files of any write; ``auto`` for the
+            strategy in ``hoodie.index.strategy``, or incremental; a template.
+        hoodie_conf: ``hoodie.index.*`` keys, which override those that the table's writers stored;
             a template.
     """
 
@@ -45,11 +45,11 @@ class TableServiceSensor(BaseSensorOperator):
         self.hoodie_conf = hoodie_conf
 
     def poke(self, context: "Context") -> PokeReturnValue:
-        """Looks once.
+        """Checks once whether entries are due.
 
         Raises:
-            IndexServiceError: the table cannot be read, or the index that its keys ask for not be
-                defined; Airflow's retries decide what then.
+            IndexServiceError: the table cannot be read, or its keys' index cannot be defined;
+                Airflow's retries apply.
         """
         given = self.hoodie_conf
         conf = read_write_config([given]) if isinstance(given, str) else given

@@ -6,7 +6,7 @@ from airflow.sdk import task
 
 from hudi_index_service.build.budget import Budget
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.indexed_table import open_table
+from hudi_index_service.table import open_table
 from hudi_index_service.upkeep import TableUpkeep
 
 
@@ -22,20 +22,20 @@ def build_index(
     max_minutes: float | None = None,
     requests_per_second: float | None = None,
 ) -> int:
-    """Builds what is due by local threads: for tables that one machine can index. Larger ones are
-    built by spark-submit (`hudi_index_service.submit`).
+    """Builds what is due in local threads, for tables that one machine can index. Build larger ones
+    by spark-submit (`hudi_index_service.submit`).
 
     Args:
         table: Base path.
-        strategy: ``incremental``, ``all`` or ``refresh``; ``auto``: as ``hoodie.index.strategy``
-            says, or incremental.
-        partitions: Only these.
-        hoodie_conf: ``hoodie.index.*`` keys, which define the index if need be; they go before
+        strategy: ``incremental``, ``all`` or ``refresh``; ``auto`` for the strategy in
+            ``hoodie.index.strategy``, or incremental.
+        partitions: Partitions to build; None for all.
+        hoodie_conf: ``hoodie.index.*`` keys, which define the index if necessary; they override
             those that the table's writers stored.
-        max_files, max_bytes, max_minutes, requests_per_second: The budget; the next run goes on
+        max_files, max_bytes, max_minutes, requests_per_second: The budget; the next run continues
             where this one stopped.
 
-    Returns how many entries were built.
+    Returns the number of entries built.
 
     Raises:
         IndexServiceError: nothing, or not everything, could be built.
@@ -60,10 +60,10 @@ def build_index(
 
 @task
 def clean_index(table: str) -> int:
-    """Removes the entries that have expired. Returns how many files went.
+    """Removes expired entries. Returns the number of removed files.
 
     Raises:
-        IndexServiceError: the table cannot be read, or its index not be written.
+        IndexServiceError: the table cannot be read, or its index cannot be written.
     """
     with open_table(table) as opened:
         return len(opened.clean().removals)

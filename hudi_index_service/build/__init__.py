@@ -1,1 +1,1 @@
-"""Building: which base files are due, building their entries, publishing them."""
+"""Builds: find the base files that are due, build their entries, and publish them."""

@@ -1,4 +1,4 @@
-"""What a build may spend before it stops by itself."""
+"""The limits at which a build stops by itself."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -9,16 +9,16 @@ from hudi_index_service.errors import ConfigInvalid
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one build. What was begun when a limit is reached is finished; the next build goes
-    on with what is left, newest instant first, and last of all with what failed before.
+    """Limits of one build. Entries begun when a limit is reached are finished. The next build
+    continues with the rest: newest instant first, entries that failed before last.
 
     Attributes:
-        files: Entries to build at most: one a base file and index type.
-        bytes: Base file bytes to read: a base file is begun while less than this has been begun,
-            so that one larger than the whole budget is built too.
-        minutes: Time after which nothing more is begun.
-        requests_per_second: Rate of requests to the table's store, of all tasks together. It stops
-            nothing.
+        files: The maximum number of entries to build: one per base file and index type.
+        bytes: Base file bytes to read. A base file is begun while the total of those begun is
+            below this limit, so a base file larger than the whole budget is built too.
+        minutes: The time after which nothing more is begun.
+        requests_per_second: The maximum rate of requests to the table's store, of all tasks
+            together. It stops nothing.
 
     Raises:
         ConfigInvalid: a limit is not greater than 0.

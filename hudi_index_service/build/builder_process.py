@@ -1,9 +1,9 @@
-"""Which process runs a build, so that others on the same machine can tell that it is gone.
+"""Identifies the process of a build, so that others on the same machine can detect its end.
 
 Host name and process id alone prove nothing: containers share host names, every container has a
-process 1, and ids are used again. A process counts as gone only if the record comes from this very
-system, as its boot id and its namespace of process ids say, and if no process has that id there, or
-one that was started at another time.
+process 1, and ids are reused. A process counts as gone only on two conditions. The record must come
+from this same system, by boot id and process id namespace. And the system must have no process with
+that id, or one with another start time.
 """
 
 import os
@@ -18,14 +18,15 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class BuilderProcess:
-    """One process, as build records name it.
+    """One process, as stored in build records.
 
     Attributes:
         host: The host's name.
         pid: The process's id.
-        boot_id: Of the running kernel; None where /proc does not tell, as for what follows.
-        pid_namespace: The inode of the namespace in which `pid` holds.
-        process_started: When the process was started, in the kernel's clock ticks since its start.
+        boot_id: The boot id of the running kernel. This and the following attributes are None if
+            /proc does not provide them.
+        pid_namespace: The inode of the namespace of `pid`.
+        process_started: The start time of the process, in clock ticks since the kernel's boot.
     """
 
     host: str
@@ -36,16 +37,16 @@ class BuilderProcess:
 
     @classmethod
     def current(cls) -> Self:
-        """The process that asks."""
+        """The process that runs this code."""
         host, pid = socket.gethostname(), os.getpid()
         try:
-            # A /proc of another namespace, as some containers have it, shows other processes.
+            # In some containers, /proc belongs to another namespace and shows other processes.
             if (_PROC / "self").readlink() != Path(str(pid)):
                 return cls(host, pid)
             boot_id = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
             namespace = re.fullmatch(r"pid:\[(\d+)\]", str((_PROC / "self/ns/pid").readlink()))
             started = _Stat.of(pid).started
-        except (OSError, ValueError, IndexError):  # no Linux, or not all of its /proc
+        except (OSError, ValueError, IndexError):  # not Linux, or an incomplete /proc
             return cls(host, pid)
         if not boot_id or namespace is None:
             return cls(host, pid)
@@ -53,8 +54,8 @@ class BuilderProcess:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self | None:
-        """The process that a build record names; None if it names none for certain, as records of
-        older releases do."""
+        """The process in a build record; None if the record does not identify it fully, as in older
+        releases."""
         host, boot_id = record.get("host"), record.get("boot_id")
         numbers = [record.get(key) for key in ("pid", "pid_namespace", "process_started")]
         if not isinstance(host, str) or not isinstance(boot_id, str):
@@ -65,11 +66,11 @@ class BuilderProcess:
         return cls(host, pid, boot_id, namespace, started)
 
     def to_dict(self) -> dict[str, Any]:
-        """As build records have it, with the attributes' names; what is not known is left out."""
+        """The form stored in build records, with the attributes' names, without unknown values."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
     def is_gone(self) -> bool:
-        """Whether the process has certainly ended: False where that cannot be told from here."""
+        """Whether the process has certainly ended; False if this cannot be determined here."""
         here = BuilderProcess.current()
         if here.boot_id is None or self._system() != here._system():
             return False
@@ -80,10 +81,10 @@ class BuilderProcess:
         except ProcessLookupError:
             return True
         except (PermissionError, OverflowError):
-            pass  # another user's, or no process id at all
+            pass  # another user's process, or not a valid process id
         try:
             stat = _Stat.of(self.pid)
-        except (OSError, ValueError, IndexError):  # hidden from this user, or ended just now
+        except (OSError, ValueError, IndexError):  # hidden from this user, or it just ended
             return False
         return stat.started != self.process_started or stat.is_zombie
 
@@ -93,11 +94,11 @@ class BuilderProcess:
 
 @dataclass(frozen=True, slots=True)
 class _Stat:
-    """What /proc/<pid>/stat says of a process.
+    """The fields of /proc/<pid>/stat that are used here.
 
     Attributes:
-        started: As `BuilderProcess.process_started`.
-        is_zombie: It is dead, and its parent has not looked yet.
+        started: See `BuilderProcess.process_started`.
+        is_zombie: Whether the process is dead and its parent has not waited for it yet.
     """
 
     started: int
@@ -105,14 +106,15 @@ class _Stat:
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """Reads it.
+        """Reads the fields of a process.
 
         Raises:
-            OSError: it cannot be read.
-            ValueError, IndexError: it is not as proc(5) describes it.
+            OSError: the file cannot be read.
+            ValueError, IndexError: the file does not have the format described in proc(5).
         """
-        # The second field, the command in parentheses, may hold anything; the third is the state.
+        # The second field, the command in parentheses, may contain any text; the third is the
+        # state.
         fields = (_PROC / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()
         state, threads, started = fields[0], int(fields[20 - 3]), int(fields[22 - 3])
-        # A main thread that has ended before the others looks like a zombie, too.
+        # A main thread that ended before the others also looks like a zombie.
         return cls(started, state == "Z" and threads <= 1)

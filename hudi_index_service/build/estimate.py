@@ -1,32 +1,32 @@
-"""What a build would cost, by what earlier builds of the table cost. Nothing is guessed: entries
-with columns that were never built here have no estimate."""
+"""Estimates the cost of a build from earlier builds of the table. Nothing is guessed: entries with
+columns that were never built here have no estimate."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hudi_index_service.build.parts import LEAST_BYTES, part_counts
+from hudi_index_service.build.entry.parts import LEAST_BYTES, part_counts
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.record import BuildRecord
 
 _RECORDS = 20
 
 _Kind = tuple[str, tuple[str, ...]]
-"""Index type and columns: what makes entries cost alike, a byte of base file."""
+"""Index type and columns: entries that share both cost about the same per byte of base file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a build would read, take and leave.
+    """The estimated cost of a build.
 
     Attributes:
-        files: Entries to be built: one a base file and index type.
-        bytes: Lengths of their base files; what is read is the indexed columns' part of it.
-        seconds: Time from the first task to the last; None if some of the entries are of index type
-            and columns of which the table has no finished build.
-        index_bytes: Bytes of the entries' data files; None likewise.
-        builds: Ids of the builds that the last two are taken from, newest first. They may have run
-            on another machine.
+        files: The number of entries to build: one per base file and index type.
+        bytes: The total length of their base files; the build reads only the indexed columns.
+        seconds: The time from the first task to the last; None if the table has no finished build
+            for the index type and columns of some entry.
+        index_bytes: The size of the entries' data files; None in the same case.
+        builds: The ids of the builds on which `seconds` and `index_bytes` are based, newest first.
+            They may have run on another machine.
     """
 
     files: int
@@ -36,7 +36,7 @@ class Estimate:
     builds: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it, with the attributes' names."""
+        """The form printed as JSON, with the attributes' names."""
         return asdict(self)
 
 
@@ -53,8 +53,8 @@ def estimate(
     """The cost of building `due`.
 
     Args:
-        records: The table's builds, newest first; the newest that built something count.
-        parallelism: Tasks at once.
+        records: The table's builds, newest first; the newest that built such entries count.
+        parallelism: The number of concurrent tasks.
     """
     costs, builds = _costs({_kind(entry) for entry in due}, records)
     total = sum(entry.base_file.size for entry in due)
@@ -62,7 +62,7 @@ def estimate(
         return Estimate(len(due), total, None, None)
     seconds = [_share(entry, costs[_kind(entry)], costs[_kind(entry)].seconds) for entry in due]
     sizes = [_share(entry, costs[_kind(entry)], costs[_kind(entry)].index_bytes) for entry in due]
-    # The tasks one beside the other, but no base file in less than its parts take.
+    # Tasks run in parallel, but no base file takes less time than one of its parts.
     parts = part_counts(
         [entry.base_file.size for entry in due], slots=parallelism, least=LEAST_BYTES
     )

@@ -1,42 +1,56 @@
-"""Where a build's tasks run. The local executor uses this process's threads; `build.spark` runs the
+"""Runs a build's tasks. The local executor uses threads of this process; `build.spark` runs the
 same task code in Spark executors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
 
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, run_task
 from hudi_index_service.build.schedule import Schedule
-from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
-from hudi_index_service.index.factory import check_runtime, index_type
+from hudi_index_service.config import BuildSettings
+from hudi_index_service.index.factory import index_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def executor_on(spark: "SparkSession | None", settings: BuildSettings) -> "Executor":
+    """Runs tasks on a Spark session; without one, in threads of this process."""
+    if spark is None:
+        return LocalExecutor(settings.parallelism)
+    from hudi_index_service.build.spark import SparkExecutor
+
+    return SparkExecutor(spark)
 
 
 class Executor(ABC):
-    """Runs tasks, a large base file in parts (see `Schedule`); with deadlines it begins them in the
-    order given.
+    """Runs tasks, with large base files in parts (see `Schedule`). Tasks with deadlines begin in
+    the given order.
 
     Attributes:
-        parallelism: Tasks at once.
-        processes: Processes that these are spread over.
+        parallelism: The number of concurrent tasks.
+        processes: The number of processes that the tasks are spread over.
     """
 
     parallelism: int
     processes: int
 
     def check_runtime(self, index_types: Collection[str]) -> None:
-        """Looks once, before anything is built, whether what these index types run on is there
-        where the tasks will run: in this process, unless an executor says otherwise.
+        """Checks once, before the build, that the runtimes of these index types are installed where
+        the tasks will run: in this process, unless an executor overrides it.
 
         Raises:
-            NativeModuleMissing: it is not.
+            NativeModuleMissing: a runtime is missing.
         """
         for name in index_types:
-            check_runtime(index_type(name))
+            index_type(name).check_runtime()
 
     @abstractmethod
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
-        """Runs all tasks and yields each outcome as it is known; yields None now and then while
-        nothing is, so that the caller can show that it lives. Closing the generator gives up:
-        what has not begun never will.
+        """Runs all tasks and yields each outcome as soon as it is known. Yields None now and then
+        in between, so that the caller can write heartbeats. Closing the generator cancels the tasks
+        that have not begun.
 
         Raises:
             BuildFailed: the tasks could not be run to their end.
@@ -47,7 +61,7 @@ class LocalExecutor(Executor):
     """Runs tasks in threads of this process: for small tables, tests and single machines.
 
     Args:
-        parallelism: Base files indexed at once.
+        parallelism: The number of base files indexed at once.
         patience: Seconds without an outcome after which None is yielded.
     """
 

@@ -1,4 +1,4 @@
-"""Which partitions a condition on the partition columns picks."""
+"""Selects partitions by a condition on the partition columns."""
 
 from collections.abc import Collection, Sequence
 from itertools import product
@@ -7,14 +7,17 @@ import pyarrow as pa
 
 from hudi_index_service.columns import root_column
 from hudi_index_service.config import ReadSettings
-from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, Remedy
+from hudi_index_service.hudi.partition_path import PartitionPaths
+from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.predicate import evaluate, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.predicate.lex import name_value, position, tokenize
-from hudi_index_service.table.partition_path import PartitionPaths
-from hudi_index_service.table.protocol import HudiTable
+from hudi_index_service.predicate.text.lex import name_value, position, tokenize
 
-_REMEDY = "Name partitions by path or pattern: build(partitions=…), `hudi-index build --partition`."
+_BY_PATH = Remedy(
+    "Name partitions by path or pattern: build(partitions=…), `hudi-index build --partition`.",
+    command="Name partitions by path or pattern: `hudi-index build --partition`.",
+)
 
 
 def partitions_where(
@@ -24,22 +27,22 @@ def partitions_where(
     time_zone: str,
     settings: ReadSettings | None = None,
 ) -> tuple[str, ...]:
-    """The partitions with base files in which a condition holds, sorted; all of them without one.
+    """The partitions with base files for which a condition holds, sorted; all without a condition.
 
-    A folder of rows without partition value is picked if the condition holds for NULL or for an
-    empty text: both lie there.
+    The folder for rows without a partition value holds rows with NULL and with an empty string. It
+    is selected if the condition holds for either.
 
     Args:
-        where: A Spark SQL predicate over the table's partition columns.
-        time_zone: Of literals that name none.
-        settings: How long the condition may be; the process's own settings when None.
+        where: A Spark SQL predicate on the table's partition columns.
+        time_zone: The time zone of literals that name none.
+        settings: The settings that limit the condition's length; None for the process's own.
 
     Raises:
-        PredicateInvalid: it does not parse, or asks for other columns.
-        PredicateUnsupported: it is not answered here, or the partitions' paths do not tell the
-            values of the columns that it asks for.
+        PredicateInvalid: the condition does not parse, or uses other columns.
+        PredicateUnsupported: the condition is not supported here, or the partitions' paths do not
+            contain the values of its columns.
         ColumnNotFound: the table has no such column.
-        TableFeatureUnsupported: the table cannot be read whole here.
+        TableFeatureUnsupported: the table cannot be read completely here.
     """
     snapshot = table.snapshot()
     known = sorted({file.partition for file in snapshot.base_files()})
@@ -67,7 +70,9 @@ def _refuse_others(where: str, predicate: Predicate, columns: Sequence[str]) -> 
     raise PredicateInvalid(
         f"Partition column expected at {position(where, token.start)} of the predicate, found "
         f"{token.text!r}.",
-        remedy=f"Partition columns: {listed}." if listed else "The table is not partitioned.",
+        remedy=f"Use only the partition columns: {listed}."
+        if listed
+        else "Leave the condition out: the table is not partitioned.",
     )
 
 
@@ -92,7 +97,7 @@ def _values(
         return [told]
     if field.name not in without:
         raise PredicateUnsupported(
-            f"The path {path!r} does not tell the value of column {field.name}.", remedy=_REMEDY
+            f"The path {path!r} does not contain the value of column {field.name}.", remedy=_BY_PATH
         )
     none = pa.scalar(None, field.type)
     return [none, pa.scalar("", field.type)] if pa.types.is_string(field.type) else [none]

@@ -1,32 +1,32 @@
-"""How far a build is: counted while it runs, stored with its heartbeat, shown by `status`."""
+"""The progress of a build: counted while it runs, stored in its heartbeat, shown by `status`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from time import monotonic
 from typing import Any, Self
 
+from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.row_count import RowCount
-from hudi_index_service.build.task import TaskOutcome, TaskStatus
-from hudi_index_service.table.protocol import HudiTable
+from hudi_index_service.hudi.protocol import HudiTable
 
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:
-    """A build at one moment. "Files" are its entries: one a base file and index type.
+    """The progress at one moment. "Files" are entries: one per base file and index type.
 
     Attributes:
-        files, bytes, rows: Of all that is to be done. Bytes are the base files' lengths. Rows are
-            those that commit metadata tells; where it does not, they are worked out from the bytes
-            (then `rows_estimated`); None while nothing is known.
-        files_done: Ended, well or not; `files_failed` of them failed.
-        bytes_done: Of the ended ones.
-        rows_done: Of those that were built; while the build runs in this process, of those that are
-            being built as well.
-        seconds: Since the build began.
-        rows_per_second: Since then; None until something was built.
-        eta_seconds: What is left, at the bytes' rate so far; until something has ended at the
-            rows', None where these are not known.
+        files, bytes, rows: The totals of the build. Bytes are the lengths of the base files. Rows
+            come from commit metadata, or are estimated from the bytes (then `rows_estimated`);
+            None while no row count is known.
+        files_done: The entries that ended, successfully or not; `files_failed` of them failed.
+        bytes_done: The bytes of the entries that ended.
+        rows_done: The rows of the entries that were built; while the build runs, also the rows
+            indexed so far by tasks in this process.
+        seconds: The time since the build began.
+        rows_per_second: The rate since then; None until rows were indexed.
+        eta_seconds: The remaining time at the rate of bytes so far; until the first entry ends, at
+            the rate of rows, or None if the rows are not known.
     """
 
     files: int
@@ -42,12 +42,12 @@ class BuildProgress:
     eta_seconds: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it, with the attributes' names."""
+        """The form stored as JSON, with the attributes' names."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self | None:
-        """The same read back; None if something is missing (another release's)."""
+        """Reads the stored form; None if something is missing, as in other releases' records."""
         names = [each.name for each in fields(cls)]
         if any(name not in content for name in names):
             return None
@@ -58,9 +58,9 @@ class ProgressCounter:
     """Counts outcomes.
 
     Args:
-        tasks: What is to be done.
-        rows: Path → rows of the base files for which that is known beforehand.
-        indexed: Counts the rows that tasks in this process take in.
+        tasks: The entries of the build.
+        rows: Path → number of rows, for the base files where it is known beforehand.
+        indexed: The counter of rows indexed by tasks in this process.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ProgressCounter:
         self._done = self._failed = self._bytes_done = self._rows_done = 0
 
     def add(self, outcome: TaskOutcome) -> None:
-        """Takes in an outcome; one that was left does not count as done."""
+        """Adds an outcome; an entry with status LEFT does not count as done."""
         if outcome.status is TaskStatus.LEFT:
             return
         self._done += 1
@@ -90,7 +90,7 @@ class ProgressCounter:
             self._rows_done += outcome.rows
 
     def now(self) -> BuildProgress:
-        """The build at this moment."""
+        """The progress at this moment."""
         seconds = monotonic() - self._began
         total = sum(self._sizes[path] for path in self._entries)
         rows = self._rows_of_all()
@@ -118,7 +118,8 @@ class ProgressCounter:
         )
 
     def _rows_of_all(self) -> int | None:
-        """Those known, and for the other base files as many a byte as the known ones have."""
+        """The known rows, plus an estimate for the other base files from their bytes, at the known
+        files' rows per byte."""
         known_bytes = sum(self._sizes[path] for path in self._rows)
         known_rows = sum(self._rows.values())
         if known_bytes == 0:
@@ -132,8 +133,8 @@ class ProgressCounter:
 
 
 def rows_known(table: HudiTable, entries: Sequence[DueEntry]) -> dict[str, int]:
-    """Path → rows of the entries' base files, as far as the active timeline tells: no base file is
-    opened for it."""
+    """Path → number of rows of the entries' base files, if the active timeline has it. Opens no
+    base file."""
     instants = {instant.requested: instant for instant in table.completed_instants()}
     rows: dict[str, int] = {}
     for requested in {entry.base_file.instant for entry in entries} & instants.keys():

@@ -1,34 +1,34 @@
-"""Works out what is due, from timeline, definitions and entries alone (design, rule 6)."""
+"""Derives what is due from timeline, definitions and entries alone (design, rule 6)."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_index_service.build.strategy import Strategy, selector
-from hudi_index_service.definitions import DefinitionStore
-from hudi_index_service.documents import NewerFormat
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import ColumnSpec, IndexType
-from hudi_index_service.index.demand import Demand, holds_all
-from hudi_index_service.index.entry import EntryListing, entry_folder
+from hudi_index_service.index.entries.demand import DesiredEntry, holds_all
+from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.entries.requirements import Requirement, by_index_type
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.index.requirements import Requirement, by_index_type
-from hudi_index_service.table.protocol import BaseFile, HudiTable
+from hudi_index_service.metadata.definitions import DefinitionStore
+from hudi_index_service.metadata.documents import NewerFormat
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class DueEntry:
-    """An entry to be built: for which base file, of which index type, with which columns.
+    """An entry to be built for a base file, with its index type and columns.
 
     Attributes:
-        columns: What it is built with, as reconcile saw the definitions.
-        definitions: Those that want the entry (name → fingerprint); none where it only holds too
-            much.
-        damaged: The entry's generations up to this one are known to be damaged: whatever their
-            manifests say, they hold nothing.
+        columns: The columns to build, from the definitions at the time of reconciling.
+        definitions: The definitions that want the entry (name → fingerprint); empty if it is only
+            due because it holds too much.
+        damaged: The highest generation known to be damaged. It and all earlier ones count as empty,
+            whatever their manifests say.
     """
 
     base_file: BaseFile
@@ -52,15 +52,15 @@ def due_entries(
     """The entries that the strategy wants and that do not exist yet, newest instant first.
 
     Args:
-        requirements: Of all live definitions.
-        indexes: Only what these indexes want; with none at all, REFRESH still finds the entries
-            that hold what nobody asks for any more. None: what any index wants.
-        base_files: The base files of the present snapshot (or a part of it).
-        on: After what INCREMENTAL builds: the setting `build.on`.
-        retained_instants: With ``retention: instant``, the only instants whose entries would
-            survive the cleaner; None for no such limit.
-        damaged: To repair: only these entries' folders, each with the highest generation that is
-            damaged (see `DueEntry.damaged`).
+        requirements: The requirements of all live definitions.
+        indexes: The indexes to build for; None for all. If empty, REFRESH still finds the entries
+            that hold columns that no definition requires any more.
+        base_files: The base files of the present snapshot, or some of them.
+        on: The operations after which INCREMENTAL builds: the setting `build.on`.
+        retained_instants: Under ``retention: instant``, the instants whose entries the cleaner
+            keeps; None if there is no such limit.
+        damaged: For repairs, the only entries to build: folder → highest damaged generation (see
+            `DueEntry.damaged`).
     """
     wanted = selector(strategy, table, on)
     refreshing = strategy is Strategy.REFRESH
@@ -71,7 +71,7 @@ def due_entries(
         if indexes and not own:
             continue
         listing = EntryListing(table.storage, name)
-        demand = Demand(name, tuple(group), complete)
+        demand = DesiredEntry(name, tuple(group), complete)
         for base_file in base_files:
             if retained_instants is not None and base_file.instant not in retained_instants:
                 continue
@@ -85,8 +85,8 @@ def due_entries(
             try:
                 present = _present(listing, base_file, below)
             except NewerFormat as newer:
-                # Written by a newer release, which serves it; never rewritten from here.
-                log.warning("%s Not built anew by this release.", newer)
+                # A newer release wrote and serves it; this release never rewrites it.
+                log.warning("%s This release does not rebuild it.", newer)
                 continue
             if refreshing and present is not None:
                 asking = own
@@ -99,8 +99,8 @@ def due_entries(
 
 
 def _present(listing: EntryListing, base_file: BaseFile, damaged: int) -> Manifest | None:
-    """The manifest of the base file's entry, if it has one that is not known to be damaged.
-    Raises NewerFormat."""
+    """The manifest of the base file's entry, unless it is missing or known to be damaged. Raises
+    NewerFormat."""
     try:
         manifest = listing.find(base_file).manifest
     except NewerFormat:
@@ -112,18 +112,18 @@ def _present(listing: EntryListing, base_file: BaseFile, damaged: int) -> Manife
 
 
 def _is_right(
-    present: Manifest | None, asking: Sequence[Requirement], demand: Demand | None
+    present: Manifest | None, asking: Sequence[Requirement], demand: DesiredEntry | None
 ) -> bool:
-    """Whether an entry is there with all that is asked and, given the demand, nothing else."""
-    if present is None or (demand is not None and demand.superfluous(present)):
+    """Whether an entry exists with all that is required and, if `demand` is given, nothing else."""
+    if present is None or (demand is not None and demand.has_extra_columns(present)):
         return False
     return holds_all(present, (spec for each in asking for spec in each.columns))
 
 
 def refuse_newer(manifest: Manifest, kind: IndexType) -> None:
-    """Raises NewerFormat for an entry in a layout of the index type that is newer than ours."""
+    """Raises NewerFormat if the entry has a newer layout of the index type than this release's."""
     if manifest.index_type_version > kind.version:
         raise NewerFormat(
             f"The {kind.name} entry of {manifest.base_file.path} has version "
-            f"{manifest.index_type_version}, this release writes {kind.version}."
+            f"{manifest.index_type_version}; this release writes version {kind.version}."
         )

@@ -1,15 +1,15 @@
-"""Build records: who builds what on a table, whether it still lives, and how it ended.
+"""Build records: the builds of a table, whether they still run, and how they ended.
 
     .hoodie/.index/_service/builds/<number>/started.json    created by put-if-absent
                                             heartbeat       replaced while the build lives: progress
-                                            cancel.json     somebody wants it to give up
+                                            cancel.json     a request to cancel the build
                                             finished.json   the report
 
-They tell operators what happens and keep a second builder from doing the same work. They protect
-nothing: entries are safe against racing builders by themselves (design, rule 5), so a dead build
-stands in nobody's way for longer than it takes its heartbeat to go stale; and not at all where its
-process is known to be gone, or is this one, which knows what it runs. A record that cannot be
-written is a warning, once the build has begun: what is built is worth more than the report.
+Records inform operators and keep a second builder from doing the same work. They protect nothing:
+entries themselves are safe against racing builders (design, rule 5). A dead build therefore blocks
+others only until its heartbeat is stale. It does not block them at all if its process is known to
+be gone, or is this process, which knows the builds it runs. Once a build has begun, a record that
+cannot be written is only a warning: the entries are worth more than the report.
 """
 
 import json
@@ -22,16 +22,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
-from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
 from hudi_index_service.build.builder_process import BuilderProcess
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.retry import FailedEntry, failed_entries
-from hudi_index_service.documents import SERVICE_FOLDER
 from hudi_index_service.errors import BuildInProgress, IndexServiceError
-from hudi_index_service.storage import Storage, StoredFile
+from hudi_index_service.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.storage.store import Storage, StoredFile
 
 log = logging.getLogger(__name__)
 
@@ -44,26 +43,26 @@ _running_here: set[str] = set()
 
 
 class BuildState(StrEnum):
-    """What became of a build."""
+    """The state of a build."""
 
     RUNNING = "running"
     FINISHED = "finished"
-    FAILED = "failed"  #: some base files could not be indexed, or it broke off
+    FAILED = "failed"  #: some base files could not be indexed, or the build broke off
     CANCELLED = "cancelled"
     STOPPED = "stopped"  #: its budget was spent
-    DEAD = "dead"  #: silent, or its process is gone, without having ended
+    DEAD = "dead"  #: it did not end, but is silent or its process is gone
 
 
 @dataclass(frozen=True, slots=True)
 class BuildRecord:
-    """One build as the table's records tell it.
+    """One build in the table's records.
 
     Attributes:
         state: See `BuildState`.
-        started: When, where, and what was asked for.
-        finished: The report; None of a build that runs or died.
-        progress: At its end, or as of the last heartbeat; None if there was none.
-        cancel_requested: Whether somebody wants it to give up.
+        started: When and where the build started, and its plan.
+        finished: The report; None for a running or dead build.
+        progress: The progress at the end, or at the last heartbeat; None if there was none.
+        cancel_requested: Whether a request to cancel the build exists.
     """
 
     number: int
@@ -78,12 +77,12 @@ class BuildRecord:
 
     @property
     def id(self) -> str:
-        """The number as it stands in paths, log lines and manifests."""
+        """The number as written in paths, log lines and manifests."""
         return build_id(self.number)
 
     @property
     def outcomes(self) -> list[dict[str, Any]]:
-        """What the report says of each entry."""
+        """The report's outcome of each entry."""
         found = (self.finished or {}).get("outcomes")
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
@@ -93,7 +92,7 @@ class BuildRecord:
         return [each for each in self.outcomes if each.get("status") == "failed"]
 
     def to_dict(self) -> dict[str, Any]:
-        """As `hudi-index status` prints it in JSON."""
+        """The record as `hudi-index status` prints it in JSON."""
         finished = self.finished or {}
         return {
             "build": self.id,
@@ -118,8 +117,8 @@ class BuildRecord:
 
 
 class RunningBuild:
-    """The record of a build that this process runs: until its context ends, whether or not that
-    could be recorded."""
+    """The record of a build that this process runs. The build counts as running until the context
+    ends, even if its end could not be recorded."""
 
     def __init__(self, storage: Storage, number: int, token: str) -> None:
         self._storage = storage
@@ -130,28 +129,23 @@ class RunningBuild:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _running_here.discard(self._token)
 
     def beat(self, progress: BuildProgress | None = None) -> None:
-        """Says that the build lives, and how far it is."""
+        """Writes a heartbeat with the build's progress."""
         content = {"at": _now(), **({} if progress is None else progress.to_dict())}
-        with self._only_a_warning("show that it lives"):
+        with self._only_a_warning("write its heartbeat"):
             self._storage.replace(f"{self._folder}/{_HEARTBEAT}", json.dumps(content).encode())
 
     def cancel_requested(self) -> bool:
-        """Whether somebody wants the build to give up."""
+        """Whether a request to cancel the build exists."""
         try:
             self._storage.size(f"{self._folder}/{_CANCEL}")
         except FileNotFoundError:
             return False
         except (IndexServiceError, OSError) as error:
-            log.warning("Build %s could not see whether it is to give up: %s", self.id, error)
+            log.warning("Build %s could not check for a cancel request: %s", self.id, error)
             return False
         return True
 
@@ -173,8 +167,8 @@ class BuildRecords:
     """The builds of one table.
 
     Args:
-        stale_seconds: A running build whose last sign of life is older counts as dead, wherever it
-            runs.
+        stale_seconds: The age of the last sign of life after which a running build counts as dead,
+            on any machine.
     """
 
     def __init__(self, storage: Storage, *, stale_seconds: float) -> None:
@@ -192,8 +186,8 @@ class BuildRecords:
         for number in numbers:
             self._refuse_if_alive(number, numbers[number])
         number = max(numbers, default=0) + 1
-        # Two threads of one process may start at one time, and what stands under the name byte for
-        # byte counts as one's own.
+        # The token tells apart two threads of one process that start at the same time: `create`
+        # takes an existing file with the same bytes for its own.
         token = uuid4().hex
         process = BuilderProcess.current().to_dict()
         content = {"started": _now(), **process, "token": token, **plan}
@@ -221,8 +215,9 @@ class BuildRecords:
             )
 
     def request_cancel(self) -> str | None:
-        """Asks the running build to give up; it sees that with its next heartbeat. Returns its id;
-        None if no build is running.
+        """Requests that the running build be cancelled; it stops at its next heartbeat. Published
+        entries stay, and a later build continues with the rest. Returns the build's id; None if no
+        build is running.
 
         Raises:
             PermissionDenied: no write access below ``.hoodie/.index``.
@@ -235,16 +230,16 @@ class BuildRecords:
         content = {"requested": _now(), "host": socket.gethostname(), "pid": os.getpid()}
         try:
             self._storage.create(f"{_folder(number)}/{_CANCEL}", json.dumps(content).encode())
-        except FileExistsError:  # somebody else wants it, too
-            log.info("Build %s was asked to give up before.", build_id(number))
+        except FileExistsError:  # another process requested it before
+            log.info("Build %s already has a cancel request.", build_id(number))
         return build_id(number)
 
     def all(self, limit: int | None = None) -> list[BuildRecord]:
-        """The recorded builds, newest first, `limit` of them at most."""
+        """The recorded builds, newest first, up to `limit`."""
         return list(islice(self.newest_first(), limit))
 
     def newest_first(self) -> Iterator[BuildRecord]:
-        """The recorded builds, each read when it is asked for."""
+        """The recorded builds, newest first, each read on demand."""
         for number, files in sorted(self._files_by_number().items(), reverse=True):
             yield self._record(number, files)
 
@@ -265,7 +260,7 @@ class BuildRecords:
         )
 
     def failed_entries(self) -> list[FailedEntry]:
-        """What could not be built so far, as the last build that ended left it."""
+        """The entries that could not be built so far, as of the last build that ended."""
         for number, files in sorted(self._files_by_number().items(), reverse=True):
             if _FINISHED in files:
                 return failed_entries(self._content(number, _FINISHED).get("failing"))
@@ -276,7 +271,7 @@ class BuildRecords:
         return frozenset(map(build_id, self._files_by_number()))
 
     def living(self) -> frozenset[str]:
-        """The ids of the builds that have not ended and are not dead."""
+        """The ids of the running builds."""
         numbers = self._files_by_number()
         return frozenset(
             build_id(number) for number, files in numbers.items() if self._is_alive(number, files)
@@ -284,7 +279,7 @@ class BuildRecords:
 
     def ended_before(self, moment: float) -> list[StoredFile]:
         """The records of builds that are over and silent since `moment` (epoch seconds), except
-        the newest build's."""
+        those of the newest build."""
         numbers = self._files_by_number()
         newest = max(numbers, default=0)
         found: list[StoredFile] = []
@@ -314,12 +309,12 @@ class BuildRecords:
         try:
             content = json.loads(self._storage.read(f"{_folder(number)}/{name}"))
         except (FileNotFoundError, ValueError, RecursionError):
-            return {}  # cleaned or damaged: records inform, nothing depends on them
+            return {}  # cleaned or damaged; records only inform, nothing depends on them
         return content if isinstance(content, dict) else {}
 
 
 def build_id(number: int) -> str:
-    """How a build is called: in paths, log lines, manifests, Spark's job description."""
+    """The name of a build in paths, log lines, manifests and Spark's job description."""
     return f"{number:06d}"
 
 
@@ -328,13 +323,13 @@ def _folder(number: int) -> str:
 
 
 def _last_sign(files: dict[str, StoredFile]) -> float:
-    """The build's own last sign of life: a request to cancel it is none."""
+    """The time of the build's last sign of life; a cancel request does not count."""
     own = [file.modified for name, file in files.items() if name != _CANCEL]
     return max(own, default=0.0)
 
 
 def _has_ended(started: dict[str, Any]) -> bool:
-    """Whether the build of such a record is certainly over, although it did not say so."""
+    """Whether a build without a report is certainly over."""
     process = BuilderProcess.from_dict(started)
     if process is None:
         return False
@@ -346,7 +341,7 @@ def _has_ended(started: dict[str, Any]) -> bool:
 def _state_of(finished: dict[str, Any]) -> BuildState:
     try:
         return BuildState(finished["state"])
-    except (KeyError, ValueError):  # damaged, or written before states were
+    except (KeyError, ValueError):  # damaged, or from a release without states
         failed = finished.get("failed") or finished.get("error")
         return BuildState.FAILED if failed else BuildState.FINISHED
 

@@ -1,28 +1,28 @@
-"""Base files that cannot be indexed: counted from build to build, so that wake-ups do not try each
-of them again at once, and a file that never works delays no other."""
+"""Counts failures per entry from build to build, so that wake-ups do not retry failed base files at
+once, and a base file that always fails delays no other."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.task import TaskOutcome, TaskStatus
 from hudi_index_service.config import BuildSettings
 
 EntryKey = tuple[str, str, tuple[str, ...]]
-"""Base file, index type and columns: with other columns it may work."""
+"""Base file, index type and columns: with other columns the build may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedEntry:
-    """An entry that could not be built when it was tried last.
+    """An entry whose last build attempt failed.
 
     Attributes:
-        path: The base file.
-        times: Failures in a row.
-        last: When it failed last, ISO 8601 in UTC.
-        error: Why.
+        path: The path of the base file.
+        times: The number of failures in a row.
+        last: The time of the last failure, ISO 8601 in UTC.
+        error: The reason of the last failure.
     """
 
     path: str
@@ -34,25 +34,25 @@ class FailedEntry:
 
     @property
     def key(self) -> EntryKey:
-        """What tells it from other entries."""
+        """The key that identifies the entry."""
         return self.path, self.index_type, self.columns
 
     def retry_at(self, settings: BuildSettings) -> datetime:
-        """When a wake-up tries it again."""
-        # 2^30 times a second is more than any maximum, and no overflow.
+        """When a wake-up retries the entry."""
+        # 2^30 seconds is more than any maximum, and does not overflow.
         wait = settings.retry_seconds * 2 ** min(self.times - 1, 30)
         return datetime.fromisoformat(self.last) + timedelta(
             seconds=min(wait, settings.retry_max_seconds)
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As the build record has it."""
+        """The form stored in build records."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredEntry:
-    """An entry that is due and is left alone for now, since it failed a short while ago."""
+    """A due entry that is skipped for now because it failed recently."""
 
     due: DueEntry
     failed: FailedEntry
@@ -60,18 +60,18 @@ class DeferredEntry:
 
 
 def entry_key(due: DueEntry) -> EntryKey:
-    """What tells the entry from others."""
+    """The key that identifies the entry."""
     return due.base_file.path, due.index_type, tuple(column.name for column in due.columns)
 
 
 def failed_entries(content: object) -> list[FailedEntry]:
-    """The failed entries that a build record lists; what is not understood is left out."""
+    """The failed entries that a build record lists; unreadable ones are left out."""
     found = []
     for each in content if isinstance(content, list) else []:
         try:
             failed = FailedEntry(**{**each, "columns": tuple(each["columns"])})
             datetime.fromisoformat(failed.last)
-        except (TypeError, KeyError, ValueError):  # another release's
+        except (TypeError, KeyError, ValueError):  # from another release
             continue
         found.append(failed)
     return found
@@ -80,7 +80,7 @@ def failed_entries(content: object) -> list[FailedEntry]:
 def deferred_entries(
     due: Iterable[DueEntry], failed: Iterable[FailedEntry], settings: BuildSettings
 ) -> list[DeferredEntry]:
-    """Those of the due entries that failed and whose time to be tried again has not come."""
+    """The due entries that failed before and whose retry time has not come."""
     now, by_key = datetime.now(UTC), {each.key: each for each in failed}
     deferred = []
     for entry in due:
@@ -97,13 +97,13 @@ def failed_after(
     *,
     paths: Collection[str],
 ) -> list[FailedEntry]:
-    """The failed entries after a build: those from before that it did not try, and its own.
+    """The failed entries after a build: earlier ones that it did not try, and its own.
 
     Args:
-        before: As the build before left them.
-        due: What was due in this build.
-        outcomes: What became of it.
-        paths: The base files of the snapshot; what failed for others is forgotten.
+        before: The failed entries after the previous build.
+        due: The due entries of this build.
+        outcomes: The outcomes of this build.
+        paths: The base files of the snapshot; failures of other base files are forgotten.
     """
     known: dict[EntryKey, FailedEntry] = {e.key: e for e in before if e.path in paths}
     tried: Mapping[tuple[str, str], EntryKey] = {
@@ -118,7 +118,7 @@ def failed_after(
             earlier = known.pop(key, None)
             times = 1 if earlier is None else earlier.times + 1
             known[key] = FailedEntry(*key, times, now, outcome.error or "unknown")
-        else:  # also what failed with other columns, which it was asked for then, is over
+        else:  # this also ends failures that the entry had with other columns
             for other in [each for each in known if each[:2] == key[:2]]:
                 del known[other]
     return list(known.values())

@@ -1,4 +1,4 @@
-"""A build from wake-up to report: reconcile, run the tasks, record what happened."""
+"""Runs a build from start to report: reconciles, runs the tasks, and records the outcome."""
 
 import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -10,6 +10,8 @@ from time import monotonic, perf_counter, time
 from typing import Any, Literal
 
 from hudi_index_service.build.budget import UNLIMITED, Budget
+from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.build.estimate import Estimate, estimate
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter, rows_known
@@ -22,11 +24,9 @@ from hudi_index_service.build.retry import (
     entry_key,
     failed_after,
 )
-from hudi_index_service.build.row_count import RowCount
 from hudi_index_service.build.scope import partitions_in_scope
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.build.summaries import summarise
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     BuildFailed,
@@ -34,42 +34,43 @@ from hudi_index_service.errors import (
     EntryInvalid,
     IndexServiceError,
 )
+from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import IndexType
-from hudi_index_service.index.entry import EntryListing
-from hudi_index_service.index.factory import index_type, keeps_elsewhere, with_settings
-from hudi_index_service.index.requirements import Requirement
-from hudi_index_service.index.retention import retained_instants
-from hudi_index_service.table.protocol import BaseFile, HudiTable
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.requirements import Requirement
+from hudi_index_service.index.entries.retention import retained_instants
+from hudi_index_service.index.factory import index_type
 
 log = logging.getLogger(__name__)
 
 _RECORDS_FOR_ESTIMATE = 100
 
 Progress = Callable[[int, int], None]
-"""Called with the number of tasks done and the number of tasks in all."""
+"""Called with the number of tasks done and the total number of tasks, during the build."""
 
 Details = Callable[[BuildProgress], None]
-"""Called with everything that is known of how far the build is."""
+"""Called with the detailed progress of the build: rows, bytes, time left."""
 
 RetryFailed = Literal["now", "backoff"]
-"""Whether entries that failed before are tried at once, or only after a while (wake-ups)."""
+"""``now``, or ``backoff`` to skip entries that failed recently (settings `build.retry_seconds`,
+`build.retry_max_seconds`), as builds by wake-ups do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a build did, or (dry run) would do.
+    """What a build did or, for a dry run, would do.
 
     Attributes:
-        id: The record's number; "" when there was nothing to record.
-        due: The entries that were due, newest instant first, those that failed before last.
-        outcomes: What became of each; empty for a dry run.
-        seconds: From reconcile to report.
-        state: How it ended; None when there was nothing to do, or only a dry run.
-        stopped_by: What ended it early: a limit of its budget, as ``budget spent: files``, or
-            ``interrupted`` (Ctrl-C).
-        deferred: Entries that are due too, but failed a short while ago and are left alone for now
-            (only with ``retry_failed="backoff"``).
-        estimate: Of a dry run: what the build would cost.
+        id: The record's number; "" if nothing was recorded.
+        due: The due entries: newest instant first, entries that failed before last.
+        outcomes: The outcome of each entry; empty for a dry run.
+        seconds: The time from reconcile to report.
+        state: How the build ended; None if there was nothing to do, or for a dry run.
+        stopped_by: What ended the build early: a limit of its budget, such as
+            ``budget spent: files``, or ``interrupted`` (Ctrl-C).
+        deferred: Due entries that failed recently and are skipped for now (only with
+            ``retry_failed="backoff"``).
+        estimate: The estimated cost of the build, for a dry run.
     """
 
     id: str
@@ -91,29 +92,30 @@ class Build:
 
     @property
     def built(self) -> tuple[TaskOutcome, ...]:
-        """The entries that this build made."""
+        """The entries that this build built."""
         return tuple(o for o in self.outcomes if o.status is TaskStatus.BUILT)
 
     @property
     def failed(self) -> tuple[TaskOutcome, ...]:
-        """The entries that could not be made."""
+        """The entries that could not be built."""
         return tuple(o for o in self.outcomes if o.status is TaskStatus.FAILED)
 
     @property
     def left(self) -> int:
-        """How many of the due entries nothing is known of: the next build goes on with them."""
+        """The number of due entries that have no outcome; the next build continues with them."""
         return len(self.due) - sum(o.status is not TaskStatus.LEFT for o in self.outcomes)
 
     @property
     def retry_at(self) -> datetime | None:
-        """When the first of the deferred entries may be tried again; None if there is none."""
+        """When the first deferred entry may be retried; None if no entry is deferred."""
         return min((each.retry_at for each in self.deferred), default=None)
 
     def raise_for_failures(self) -> "Build":
-        """Itself, if nothing failed.
+        """Returns the build itself if nothing failed.
 
         Raises:
-            BuildFailed: naming the first failure; what succeeded stays published.
+            BuildFailed: an entry failed; the message names the first failure. Entries that
+                succeeded stay published.
         """
         if self.failed:
             first = self.failed[0]
@@ -124,7 +126,7 @@ class Build:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """As `hudi-index build --output json` prints it."""
+        """The build as `hudi-index build --output json` prints it."""
         outcomes = {(each.path, each.index_type): each for each in self.outcomes}
         return {
             "build": self.id or None,
@@ -182,29 +184,31 @@ def run_build(
     progress: Progress | None = None,
     details: Details | None = None,
 ) -> Build:
-    """Builds what is due. Doing it twice does nothing the second time; doing it again after it was
-    stopped, cancelled or killed goes on with what is missing.
+    """Builds what is due. A second run does nothing; a run after one that was stopped, cancelled or
+    killed continues with what is missing.
 
     Args:
-        instant: Only base files that this instant wrote.
-        partitions: Only base files in these partitions (see `partitions_in_scope`).
-        indexes: Only what these indexes want (see `due_entries`).
-        damaged: To repair: only these entries, built anew (see `due_entries`).
-        budget: What the build may spend.
-        retry_failed: ``backoff`` leaves entries alone that failed a short while ago.
-        dry_run: Only say what is due, and what it would cost.
+        instant: The instant that wrote the base files to index; None for all.
+        partitions: The partitions to index (see `partitions_in_scope`); None for all.
+        indexes: The indexes to build for (see `due_entries`); None for all.
+        damaged: For repairs, the only entries to build, anew (see `due_entries`).
+        budget: The limits of the build.
+        retry_failed: See `RetryFailed`.
+        dry_run: Whether to report only what is due and its estimated cost.
+        progress, details: See `Progress` and `Details`.
 
     Raises:
-        TableFeatureUnsupported: the table cannot be read whole here.
+        TableFeatureUnsupported: the table cannot be read completely here.
         BuildInProgress: another builder works on the table.
         PermissionDenied: no write access below ``.hoodie/.index``.
-        NativeModuleMissing: what an index type runs on is missing where the tasks would run.
-        BuildFailed: the tasks could not be run to their end.
-        ConfigInvalid: a partition that is not there, or `retry_failed` is none of its words.
+        NativeModuleMissing: an index type's runtime, such as Java, is missing where the tasks would
+            run; nothing was built.
+        BuildFailed: the tasks could not be run to their end: the Spark job as a whole failed.
+        ConfigInvalid: a partition does not exist, or `retry_failed` has an unknown value.
     """
     if retry_failed not in ("now", "backoff"):
         raise ConfigInvalid(
-            f"There is no retry_failed={retry_failed!r}.", remedy="Use now or backoff."
+            f"Unknown value: retry_failed={retry_failed!r}.", remedy="Use now or backoff."
         )
     started = perf_counter()
     base_files = table.snapshot().base_files()
@@ -227,7 +231,7 @@ def run_build(
         deferred = deferred_entries(due, failed, settings.build)
         waiting = {id(each.due) for each in deferred}
         due = [entry for entry in due if id(entry) not in waiting]
-    # What failed before comes last: else it would spend a small budget again and again.
+    # Entries that failed before come last; else they could use up a small budget in every build.
     known = {each.key for each in failed}
     due.sort(key=lambda entry: entry_key(entry) in known)
     plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
@@ -246,7 +250,7 @@ def run_build(
 
 
 class _Run:
-    """One build that has been recorded as started."""
+    """A build that has been recorded as started."""
 
     def __init__(
         self,
@@ -278,7 +282,7 @@ class _Run:
         failed_before: Sequence[FailedEntry],
         paths: Collection[str],
     ) -> Build:
-        """Runs the tasks and records how that ended, also when it is broken off."""
+        """Runs the tasks and records the outcome, even if the build is interrupted."""
         counter = ProgressCounter(self._entries, {})
         error: BaseException | None = None
         try:
@@ -327,7 +331,7 @@ class _Run:
                     self._running.beat(counter.now())
                     last_beat = monotonic()
                     if self._running.cancel_requested():
-                        log.warning("Build %s gives up: it was cancelled.", self._running.id)
+                        log.warning("Build %s stops: it was cancelled.", self._running.id)
                         self._cancelled = True
                         return
         finally:
@@ -335,8 +339,8 @@ class _Run:
             self._take_in_late(counter)
 
     def _take_in_late(self, counter: ProgressCounter) -> None:
-        """Takes in what was published after the build gave up: by tasks that had begun by then,
-        whose outcomes nobody waited for."""
+        """Takes in what was published after the build stopped, by tasks that were running then and
+        whose outcomes were not awaited."""
         known = {(each.path, each.index_type) for each in self._outcomes}
         unknown = [e for e in self._entries if (e.base_file.path, e.index_type) not in known]
         try:
@@ -347,10 +351,10 @@ class _Run:
                         self._outcomes.append(made)
                         counter.add(made)
         except (IndexServiceError, OSError) as error:
-            log.warning("Build %s may have built more than it tells: %s", self._running.id, error)
+            log.warning("Build %s may have built more than it reports: %s", self._running.id, error)
 
     def _made(self, listing: EntryListing, entry: DueEntry) -> TaskOutcome | None:
-        """What this build published for an entry; None if nothing."""
+        """The outcome of an entry that this build published; None if it published none."""
         try:
             manifest = listing.find(entry.base_file).manifest
         except EntryInvalid:
@@ -368,8 +372,8 @@ class _Run:
     def _wind_down(
         self, results: Generator[TaskOutcome | None, None, None], counter: ProgressCounter
     ) -> None:
-        """Gives up what has not begun, and waits for what has. The build shows meanwhile that it
-        lives: a large base file can take longer than it takes a silent build to count as dead."""
+        """Cancels tasks that have not begun, and waits for the others. It keeps writing heartbeats,
+        since a large base file can take longer than a silent build takes to count as dead."""
         with ThreadPoolExecutor(1, thread_name_prefix="index-build-end") as pool:
             ended = pool.submit(results.close)
             while not wait([ended], self._settings.build.heartbeat_seconds).done:
@@ -377,8 +381,8 @@ class _Run:
         ended.result()
 
     def _summarise(self, counter: ProgressCounter) -> None:
-        """Spares queries that know nothing yet the manifests that were published (a build that was
-        cancelled leaves that to the next)."""
+        """Writes summaries, so that first queries need not read each published manifest. A
+        cancelled build leaves this to the next one."""
         built = {o.path for o in self._outcomes if o.status is TaskStatus.BUILT}
         instants: dict[str, set[str]] = {}
         for entry in self._entries:
@@ -412,9 +416,10 @@ class _Run:
         ]
 
     def _configured(self, name: str) -> IndexType | None:
-        """The index type as it goes to the tasks, if it has settings; others are found there."""
+        """The index type to send to the tasks, if it has settings; tasks look up the others."""
         kind = index_type(name)
-        return with_settings(kind, self._settings) if keeps_elsewhere(kind) else None
+        configured = kind.configured(self._settings)
+        return None if configured is kind else configured
 
     def _log(self, outcome: TaskOutcome) -> None:
         build, where = self._running.id, f"{outcome.index_type} entry of {outcome.path}"

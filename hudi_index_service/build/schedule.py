@@ -1,19 +1,19 @@
-"""What an executor runs for a build's tasks, and what becomes of each from what became of its
-parts."""
+"""Splits a build's tasks into the parts that an executor runs, and derives each task's outcome from
+those of its parts."""
 
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hudi_index_service.build.parts import Part, largest_first, part_counts
-from hudi_index_service.build.staging import Staging
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
+from hudi_index_service.build.entry.parts import Part, largest_first, part_counts
+from hudi_index_service.build.entry.staging import Staging
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.index.entry import entry_folder
+from hudi_index_service.index.entries.entry import entry_folder
 
 log = logging.getLogger(__name__)
 
-# What decides about a base file that was built in parts, before all else.
+# The first of these that a part has decides the outcome of a base file built in parts.
 _DECISIVE = (
     TaskStatus.BUILT,
     TaskStatus.PRESENT,
@@ -25,14 +25,14 @@ _DECISIVE = (
 
 
 class Schedule:
-    """The tasks of a build as an executor runs them: large base files in parts, and in the order in
-    which they should begin, which is that given if there is a deadline, else the largest first.
+    """The tasks of a build as an executor runs them, with large base files in parts. Tasks begin in
+    the given order if there is a deadline, else the largest first.
 
     Args:
-        tasks: One a base file.
-        slots: Tasks that run at once.
-        processes: Processes that these are spread over: the tasks of one share the memory that
-            index writers may hold.
+        tasks: One task per base file.
+        slots: The number of concurrent tasks.
+        processes: The number of processes that the tasks are spread over. Tasks of one process
+            share the memory that index writers may hold.
         in_parts: Whether base files may be built in parts.
     """
 
@@ -60,7 +60,7 @@ class Schedule:
             weights = [sizes[number] / part.of for number, part in parts]
             parts = [parts[position] for position in largest_first(weights)]
         self._of = [number for number, _ in parts]
-        # Where there are fewer tasks than slots, each has several to itself.
+        # With fewer tasks than slots, each task gets several threads.
         threads = max(1, slots // max(len(parts), 1))
         sharing = -(-min(slots, len(parts)) // (processes or slots))
         self.tasks = tuple(
@@ -72,11 +72,11 @@ class Schedule:
             )
             for task, part in ((self._tasks[number], part) for number, part in parts)
         )
-        """What is to be run, in this order."""
+        """The tasks to run, in this order."""
 
     def ended(self, position: int, outcome: TaskOutcome) -> TaskOutcome | None:
-        """Takes in how one of `tasks` ended. Returns how its base file's entry did, once that is
-        decided; None while it is not, and for what was taken in before."""
+        """Takes the outcome of one of `tasks`. Returns the outcome of its base file's entry when
+        that is decided; None before that, and if it was already returned."""
         number = self._of[position]
         known = self._outcomes[number]
         known[self.tasks[position].part.number] = outcome
@@ -90,12 +90,13 @@ class Schedule:
         return decided
 
     def has_ended(self, position: int) -> bool:
-        """Whether it is known how one of `tasks` ended."""
+        """Whether the outcome of one of `tasks` is known."""
         return self.tasks[position].part.number in self._outcomes[self._of[position]]
 
     def undecided(self) -> "Schedule":
-        """The base files all of whose parts were staged and none joined, because other builders
-        changed what the entry holds in between: built anew, each in one part, however late."""
+        """A schedule for the base files whose parts were all staged but not joined, because other
+        builders changed the entry's content in between. Each is built anew in one part, without a
+        deadline."""
         left = [
             replace(task, deadline=None)
             for task, known, count, done in zip(
@@ -106,8 +107,8 @@ class Schedule:
         return Schedule(left, slots=self._slots, processes=self._processes, in_parts=False)
 
     def give_up(self) -> None:
-        """Removes what was staged for base files that were not decided: of a part whose outcome
-        was never taken in, too."""
+        """Removes the staged parts of undecided base files, including parts whose outcome was never
+        taken."""
         for number, is_decided in enumerate(self._yielded):
             if not is_decided:
                 self._discard(number)
@@ -127,7 +128,7 @@ class Schedule:
 
 
 def _joined(outcomes: Sequence[TaskOutcome]) -> TaskOutcome | None:
-    """How an entry ended whose parts ended so; None if its parts are all there and not joined."""
+    """The outcome of an entry from those of its parts; None if all are staged and not joined."""
     for status in _DECISIVE:
         for outcome in outcomes:
             if outcome.status is status:

@@ -1,4 +1,4 @@
-"""Which partitions a build is narrowed to, by path or by pattern."""
+"""Selects the partitions that a build is limited to, by path or pattern."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -13,32 +13,35 @@ _SHOWN = 10
 
 
 def partitions_in_scope(known: Collection[str], asked: Sequence[str]) -> frozenset[str]:
-    """The partitions that somebody asks for.
+    """The requested partitions.
 
-    Each of `asked` is a partition's path relative to the table, as it is on disk or with its
-    ``%xx`` decoded; the path of a folder above partitions (``region=eu``); or a pattern of the
-    shell (``*``, ``?``, ``[…]``), folder by folder (``region=*/dt=2026-01-*``). A path that is
-    there is taken as such, whatever signs are in it.
+    Each of `asked` is one of these:
+
+    - a partition's path relative to the table, as on disk or with its ``%xx`` decoded
+    - the path of a folder above partitions (``region=eu``)
+    - a shell pattern (``*``, ``?``, ``[…]``) per folder (``region=*/dt=2026-01-*``)
+
+    An existing path is never read as a pattern, whatever characters it contains.
 
     Args:
         known: The table's partitions with base files, "" for a table without partitions.
 
     Raises:
-        ConfigInvalid: nothing is there that one of `asked` could mean.
+        ConfigInvalid: one of `asked` matches no partition.
     """
     require_list(asked, "partitions")
     found: set[str] = set()
     for text in asked:
         if not isinstance(text, str):
             raise ConfigInvalid(
-                f"{text!r} is no partition's path.", remedy="Give paths or patterns as text."
+                f"{text!r} is not a partition path.", remedy="Give paths or patterns as text."
             )
         wanted = text.strip("/")
         matches = _matches(known, wanted)
         if not matches:
             raise ConfigInvalid(
                 f"The table has no base files in a partition {wanted!r}.",
-                remedy=f"Partitions: {_shown(known)}.",
+                remedy=f"Name one of its partitions: {_shown(known)}.",
             )
         found |= matches
     return frozenset(found)
@@ -54,7 +57,7 @@ def _matches(known: Collection[str], wanted: str) -> set[str]:
 
 
 def _fits(folders: list[str], patterns: list[str]) -> bool:
-    """Whether the leading folders fit the patterns one by one, as they are or decoded."""
+    """Whether the leading folders match the patterns one by one, as they are or decoded."""
     if len(folders) < len(patterns):
         return False
     return all(

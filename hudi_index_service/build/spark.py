@@ -1,10 +1,10 @@
-"""Runs a build's tasks as Spark tasks: base files, large ones in parts.
+"""Runs a build's tasks as Spark tasks, with large base files in parts.
 
-Executors need this package and both native distributions installed, and JAVA_HOME (the Lucene index
-type starts a small JVM inside the Python worker, inside the task: never before the fork).
+Executors need this package, both native distributions, and JAVA_HOME. The Lucene index type starts
+a small JVM inside the Python worker during the task, never before the fork.
 
-Spark hands the results of a job over together, at its end. What a task reports as it ends comes by
-an accumulator, which counts a task once however often it was tried.
+Spark returns all results of a job together, at its end. Each task's outcome arrives earlier through
+an accumulator, which counts a task once, however often it was retried.
 """
 
 import logging
@@ -19,13 +19,13 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import AccumulatorParam
 from pyspark.util import inheritable_thread_target
 
+from hudi_index_service.build.entry.memory import Needs, check_address_space
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import Executor
-from hudi_index_service.build.memory import Needs, check_address_space, runs_jvm
 from hudi_index_service.build.schedule import Schedule
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
-from hudi_index_service.index.factory import check_runtime, index_type
+from hudi_index_service.index.factory import index_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Ended = tuple[int, TaskOutcome]
-"""A task's position in the schedule, and how it ended."""
+"""A task's position in the schedule, and its outcome."""
 
 
 class SparkExecutor(Executor):
@@ -47,12 +47,12 @@ class SparkExecutor(Executor):
     def __init__(self, spark: "SparkSession", *, patience: float = 1.0) -> None:
         self._spark = spark
         self._patience = patience
-        # A core, a Python worker.
+        # One Python worker per core.
         self.parallelism = self.processes = spark.sparkContext.defaultParallelism
 
     def check_runtime(self, index_types: Collection[str]) -> None:
-        """See `Executor.check_runtime`. The driver may lack what its executors have: a task of
-        Spark's looks, on one of them. If Spark cannot run it, the build says so itself.
+        """See `Executor.check_runtime`. Runs the check as a Spark task on one executor, since the
+        driver may lack what executors have. If Spark cannot run it, the build itself will fail.
 
         Raises:
             BuildFailed: Spark has stopped.
@@ -64,15 +64,15 @@ class SparkExecutor(Executor):
                 found = context.parallelize([names], 1).map(_missing_runtime).collect()
         except Py4JJavaError as error:
             cause = str(error.java_exception).split("\n", 1)[0]
-            log.warning("Spark's executors could not be asked for what %s needs: %s", names, cause)
+            log.warning("Spark's executors could not be checked for %s: %s", names, cause)
             return
         for missing in filter(None, found):
             raise missing
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
-        """See `Executor.run`. A task whose worker dies is tried again as Spark is set up for it; if
-        Spark then gives the whole job up, the tasks that are left are run one job each, so that
-        none fails for another's sake.
+        """See `Executor.run`. Spark retries a task whose worker dies, as configured. If it then
+        aborts the whole job, each remaining task runs in a job of its own, so that one failing task
+        does not fail the others.
 
         Raises:
             BuildFailed: Spark has stopped.
@@ -97,7 +97,7 @@ class SparkExecutor(Executor):
             heap_mb = conf.get("spark.executorEnv.HUDI_INDEX_LUCENE__HEAP_MB")
             needs = (
                 Needs.of_heap(int(heap_mb or settings().lucene.heap_mb))
-                if any(runs_jvm(task.due.index_type) for task in tasks)
+                if any(index_type(task.due.index_type).runs_jvm for task in tasks)
                 else Needs.of_writer(max(task.memory_mb for task in tasks))
             )
             check_address_space(whole_mb // int(conf.get("spark.executor.cores") or 1), needs)
@@ -116,10 +116,10 @@ class SparkExecutor(Executor):
 
 @contextmanager
 def _connected(failed: str) -> Iterator[None]:
-    """Turns a lost connection to Spark into BuildFailed. What Java itself raises passes.
+    """Turns a lost connection to Spark into BuildFailed. Exceptions raised in Java pass through.
 
     Args:
-        failed: What has failed then, for the message.
+        failed: The beginning of the message: what failed.
     """
     try:
         yield
@@ -128,26 +128,27 @@ def _connected(failed: str) -> Iterator[None]:
     except (Py4JError, OSError) as error:
         raise BuildFailed(
             f"{failed}: the connection to Spark is lost ({type(error).__name__}).",
-            remedy="See why Spark's driver ended; the next build goes on with what is missing.",
+            remedy="See why Spark's driver ended; the next build continues with what is missing.",
         ) from error
 
 
 def _missing_runtime(index_types: Sequence[str]) -> NativeModuleMissing | None:
-    """What an index type lacks in a worker of an executor; None if there is everything."""
+    """The error of the first index type whose runtime this executor lacks; None if all exist."""
     for name in index_types:
         try:
-            check_runtime(index_type(name))
+            index_type(name).check_runtime()
         except NativeModuleMissing as error:
             return NativeModuleMissing(
                 f"On Spark's executor {gethostname()}: {error.message}",
-                remedy=f"{error.remedy} Executors get variables by spark.executorEnv.<NAME>, and "
-                "packages by `hudi-index pack`.",
+                remedy=error.remedies
+                + "Set executors' variables with spark.executorEnv.<NAME>, and ship packages with "
+                "`hudi-index pack`.",
             )
     return None
 
 
 class _Jobs:
-    """Spark jobs for tasks, all in one job group, which is cancelled if it is left early."""
+    """Spark jobs for tasks, all in one job group, which is cancelled if the context ends early."""
 
     def __init__(
         self,
@@ -177,9 +178,9 @@ class _Jobs:
         self._pool.shutdown()
 
     def run(self, jobs: Sequence[Sequence[int]], *, tried_before: bool) -> Iterator[Ended | None]:
-        """Runs the tasks at the given positions, a job for each sequence of them. Yields what is
-        known, None when nothing is. Of a job that Spark gave up, the tasks that did not end are
-        left out, unless they were tried before: then they failed.
+        """Runs the tasks at the given positions, one job per sequence. Yields outcomes as they are
+        known, and None in between. If Spark aborts a job, its unfinished tasks are left out, or
+        reported as failed if they were tried before.
 
         Raises:
             BuildFailed: a job was cancelled, or Spark itself has stopped.
@@ -222,7 +223,7 @@ class _Jobs:
         )
 
     def _news(self) -> Iterator[Ended]:
-        """What tasks have told since it was asked for last."""
+        """The outcomes that arrived since the last call."""
         told = self._live.value
         end = len(told)  # once: Spark's own thread appends to it
         fresh, self._told = told[self._told : end], end
@@ -250,7 +251,7 @@ class _Jobs:
             if "Job aborted due to stage failure" not in cause:
                 raise BuildFailed(
                     f"The Spark job {self._group} failed: {cause}.",
-                    remedy="See Spark's log; the next build goes on with what is missing.",
+                    remedy="See Spark's log; the next build continues with what is missing.",
                 ) from error
             lost = [(position, self._lost(position, cause)) for position in job]
             return list(self._unknown(lost)) if tried_before else []

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
-from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.errors import ConfigInvalid, SnapshotChanged
-from hudi_index_service.table.protocol import BaseFile, HudiTable, Instant, ServiceKind
+from hudi_index_service.hudi.protocol import BaseFile, HudiTable, Instant, ServiceKind
+from hudi_index_service.metadata.definitions import IndexDefinition
 
 _SETTING = {
     ServiceKind.CLUSTERING: "clustering",
@@ -15,9 +15,16 @@ _SETTING = {
 
 
 class Strategy(Enum):
-    """INCREMENTAL: base files that clustering or compaction (the setting `build.on`) wrote since
-    the index was defined. ALL: every base file of the present snapshot. REFRESH: what INCREMENTAL
-    wants, and every entry that is there and does not hold exactly what the definitions ask for."""
+    """The strategies of a build.
+
+    - INCREMENTAL: base files that clustering or compaction (the setting `build.on`) wrote since
+      the index was defined
+    - ALL: every base file of the present snapshot
+    - REFRESH: the base files of INCREMENTAL, and every existing entry that does not hold exactly
+      what the definitions require: it lacks a column, or holds one that no live index needs. It
+      gets a new generation; entries that match stay untouched. Older base files without an entry
+      are left to ALL.
+    """
 
     INCREMENTAL = "incremental"
     ALL = "all"
@@ -25,12 +32,12 @@ class Strategy(Enum):
 
     @classmethod
     def named(cls, name: "str | Strategy") -> "Strategy":
-        """The strategy of that name. Raises ConfigInvalid: there is none."""
+        """The strategy of that name. Raises ConfigInvalid if there is none."""
         try:
             return cls(name)
         except ValueError as error:
             raise ConfigInvalid(
-                f"There is no strategy {name!r}.", remedy="Use incremental or all."
+                f"There is no strategy {name!r}.", remedy="Use incremental, all or refresh."
             ) from error
 
 
@@ -38,13 +45,14 @@ Selector = Callable[[IndexDefinition, BaseFile], bool]
 
 
 def selector(strategy: Strategy, table: HudiTable, on: Collection[str]) -> Selector:
-    """Says of a definition and a base file whether the strategy wants an entry for it.
+    """A function that decides whether the strategy wants an entry for a definition and a base file.
 
-    Asked of base files of the present snapshot only, so what was rolled back, replaced, or is still
-    pending never comes up; a base file that a restore brought back does, under its old instant.
+    It is called only for base files of the present snapshot, so never for base files that were
+    rolled back, replaced, or are still pending. A base file brought back by a restore has its old
+    instant.
 
     Args:
-        on: Whose base files INCREMENTAL wants: the setting `build.on`.
+        on: The operations whose base files INCREMENTAL wants: the setting `build.on`.
     """
     if strategy is Strategy.ALL:
         return lambda definition, base_file: True
@@ -65,9 +73,8 @@ def selector(strategy: Strategy, table: HudiTable, on: Collection[str]) -> Selec
 
 
 def _counts(table: HudiTable, instant: Instant | None, on: Collection[str]) -> bool:
-    """Whether an instant is of a kind in `on`. One that is archived, perhaps at this moment, does
-    count: nobody can tell cheaply any more what wrote it, and a service that was down catches up
-    so."""
+    """Whether an instant is of a kind in `on`. An archived instant counts, even one archived just
+    now: its operation is no longer cheap to find, and a service that was down thus catches up."""
     if instant is None:
         return True
     try:

@@ -1,15 +1,15 @@
-"""Writes summaries of instants whose entries a build has made (see `index.summary`)."""
+"""Writes summaries of the instants whose entries a build has built (see `index.summary`)."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
-from hudi_index_service.documents import document_name, numbers_of
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.index.entry import MANIFEST_STEM, EntryListing, instant_of
-from hudi_index_service.index.summary import SummaryStore
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing, instant_of
+from hudi_index_service.index.entries.summary import SummaryStore
+from hudi_index_service.metadata.documents import document_name, numbers_of
+from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
 
@@ -17,10 +17,10 @@ _READ_AT_ONCE = 32
 
 
 def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> None:
-    """Writes a summary of each of the instants, and of those that have none though they could: a
-    build may have died before it came to that. One entry needs no summary.
+    """Writes a summary of each given instant, and of other instants that lack one because a build
+    died too early. An instant with one entry needs no summary.
 
-    Nothing depends on summaries: what goes wrong is logged, and the build has succeeded.
+    Nothing depends on summaries: errors are logged and do not fail the build.
     """
     try:
         store = SummaryStore(storage, index_type)
@@ -31,7 +31,7 @@ def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> N
                 newest = max(numbers_of(instant, names), default=0)
                 store.add(instant, _texts(storage, paths), newest=newest)
     except (IndexServiceError, OSError) as error:
-        log.warning("No summary of all instants of %s was written: %s", index_type, error)
+        log.warning("Not all summaries of %s were written: %s", index_type, error)
 
 
 def _manifests(listing: EntryListing) -> dict[str, list[str]]:
@@ -44,7 +44,7 @@ def _manifests(listing: EntryListing) -> dict[str, list[str]]:
 
 
 def _texts(storage: Storage, paths: Collection[str]) -> dict[str, str]:
-    """The manifests' texts, but of those that have gone or are no text."""
+    """The manifests' texts, without manifests that were deleted or are not text."""
     with ThreadPoolExecutor(min(len(paths), _READ_AT_ONCE), "summary") as threads:
         texts = dict(zip(paths, threads.map(lambda path: _text(storage, path), paths), strict=True))
     return {path: text for path, text in texts.items() if text is not None}

@@ -1,9 +1,9 @@
-"""`hudi-index calibrate`: what single steps of reading cost on this machine, by a short run.
+"""`hudi-index calibrate`: measures the cost of single reading steps on this machine.
 
-It makes a Parquet file as Hudi writes them, and its index of each type that lies in files, in a
-temporary folder, without Spark. It reads them in many ways by the same code as queries do, and
-works the optimizer's constants out of the times. What a remote store takes cannot be had from local
-files, nor what HBase or Spark takes without them: that stays as it is.
+In a temporary folder and without Spark, it writes a Parquet file as Hudi does, and an index of each
+file-based type. It reads them in many ways with the code of queries, and fits the optimizer's
+constants to the times. The constants of remote stores, HBase and Spark cannot be measured this way
+and stay unchanged.
 """
 
 import tempfile
@@ -20,48 +20,48 @@ from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants
 
 MEANINGS = {
-    "open_ms": "to open an index entry",
-    "lookup_ms": "to ask an open entry for one condition",
-    "listed_ms": "a value of a list that is looked up",
-    "step_ms": "a row id or term that a look-up goes through",
-    "btree_open_ms": "to open an index entry of the type btree",
-    "btree_lookup_ms": "to ask one that is open for one condition",
-    "btree_listed_ms": "a value of a list that is looked up in it",
-    "btree_step_ms": "a row id that such a look-up goes through",
-    "hbase_lookup_ms": "to ask an entry in HBase for one condition",
-    "hbase_listed_ms": "a value of a list that is looked up there",
-    "hbase_step_ms": "a row id that comes of it",
-    "pages_ms": "to read rows by position at all",
-    "page_ms": "a page that holds wanted rows",
-    "picked_mib_ms": "a MiB of such pages",
-    "value_ms": "a value that was read by position",
-    "scan_ms": "to scan a base file at all",
-    "scanned_mib_ms": "a MiB of columns that are scanned",
-    "scanned_value_ms": "a value that is scanned",
-    "request_ms": "a request to a remote store",
-    "remote_mib_ms": "a MiB from a remote store",
-    "spark_scan_ms": "to let Spark scan files at all",
-    "spark_file_ms": "a file that Spark opens",
-    "spark_mib_ms": "a MiB of columns that Spark scans",
-    "handing_ms": "to hand rows over to Spark at all",
-    "handed_row_ms": "a row that is handed over",
-    "handed_value_ms": "a value of such a row",
-    "tasks_ms": "to let Spark tasks read through the index at all",
-    "task_slice_ms": "a file slice that a task reads so, beside its rows",
+    "open_ms": "opening an index entry",
+    "lookup_ms": "looking up one condition in an open entry",
+    "listed_ms": "each value of a list in such a condition",
+    "step_ms": "each row id or term that the look-up visits",
+    "btree_open_ms": "opening a btree index entry",
+    "btree_lookup_ms": "looking up one condition in an open btree entry",
+    "btree_listed_ms": "each value of a list in such a condition",
+    "btree_step_ms": "each row id that the look-up visits",
+    "hbase_lookup_ms": "looking up one condition in HBase",
+    "hbase_listed_ms": "each value of a list in such a condition",
+    "hbase_step_ms": "each row id in the answer",
+    "pages_ms": "reading rows by position, fixed cost",
+    "page_ms": "each page with wanted rows",
+    "picked_mib_ms": "each MiB of such pages",
+    "value_ms": "each value read by position",
+    "scan_ms": "scanning a base file, fixed cost",
+    "scanned_mib_ms": "each MiB of scanned columns",
+    "scanned_value_ms": "each scanned value",
+    "request_ms": "each request to a remote store",
+    "remote_mib_ms": "each MiB from a remote store",
+    "spark_scan_ms": "a scan by Spark, fixed cost",
+    "spark_file_ms": "each file that Spark opens",
+    "spark_mib_ms": "each MiB of columns that Spark scans",
+    "handing_ms": "passing rows to Spark, fixed cost",
+    "handed_row_ms": "each row passed to Spark",
+    "handed_value_ms": "each value of such a row",
+    "tasks_ms": "reading through the index in Spark tasks, fixed cost",
+    "task_slice_ms": "each file slice that a task reads, without its rows",
 }
-"""Of each constant, what takes so many milliseconds."""
+"""Constant → the step whose milliseconds it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a run found.
+    """The result of a run.
 
     Attributes:
-        old: The constants that counted before.
-        new: Those that count from now on; of what was not measured, the old ones.
-        measured: Names of those that were measured.
-        seconds: How long the run took.
-        path: Where they are kept; None if nothing was written.
+        old: The constants before the run.
+        new: The constants after it; those that were not measured are unchanged.
+        measured: Names of the measured constants.
+        seconds: Duration of the run.
+        path: File of the constants; None if nothing was written.
     """
 
     old: Constants
@@ -74,18 +74,18 @@ class Calibration:
 def calibrate(
     settings: Settings, *, seconds: float = 15.0, dry_run: bool = False, rows: int = ROWS
 ) -> Calibration:
-    """Measures the constants and keeps them in the state folder, for processes that start later
-    and for this one.
+    """Measures the constants and stores them in the state folder, for this process and those that
+    start later.
 
     Args:
-        seconds: How long to measure; every step is measured a few times at least. Making the file
-            and its index takes some seconds more.
+        seconds: Time to measure; every step is measured at least a few times. Writing the file and
+            its index takes a few more seconds.
         dry_run: Whether to write nothing.
-        rows: Of the Parquet file.
+        rows: Number of rows of the Parquet file.
 
     Raises:
         NativeModuleMissing: PyLucene is not installed.
-        ConfigInvalid: the constants cannot be kept.
+        ConfigInvalid: the constants cannot be stored.
     """
     started = perf_counter()
     old = load_constants(settings)
@@ -95,7 +95,7 @@ def calibrate(
         found = lookup_costs(sample, watch) | reading_costs(
             sample, settings, Stopwatch(seconds / 2)
         )
-    # A share that is lost in the noise comes out as nothing, which it is not.
+    # A cost that is lost in the noise is fitted as 0, but no real cost is 0.
     new = old.model_copy(
         update={name: max(ms, getattr(old, name) / 100) for name, ms in found.items()}
     )

@@ -1,4 +1,4 @@
-"""What it takes to open an entry, and to ask it, for each index type."""
+"""Measures opening an entry and looking up conditions in it, for each index type."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,12 +8,12 @@ from hudi_index_parquet import Footer
 
 from hudi_index_service.calibrate.sample import GROUPS, KINDS, Sample, SampleIndex
 from hudi_index_service.calibrate.timing import Stopwatch, explained
-from hudi_index_service.index.manifest import PARQUET_METADATA
-from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 
 _PREFIXES = {"lucene": "", "btree": "btree_"}
-"""Of the names of a type's constants."""
+"""Index type → prefix of its constants' names."""
 
 _LISTS = (10, 100)
 _ASKED = (
@@ -23,12 +23,12 @@ _ASKED = (
     "number BETWEEN 200000000 AND 500000000",
 )
 _MANY_ROWS_EACH = tuple(f"group = 'group {number}'" for number in range(0, GROUPS, 3))
-"""Lucene goes through the rows of a value; a tree has them as one set, which tells nothing of what
-a row takes."""
+"""For Lucene only: it visits the rows of a value one by one. A tree has them as one set, which
+gives no cost per row."""
 
 
 def lookup_costs(sample: Sample, watch: Stopwatch) -> dict[str, float]:
-    """`open_ms`, `lookup_ms`, `listed_ms`, `step_ms`, of each index type."""
+    """Constant → value: `open_ms`, `lookup_ms`, `listed_ms`, `step_ms` of each index type."""
     listed = dict.fromkeys((*_ASKED, *_MANY_ROWS_EACH), 0)
     listed |= {_list(sample.rows, values): values for values in _LISTS}
     leaves = {
@@ -58,12 +58,12 @@ def lookup_costs(sample: Sample, watch: Stopwatch) -> dict[str, float]:
 
 
 def _list(rows: int, values: int) -> str:
-    """A list of keys far from each other."""
+    """A condition with a list of keys that are far apart."""
     keys = (f"'k{number * rows // values:012d}'" for number in range(values))
     return f"key IN ({', '.join(keys)})"
 
 
 def _open_and_close(index: SampleIndex) -> None:
-    """As a query opens it, page locations included."""
+    """Opens the index as a query does, including page locations."""
     Footer(read_member(index.packed, PARQUET_METADATA))
     index.open().close()

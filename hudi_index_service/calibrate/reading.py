@@ -1,4 +1,4 @@
-"""What it takes to read rows by position, and to scan."""
+"""Measures reading rows by position, and scanning."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from hudi_index_parquet import Footer
 from hudi_index_service.calibrate.sample import Sample
 from hudi_index_service.calibrate.timing import Stopwatch, explained
 from hudi_index_service.config import Settings
-from hudi_index_service.index.manifest import PARQUET_METADATA
-from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import keep, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.file_scan import FileScan
-from hudi_index_service.read.row_reader import RowReader
+from hudi_index_service.read.base_file.file_scan import FileScan
+from hudi_index_service.read.base_file.row_reader import RowReader
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.table.protocol import BaseFile
 
 _WHERES = {
     ("group",): "group <> 'none'",
@@ -26,7 +26,7 @@ _WHERES = {
     ("text",): "text <> 'none'",
     ("key", "group", "number", "price", "text"): "number > -1",
 }
-"""Columns that are read, of pages large and small, and a predicate that is TRUE for all rows."""
+"""Columns to read, with large and small pages → a predicate that is TRUE for all rows."""
 
 _ROW_COUNTS = (1, 10, 100, 1_000, 5_000, 20_000, 50_000)
 _MIB = 2**20
@@ -38,7 +38,7 @@ Counted = Callable[[], SliceStatistics]
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Reads the sample by the code of queries, predicate included, and counts what was read."""
+    """Reads the sample with the code of queries, including the predicate, and counts the work."""
 
     sample: Sample
     settings: Settings
@@ -46,7 +46,7 @@ class _Reading:
     predicate: Predicate
 
     def by_position(self, rows: np.ndarray, columns: pa.Schema) -> Counted:
-        """Reads these rows."""
+        """A function that reads these rows."""
         base_file = self.sample.base_file
         reader = RowReader(self.sample.storage, base_file, self.footer, columns)
 
@@ -61,12 +61,12 @@ class _Reading:
         return read
 
     def by_scan(self, base_file: BaseFile, columns: pa.Schema) -> Counted:
-        """Reads all rows."""
+        """A function that reads all rows."""
 
         def read() -> SliceStatistics:
             statistics = SliceStatistics(base_file.path, Access.SCAN)
             scan = FileScan(self.sample.storage, base_file, columns, self.settings, statistics)
-            for batch in scan.everything():
+            for _, batch in scan.candidates(None):
                 self._checked(batch, statistics)
             return statistics
 
@@ -78,8 +78,8 @@ class _Reading:
 
 
 def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[str, float]:
-    """`pages_ms`, `page_ms`, `picked_mib_ms`, `value_ms`; `scan_ms`, `scanned_mib_ms`,
-    `scanned_value_ms`."""
+    """Constant → value, for `pages_ms`, `page_ms`, `picked_mib_ms`, `value_ms`, `scan_ms`,
+    `scanned_mib_ms` and `scanned_value_ms`."""
     footer = Footer(read_member(sample.indexes["lucene"].packed, PARQUET_METADATA))
     picks: dict[str, Counted] = {}
     scans: dict[str, Counted] = {}
@@ -112,6 +112,6 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
 
 
 def _row_sets(total: int) -> list[np.ndarray]:
-    """Rows from all over the file, few and many."""
+    """Sets of few to many rows, each spread over the whole file."""
     counts = [count for count in _ROW_COUNTS if count <= total // 4]
     return [np.linspace(0, total - 1, count).astype(np.int64) for count in counts]

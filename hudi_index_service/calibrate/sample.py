@@ -1,4 +1,4 @@
-"""A Parquet file as Hudi writes them, and its indexes, in a folder that goes again."""
+"""A Parquet file like Hudi's, and its indexes, in a temporary folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hudi_index_parquet import stripped_footer
 
-from hudi_index_service.build.indexing import BaseFileIndexer
+from hudi_index_service.build.entry.indexing import BaseFileIndexer
 from hudi_index_service.config import Settings
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import (
     ColumnSpec,
     IndexReader,
@@ -18,31 +19,30 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.manifest import PARQUET_METADATA
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.storage.store import Storage
 
 ROWS = 200_000
 GROUPS = 10
-"""Values of the column `group`."""
+"""Number of values of the column `group`."""
 
 _FEW_ROWS = 100
-_PAGE_BYTES = 160 * 1024  # 20,000 numbers, as many as Hudi puts into a page
+_PAGE_BYTES = 160 * 1024  # 20,000 numbers, as in Hudi's pages
 _INDEXED = ("key", "group", "number")
 
 KINDS = ("lucene", "btree")
-"""The index types that the optimizer has constants of."""
+"""The index types that are measured; the optimizer has constants for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleIndex:
-    """One of its indexes.
+    """An index of the sample file.
 
     Attributes:
         kind: The index type.
-        packed: What was built, with the file's page locations.
+        packed: The built index, with the file's page locations.
         columns: The columns in it.
     """
 
@@ -60,10 +60,10 @@ class Sample:
     """The file and its indexes.
 
     Attributes:
-        schema: Of its columns: a text `key` of its own in each row, a `group`, a `number`, a
-            `price`, and a `text` that no index has.
-        small: A file alike of a few rows.
-        indexes: One of each type that is measured, by its name, each on the same columns.
+        schema: Schema of its columns: a text `key` that is unique, a `group`, a `number`, a
+            `price`, and a `text` that is not indexed.
+        small: A similar file with a few rows.
+        indexes: Index type → index, for each measured type, all on the same columns.
     """
 
     storage: Storage
@@ -75,7 +75,7 @@ class Sample:
 
 
 def write_sample(folder: Path, settings: Settings, rows: int) -> Sample:
-    """Makes them.
+    """Writes the files and builds the indexes.
 
     Raises:
         NativeModuleMissing: PyLucene is not installed.
@@ -119,10 +119,7 @@ def _indexed(
     index = PackedIndex(
         path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
     )
-    columns = tuple(
-        StoredColumn(each.name, each.type, each.fields, built.statistics[each.name])
-        for each in specs
-    )
+    columns = tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs)
     return SampleIndex(kind, index, columns)
 
 

@@ -1,15 +1,15 @@
-"""Keeps constants in the state folder."""
+"""Stores constants in the state folder."""
 
 from pathlib import Path
 
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.optimizer.cost.constants import forget_constants
-from hudi_index_service.private_file import write_private_file
+from hudi_index_service.storage.private_file import write_private_file
 
 
 def store_constants(path: Path, constants: Constants) -> None:
-    """Writes the file at once or not at all, readable by its owner alone.
+    """Writes the file atomically, readable only by its owner.
 
     Raises:
         ConfigInvalid: the state folder cannot be written.
@@ -18,6 +18,6 @@ def store_constants(path: Path, constants: Constants) -> None:
         write_private_file(path, constants.model_dump_json(indent=1).encode() + b"\n")
     except OSError as error:
         raise ConfigInvalid(
-            f"{path} cannot be written: {error}.", remedy="Set state_folder to a folder of yours."
+            f"{path} cannot be written: {error}.", remedy="Set state_folder to a writable folder."
         ) from error
     forget_constants()

@@ -1,4 +1,4 @@
-"""Times of many small pieces of work, and the constants that explain them."""
+"""Measures the times of many small tasks, and fits constants to them."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 Name = TypeVar("Name", bound=Hashable)
 
 _LEAST_ROUNDS = 3
-_LEAST_MS = 2.0  # a piece of work that takes less is done several times in a row
+_LEAST_MS = 2.0  # a shorter task is repeated
 _MOST_TIMES = 100
 
 
@@ -19,14 +19,14 @@ class Stopwatch:
     """Measures within a budget.
 
     Attributes:
-        seconds: After so many, no further round begins.
+        seconds: Time after which no further round begins.
     """
 
     seconds: float
 
     def least(self, works: Mapping[Name, Callable[[], object]]) -> dict[Name, float]:
-        """Milliseconds that each takes at least, which is what it takes where nothing else runs.
-        They take turns, so that what else the machine does now and then is spread over all."""
+        """The minimum time of each task in milliseconds, which is its time on an idle machine.
+        Tasks take turns, so that other load on the machine affects all of them."""
         until = perf_counter() + self.seconds
         times = {name: _times_in_a_row(work) for name, work in works.items()}
         took: dict[Name, list[float]] = {name: [] for name in works}
@@ -51,11 +51,10 @@ def _milliseconds(work: Callable[[], object], times: int) -> float:
 
 
 def explained(counts: Sequence[Sequence[float]], took: Sequence[float]) -> list[float]:
-    """What one of each counted thing takes, none less than nothing: the least squares of the
-    relative errors.
+    """The non-negative cost of each counted unit, by least squares of the relative errors.
 
     Args:
-        counts: For each time, how many of each thing there were.
+        counts: For each time, the number of each unit.
         took: The times.
     """
     times = np.asarray(took, dtype=float)
@@ -65,7 +64,7 @@ def explained(counts: Sequence[Sequence[float]], took: Sequence[float]) -> list[
     weighed = weighed / scale
     left = list(range(weighed.shape[1]))
     found = np.zeros(weighed.shape[1])
-    while left:  # without those that would be negative, as long as there is one
+    while left:  # drops the most negative cost until none is negative
         solved = np.linalg.lstsq(weighed[:, left], np.ones(len(times)), rcond=None)[0]
         if solved.min() >= 0:
             found[left] = solved

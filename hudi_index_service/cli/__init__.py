@@ -1,7 +1,7 @@
 """The command line: ``hudi-index``. Every command is one call of the façade.
 
 Errors of the service are one line with code and remedy, exit status 1; bad usage is status 2, an
-alert of `status` 3, Ctrl-C 130. What is printed, and how, is in `hudi_index_service.cli.output`.
+alert of `status` 3, Ctrl-C 130. `hudi_index_service.cli.output` describes the output.
 """
 
 import logging
@@ -13,17 +13,15 @@ import typer
 
 from hudi_index_service import __version__, config
 from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import complain
+from hudi_index_service.cli.console import complain, told
 from hudi_index_service.cli.define import alter, create, drop, show
-from hudi_index_service.cli.history import advise, forget, history
 from hudi_index_service.cli.interrupt import INTERRUPTED
 from hudi_index_service.cli.keep import clean, verify
 from hudi_index_service.cli.logs import configure_logging
-from hudi_index_service.cli.measure import calibrate
 from hudi_index_service.cli.read import explain, locate, query, search
-from hudi_index_service.cli.remedies import told
 from hudi_index_service.cli.serve import demo, pack, serve, watch
 from hudi_index_service.cli.sql import sql
+from hudi_index_service.cli.tune import advise, calibrate, forget, history
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError, SnapshotChanged
 
 app = typer.Typer(
@@ -57,13 +55,13 @@ def _options(
 ) -> None:
     if log_level.upper() not in logging.getLevelNamesMapping():
         raise ConfigInvalid(
-            f"There is no log level {log_level!r}.", remedy="Use debug, info, warning or error."
+            f"Unknown log level {log_level!r}.", remedy="Use debug, info, warning or error."
         )
     configure_logging(log_level.upper(), config.settings().logging.format)
 
 
 def main() -> None:
-    """The console script's entry: errors of the service become one line and exit status 1."""
+    """The console script's entry point: prints errors of the service in one line."""
     try:
         app()
     except IndexServiceError as error:
@@ -73,8 +71,12 @@ def main() -> None:
         if ended.code == INTERRUPTED:
             complain("Interrupted.")
         raise
-    except FileNotFoundError as error:  # Hudi or a cleaner took it away in the middle
-        complain(told(SnapshotChanged(f"A file went while it was needed: {error}.")))
+    except FileNotFoundError as error:
+        missing = SnapshotChanged(
+            f"A file that the command needs is missing: {error}.",
+            remedy="If Hudi or a cleaner has just removed it, run the command again.",
+        )
+        complain(told(missing))
         sys.exit(1)
-    except BrokenPipeError:  # the reader of our output has gone, such as head
+    except BrokenPipeError:  # the reader of the output, such as head, has exited
         sys.exit(141)

@@ -18,14 +18,14 @@ class UseIndex(Enum):
 
 
 class Words(Enum):
-    """How many of the words that are searched for a row must have."""
+    """How many of the search words a row must contain."""
 
     ANY = "any"
     ALL = "all"
 
 
 class QueryType(Enum):
-    """Whether a query sees what lies in log files."""
+    """Whether a query includes the changes in log files."""
 
     SNAPSHOT = "snapshot"
     READ_OPTIMIZED = "read_optimized"
@@ -37,9 +37,9 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="text; json: for rows an object a line, for a report one object; csv: lists and "
-        "structs are JSON text in their cells. By default text on a terminal; elsewhere rows are "
-        "json, and reports text.",
+        help="text; json: for rows one object per line, for a report one object; csv: lists and "
+        "structs as JSON text. By default, text on a terminal; elsewhere json for rows and text "
+        "for reports.",
     ),
 ]
 PropsOption = Annotated[
@@ -53,8 +53,10 @@ HoodieConfOption = Annotated[
 WhereArgument = Annotated[str, typer.Argument(metavar="WHERE", help="A Spark SQL predicate.")]
 AsOfOption = Annotated[
     str | None,
-    typer.Option(help="The table as it was: yyyyMMddHHmmssSSS, yyyy-MM-dd HH:mm:ss, yyyy-MM-dd."),
+    typer.Option(
+        help="The table as of this time: yyyyMMddHHmmssSSS, yyyy-MM-dd HH:mm:ss, yyyy-MM-dd."
+    ),
 ]
 QueryTypeOption = Annotated[
-    QueryType, typer.Option(help="snapshot; read_optimized for base files alone.")
+    QueryType, typer.Option(help="snapshot, or read_optimized to read only base files.")
 ]

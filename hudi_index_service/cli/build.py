@@ -1,4 +1,4 @@
-"""Building, and how it stands: build, refresh, cancel, status."""
+"""Building and its state: build, refresh, cancel, status."""
 
 from typing import Annotated
 
@@ -17,8 +17,8 @@ from hudi_index_service.cli.arguments import (
 from hudi_index_service.cli.console import complain, progress_bar
 from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
-from hudi_index_service.reports import build_lines, coverage_hints, status_lines
-from hudi_index_service.status import Thresholds
+from hudi_index_service.cli.reports import build_lines, coverage_hints, status_lines
+from hudi_index_service.maintain.status import Thresholds
 from hudi_index_service.upkeep import TableUpkeep, read_write_config
 
 _ALERT = 3  # the exit status
@@ -33,39 +33,39 @@ def build(
     table: TableArgument,
     strategy: Annotated[
         Strategy | None,
-        typer.Option(help="Which base files; as hoodie.index.strategy says, or incremental."),
+        typer.Option(help="Which base files; by default hoodie.index.strategy or incremental."),
     ] = None,
     instant: Annotated[
         str | None, typer.Option(help="Only base files that this instant wrote.")
     ] = None,
     partition: Annotated[
         list[str] | None,
-        typer.Option(help="Only this partition, or those that fit a pattern; may be repeated."),
+        typer.Option(help="Only this partition, or those that match a pattern; may be repeated."),
     ] = None,
     max_files: Annotated[
-        int | None, typer.Option(help="Stop after so many entries, newest instant first.")
+        int | None, typer.Option(help="Maximum number of entries, newest instant first.")
     ] = None,
-    max_bytes: Annotated[
-        int | None, typer.Option(help="Stop after so many bytes of base files.")
+    max_bytes: Annotated[int | None, typer.Option(help="Maximum bytes of base files.")] = None,
+    max_minutes: Annotated[
+        float | None, typer.Option(help="Start no entry after this many minutes.")
     ] = None,
-    max_minutes: Annotated[float | None, typer.Option(help="Begin nothing more after.")] = None,
     requests_per_second: Annotated[
-        float | None, typer.Option(help="Ask the table's store no more often.")
+        float | None, typer.Option(help="Maximum rate of requests to the table's store.")
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Only say what is due, and what it would cost; without an index that the keys "
-            "would only create.",
+            help="Only show what is due and its estimated cost; excludes an index that the keys "
+            "do not define yet.",
         ),
     ] = False,
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Build the index entries that are due, in this process; first follow the hoodie.index.* keys
-    that are given, or that the table's writers stored."""
+    """Build the index entries that are due, in this process. First apply the hoodie.index.* keys
+    that are given or that the table's writers stored."""
     budget = Budget(
         files=max_files,
         bytes=max_bytes,
@@ -99,7 +99,7 @@ def build(
 def refresh(
     table: TableArgument,
     name: Annotated[str, typer.Argument(help="Name of the index.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is due.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is due.")] = False,
     output: OutputOption = None,
 ) -> None:
     """Bring an index's entries up to date with its definition, and build what is due for it."""
@@ -125,9 +125,9 @@ def _print_build(table: IndexedTable, build: Build, output: Format | None) -> No
 
 
 def cancel(table: TableArgument, output: OutputOption = None) -> None:
-    """Ask the build that runs on a table to give up; a later one goes on with the rest."""
+    """Request that the running build of a table stop; a later one continues with the rest."""
     asked = open_table(table).cancel()
-    line = "No build is running." if asked is None else f"Build {asked} was asked to give up."
+    line = "No build is running." if asked is None else f"Requested that build {asked} stop."
     told = {"build": asked}
     output_of_report(output).report(told, [line], Items(("build",), [told] if asked else []))
 
@@ -152,7 +152,7 @@ def status(
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Show what each index covers, what is due, and the builds; exit status 3 for an alert."""
+    """Show each index's coverage, the entries due, and the builds; exit status 3 for an alert."""
     found = open_table(table).status()
     thresholds = Thresholds(
         max_lag_seconds=max_lag,

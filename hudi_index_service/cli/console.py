@@ -1,4 +1,4 @@
-"""Sentences and progress, on standard output and standard error."""
+"""Prints text and progress on standard output and standard error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,26 +7,32 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hudi_index_service.build.progress import BuildProgress
-from hudi_index_service.reports import progress_counts
+from hudi_index_service.cli.reports import progress_counts
+from hudi_index_service.errors import IndexServiceError
 
 out = Console()
 err = Console(stderr=True)
 
 
 def say(text: str) -> None:
-    """Prints text as it is: no brackets taken for markup, no path broken at the console's width."""
+    """Prints text unchanged: without markup in brackets, and without wrapping paths."""
     out.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def complain(text: str) -> None:
-    """Prints text as it is on standard error, in red on a terminal."""
+    """Prints text unchanged on standard error, in red on a terminal."""
     err.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+
+
+def told(error: IndexServiceError) -> str:
+    """The error in one line: code, message, and the remedy in terms of the command line."""
+    return f"{error.code}: {error.message} {error.remedies.command}".rstrip()
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[BuildProgress], None]]:
-    """A progress bar on standard error that appears with the first news. It moves with the rows,
-    within a base file as well, or with the base files where nothing is known of rows."""
+    """A progress bar on standard error that appears with the first progress. It advances by rows,
+    also within a base file, or by base files if row counts are unknown."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

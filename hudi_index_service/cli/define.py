@@ -8,9 +8,9 @@ from hudi_index_service import Column, open_table
 from hudi_index_service.cli.arguments import OutputOption, TableArgument
 from hudi_index_service.cli.console import complain
 from hudi_index_service.cli.output import Format, Items, output_of_report, output_of_rows
-from hudi_index_service.definitions import IndexDefinition
-from hudi_index_service.drop import Dropped
-from hudi_index_service.reports import definition_line, drop_lines
+from hudi_index_service.cli.reports import definition_line, drop_lines
+from hudi_index_service.maintain.drop import Dropped
+from hudi_index_service.metadata.definitions import IndexDefinition
 
 _SHOWN = ("name", "type", "columns", "created")
 
@@ -20,10 +20,10 @@ def create(
     name: Annotated[str, typer.Argument(help="Name of the index.")],
     columns: Annotated[
         list[str],
-        typer.Argument(help="Columns, each with options if need be: msg or msg:analyzer=standard."),
+        typer.Argument(help="Columns, optionally with options: msg or msg:analyzer=standard."),
     ],
     using: Annotated[
-        list[str] | None, typer.Option(help="The index type, lucene without; may be repeated.")
+        list[str] | None, typer.Option(help="The index type, by default lucene; may be repeated.")
     ] = None,
     if_not_exists: Annotated[bool, typer.Option(help="Do nothing if it exists.")] = False,
     output: OutputOption = None,
@@ -38,8 +38,8 @@ def create(
     _print_definition(
         definition,
         output,
-        "`hudi-index build` indexes what clustering and compaction write from now on, and with "
-        "--strategy all every base file that is there.",
+        "`hudi-index build` indexes the base files that clustering and compaction write from now "
+        "on, and with --strategy all every existing base file.",
     )
 
 
@@ -48,18 +48,18 @@ def alter(
     name: Annotated[str, typer.Argument(help="Name of the index.")],
     add: Annotated[
         list[str] | None,
-        typer.Option(help="A further column: msg or msg:analyzer=standard; may be repeated."),
+        typer.Option(help="A column to add: msg or msg:analyzer=standard; may be repeated."),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
+        list[str] | None, typer.Option(help="A column to remove; may be repeated.")
     ] = None,
     changed: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="Other options for a column: msg:analyzer=simple; may be repeated."
+            "--set", help="New options for a column: msg:analyzer=simple; may be repeated."
         ),
     ] = None,
-    rename_to: Annotated[str | None, typer.Option(help="Another name.")] = None,
+    rename_to: Annotated[str | None, typer.Option(help="A new name.")] = None,
     output: OutputOption = None,
 ) -> None:
     """Change an index; `refresh` brings its entries up to date."""
@@ -78,10 +78,10 @@ def drop(
     name: Annotated[str | None, typer.Argument(help="Name of the index.")] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Instead of a name: take this column out of every index; repeatable."),
+        typer.Option(help="Instead of a name: remove this column from every index; repeatable."),
     ] = None,
     purge: Annotated[
-        bool, typer.Option(help="Remove every byte that no live index asks for, at once.")
+        bool, typer.Option(help="Remove at once every byte that no live index needs.")
     ] = False,
     output: OutputOption = None,
 ) -> None:
@@ -106,7 +106,7 @@ def drop(
     )
     for each in remaining:
         names = ", ".join(each.columns) or "unknown columns"
-        complain(f"{each.folder} still holds {names}: {each.reason}.")
+        complain(f"{each.folder} still contains {names}: {each.reason}.")
     if remaining:
         raise typer.Exit(1)
 

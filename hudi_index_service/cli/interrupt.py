@@ -1,4 +1,4 @@
-"""Ctrl-C while a build runs: what was begun is finished, and the record says what was built."""
+"""Ctrl-C during a build: entries in progress are finished, and the record lists those built."""
 
 import os
 import signal
@@ -9,16 +9,17 @@ from contextlib import contextmanager
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.run import Progress
 from hudi_index_service.cli.console import complain
-from hudi_index_service.reports import ended_line
+from hudi_index_service.cli.reports import ended_line
 
-INTERRUPTED = 130  # the exit status, as shells give it for SIGINT
+INTERRUPTED = 130  # the exit status of shells for SIGINT
 
 
 @contextmanager
 def ends_orderly(table: IndexedTable) -> Iterator[Progress]:
-    """A progress callback for a build of the table. At the first Ctrl-C what remains is printed at
-    once, and the build ends as soon as the base files that were begun are finished; then how it
-    ended. At the second the process ends, as if it had been killed.
+    """A progress callback for a build of the table.
+
+    The first Ctrl-C prints the remaining work at once, ends the build when the base files in
+    progress are finished, and prints the result. The second ends the process at once.
 
     Raises:
         KeyboardInterrupt: the build was interrupted.
@@ -47,22 +48,22 @@ class _Interruptible:
 
     def interrupt(self) -> None:
         if self._interrupted:
-            complain("Ended at once; `hudi-index clean` removes what is half done.")
+            complain("Ended at once; `hudi-index clean` removes unfinished files.")
             os._exit(INTERRUPTED)
         self._interrupted = True
         if not self._has_begun:
             complain("Stopping.")
             raise KeyboardInterrupt
         complain(
-            f"Stopping: {self._done} of {self._all} entries are done. Those that were begun are "
-            "finished first; the next build goes on with the rest. Ctrl-C again ends at once."
+            f"Stopping: {self._done} of {self._all} entries are done. Those in progress are "
+            "finished first; the next build continues with the rest. Ctrl-C again ends at once."
         )
 
 
 @contextmanager
 def _on_sigint(react: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
-        yield  # where Python lets nobody set what a signal does
+        yield  # Python sets signal handlers only in the main thread
         return
     before = signal.signal(signal.SIGINT, lambda number, frame: react())
     try:

@@ -1,4 +1,4 @@
-"""Keeping the index folder in order: clean, verify."""
+"""Maintenance of the index folder: clean, verify."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -8,19 +8,19 @@ import typer
 from hudi_index_service import open_table
 from hudi_index_service.cli.arguments import OutputOption, TableArgument
 from hudi_index_service.cli.output import Items, output_of_report
-from hudi_index_service.reports import clean_lines, verify_lines
-from hudi_index_service.verify import DEFAULT_SAMPLE
+from hudi_index_service.cli.reports import clean_lines, verify_lines
+from hudi_index_service.maintain.verify import DEFAULT_SAMPLE
 
 
 def clean(
     table: TableArgument,
-    dry_run: Annotated[bool, typer.Option(help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only show what would be removed.")] = False,
     grace: Annotated[
-        float | None, typer.Option(help="Grace period in seconds, instead of the settings' own.")
+        float | None, typer.Option(help="Grace period in seconds; overrides the settings.")
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Remove what has expired from the table's index folder, and copies of it from the cache."""
+    """Remove expired files from the table's index folder, and their copies from the cache."""
     cleaning = open_table(table).clean(dry_run=dry_run, grace_seconds=grace)
     rows = [
         {"path": each.path, "bytes": each.size, "reason": each.reason} for each in cleaning.removals
@@ -56,14 +56,14 @@ def clean(
 
 def verify(
     table: TableArgument,
-    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is damaged.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild damaged entries.")] = False,
     sample: Annotated[
         int, typer.Option(min=0, help="Rows of each base file to look up; 0 for none.")
     ] = DEFAULT_SAMPLE,
     output: OutputOption = None,
 ) -> None:
-    """Check entries against their checksums, by their index type, and against their base files;
-    exit status 1 if anything is wrong and not repaired."""
+    """Check entries against their checksums, by their index type, and against their base files.
+    Exit status 1 if a problem is not repaired."""
     found = open_table(table).verify(repair=repair, sample=sample)
     problems = [asdict(problem) for problem in found.problems]
     report = {

@@ -1,4 +1,4 @@
-"""What commands log on standard error: one line an event, whatever the terminal's width."""
+"""The commands' log on standard error: one line per event, regardless of the terminal's width."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ from hudi_index_service.cli.console import say
 
 Format = Literal["text", "json"]
 
-# What would end the line, or make a terminal do something, in a text format's line.
+# Characters that would end a line of the text format or control the terminal.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -21,8 +21,8 @@ class EventFormatter(logging.Formatter):
     exception, its trace.
 
     Args:
-        kind: ``text``, where control characters are written as Python escapes them; or ``json``, an
-            object with the keys `time`, `level`, `logger`, `message` and perhaps `exception`.
+        kind: ``text``, with control characters in Python's escapes; or ``json``, an object with the
+            keys `time`, `level`, `logger`, `message` and optionally `exception`.
     """
 
     def __init__(self, kind: Format) -> None:
@@ -30,7 +30,7 @@ class EventFormatter(logging.Formatter):
         self._kind = kind
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """The line, without the line break."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         event = {
             "time": at.replace("+00:00", "Z"),
@@ -49,25 +49,25 @@ class EventFormatter(logging.Formatter):
 
 
 class _StandardError(logging.Handler):
-    """Writes to standard error as it is at the time: a progress bar puts itself in between."""
+    """Writes to the current `sys.stderr`, since a progress bar replaces it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             sys.stderr.write(f"{self.format(record)}\n")
             sys.stderr.flush()
-        except (OSError, ValueError):  # closed, or its reader has gone
+        except (OSError, ValueError):  # closed, or its reader has exited
             self.handleError(record)
 
 
 def configure_logging(level: str, kind: Format) -> None:
-    """Sends what is logged from `level` upwards to standard error."""
+    """Logs to standard error, from `level` upwards."""
     handler = _StandardError()
     handler.setFormatter(EventFormatter(kind))
     logging.basicConfig(level=level, handlers=[handler])
 
 
 def announcer(kind: Format) -> Callable[[str], None]:
-    """Prints a daemon's own news on standard output: as they are, or as events in JSON."""
+    """A function that prints a daemon's messages on standard output, as text or JSON events."""
     if kind == "text":
         return say
     formatter = EventFormatter(kind)

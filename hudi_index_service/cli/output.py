@@ -1,18 +1,17 @@
-"""What commands print: an `Output` for each value of ``--output``, which means the same everywhere.
+"""Printing: an `Output` for each value of ``--output``, which means the same for every command.
 
 A command gives rows (query, search, locate, show, sql) or a report (all others).
 
 =====  ================================  ==========================================================
 value  rows                              a report
 =====  ================================  ==========================================================
-text   one table, then their number      sentences
-json   an object a row, a line each      one object
-csv    a line of names, a line a row     the same for the items that it lists, such as its entries
+text   one table, then the row count     sentences
+json   one object per line               one object
+csv    a line of names, a line per row   the same for the items that it lists, such as its entries
 =====  ================================  ==========================================================
 
-Without ``--output``, text is for a terminal. Elsewhere rows are JSON lines, and a report is text.
-Nothing is cut: on a terminal a table folds what does not fit, elsewhere lines are as long as they
-have to be.
+Without ``--output``, a terminal gets text. Elsewhere rows are JSON lines, and a report is text.
+No value is truncated: a table folds long values on a terminal; elsewhere lines have any length.
 """
 
 import json
@@ -34,11 +33,11 @@ from rich.text import Text
 from hudi_index_service.csv_line import csv_line
 
 _LEAST_COLUMN = 8
-"""Characters: where a table's columns would have fewer, each row is printed as a list of values."""
+"""Minimum characters per column; in a narrower table each row is printed as a list of values."""
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 _ESCAPED = str.maketrans({**_CONTROL, 9: "\\t", 10: "\\n", 13: "\\r"})
-"""What would break a table's lines, or command the terminal."""
+"""Characters that would break a table's lines or control the terminal → their escapes."""
 
 
 class Format(Enum):
@@ -51,14 +50,14 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What a report lists, as rows."""
+    """The items that a report lists, as rows."""
 
     names: Sequence[str]
     items: Iterable[Mapping[str, Any]]
 
 
 class Output(ABC):
-    """How a command prints."""
+    """Prints in one format."""
 
     @abstractmethod
     def rows(
@@ -67,9 +66,9 @@ class Output(ABC):
         """Prints rows.
 
         Args:
-            names: Of the columns.
-            rows: Values in the columns' order; taken one by one as they are printed, but for text.
-            most: Text shows no more rows, and then says that there are more.
+            names: Names of the columns.
+            rows: Values in the columns' order; consumed one by one, except for text.
+            most: Maximum number of rows in text, which then states that there are more.
         """
 
     @abstractmethod
@@ -77,34 +76,34 @@ class Output(ABC):
         """Prints a report.
 
         Args:
-            content: All of it.
-            lines: The same for people.
-            items: What of it is a list.
+            content: The whole report.
+            lines: The report as text.
+            items: The list in the report.
         """
 
 
 def output_of_rows(format: Format | None) -> Output:
-    """How a command prints that gives rows."""
+    """The output of a command that prints rows."""
     return _OUTPUTS[format_of_rows(format)]()
 
 
 def format_of_rows(format: Format | None) -> Format:
-    """What ``--output`` says, or its default where a command gives rows."""
+    """The format in ``--output``, or the default for a command that prints rows."""
     return format or (Format.JSON if terminal_width() is None else Format.TEXT)
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that standard output is; None if it is none."""
+    """Columns of the terminal; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def output_of_report(format: Format | None) -> Output:
-    """How a command prints that gives a report."""
+    """The output of a command that prints a report."""
     return _OUTPUTS[format or Format.TEXT]()
 
 
 class TextOutput(Output):
-    """For people."""
+    """Text: tables and sentences."""
 
     def rows(
         self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
@@ -116,11 +115,11 @@ class TextOutput(Output):
             print(line)
         if cut:
             print(
-                f"The first {most:,} rows; there are more: --limit shows as many as it says, "
-                "--output json or csv all."
+                f"The first {most:,} rows; there are more: --limit sets the number, --output json "
+                "or csv prints all."
             )
         else:
-            print(counted_rows(len(shown)))
+            print(counted(len(shown), "row"))
 
     def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
         """See `Output.report`."""
@@ -166,13 +165,14 @@ _OUTPUTS: dict[Format, type[Output]] = {
 }
 
 
-def counted_rows(number: int) -> str:
-    """Such as ``1 row``."""
-    return f"{number:,} row{'' if number == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as ``1 row``, ``2 rows``, ``3 queries``."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
 
 
 def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Rows as a table; on a terminal that is too narrow for it, each as a list of its values."""
+    """The lines of a table; on a terminal that is too narrow, each row is a list of its values."""
     cells = [[_cell(value) for value in row] for row in rows]
     width = terminal_width()
     if width is not None and len(names) * (_LEAST_COLUMN + 3) + 1 > width:
@@ -201,7 +201,7 @@ def _cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A value in a cell: text as it is, a list or a struct as JSON."""
+    """A value in a cell: text unchanged, a list or a struct as JSON."""
     plain = _plain(value)
     return plain if isinstance(plain, str) else _json(plain)
 
@@ -211,7 +211,7 @@ def _json(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: bytes in base64 and NaN as text, as in Spark's to_json; others that
+    """A value for JSON: bytes in base64 and NaN as text, as in Spark's to_json; other types that
     JSON lacks as text."""
     if value is None or isinstance(value, str | int):
         return value

@@ -26,13 +26,13 @@ from hudi_index_service.cli.output import (
 from hudi_index_service.read.explained import ExplainedSlice
 
 _MOST_ROWS = 1_000
-"""That text shows where no limit is given: a table has to be known whole to be laid out."""
+"""Rows that text shows without a limit, since the layout of a table needs all its rows."""
 
 
 def query(
     table: TableArgument,
     where: WhereArgument,
-    columns: Annotated[str | None, typer.Option(help="Comma-separated; all without.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Comma-separated; by default all.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many rows.")] = None,
     as_of: AsOfOption = None,
     query_type: QueryTypeOption = QueryType.SNAPSHOT,
@@ -40,7 +40,7 @@ def query(
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
     output: OutputOption = None,
 ) -> None:
-    """Print the rows that fulfil a predicate; as text the first 1,000, unless --limit is given."""
+    """Print the rows that match a predicate; as text the first 1,000, unless --limit is given."""
     printer = output_of_rows(output)
     most = _MOST_ROWS if limit is None and isinstance(printer, TextOutput) else None
     with open_table(table) as opened:
@@ -63,12 +63,12 @@ def query(
 def explain(
     table: TableArgument,
     where: WhereArgument,
-    analyze: Annotated[bool, typer.Option(help="Run it, and show what was read.")] = False,
+    analyze: Annotated[bool, typer.Option(help="Run the query and show what was read.")] = False,
     as_of: AsOfOption = None,
     query_type: QueryTypeOption = QueryType.SNAPSHOT,
     output: OutputOption = None,
 ) -> None:
-    """Show how a query is read, and why."""
+    """Show how a query is read and why."""
     scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
     explanation = scan.explain(analyze=analyze)
     told = explanation.to_dict()
@@ -78,21 +78,21 @@ def explain(
 
 def search(
     table: TableArgument,
-    column: Annotated[str, typer.Argument(metavar="COLUMN", help="The column of texts.")],
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="The text column.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to search for.")],
     limit: Annotated[int, typer.Option(help="At most this many rows.")] = 10,
     words: Annotated[Words, typer.Option(help="Rows with any of the words, or with all.")] = (
         Words.ANY
     ),
     where: Annotated[
-        str | None, typer.Option(help="A Spark SQL predicate that has to hold as well.")
+        str | None, typer.Option(help="A Spark SQL predicate that rows must also match.")
     ] = None,
-    columns: Annotated[str | None, typer.Option(help="Comma-separated; all without.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Comma-separated; by default all.")] = None,
     as_of: AsOfOption = None,
     query_type: QueryTypeOption = QueryType.SNAPSHOT,
     output: OutputOption = None,
 ) -> None:
-    """Print the rows whose texts fit best, the best first, with their scores (BM25)."""
+    """Print the rows whose text matches best, with their scores (BM25), best first."""
     with open_table(table) as opened:
         found = opened.search(
             column,
@@ -112,7 +112,7 @@ def _names(columns: str | None) -> list[str] | None:
 
 
 def _values(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """The rows of the batches, a batch at a time."""
+    """The rows of the batches, one batch at a time."""
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -121,11 +121,11 @@ def locate(
     table: TableArgument,
     keys: Annotated[list[str], typer.Argument(help="Record keys as Hudi prints them.")],
     partition: Annotated[
-        str | None, typer.Option(help="Where to look: the partition's path; everywhere without.")
+        str | None, typer.Option(help="Path of the partition to search; by default all.")
     ] = None,
     output: OutputOption = None,
 ) -> None:
-    """Show where record keys lie: partition, file id, instant and row id."""
+    """Show the location of record keys: partition, file id, instant and row id."""
     with open_table(table) as opened:
         asked = keys if partition is None else [(partition, key) for key in keys]
         found = opened.tag_location(asked)

@@ -1,4 +1,4 @@
-"""What runs beside tables and Spark: serve, watch, pack, demo."""
+"""Commands around tables and Spark: serve, watch, pack, demo."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +25,7 @@ def serve(
     hoodie_conf: HoodieConfOption = None,
 ) -> None:
     """Listen for Hudi's commit callbacks and build what is due, until stopped."""
-    from hudi_index_service.server.daemon import serve as serve_until_stopped
+    from hudi_index_service.hook.daemon import serve as serve_until_stopped
 
     serve_until_stopped(
         tables,
@@ -42,19 +42,19 @@ def serve(
 def watch(
     tables: Annotated[list[str], typer.Argument(help="Base paths of the tables to watch.")],
     interval: Annotated[
-        float | None, typer.Option(help="Seconds between two looks, instead of the setting's.")
+        float | None, typer.Option(help="Seconds between two polls; overrides the setting.")
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Look once, build what is due, and end.")
+        bool, typer.Option("--once", help="Poll once, build what is due, and exit.")
     ] = False,
     strategy: Annotated[Strategy, typer.Option(help="Which base files.")] = Strategy.INCREMENTAL,
     clean: Annotated[bool, typer.Option("--clean", help="Clean after each build.")] = False,
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
 ) -> None:
-    """Look at timelines now and then and build what is due, until stopped; writers need no option
-    for it. With --once, exit status 1 if something could not be built."""
-    from hudi_index_service.server.watch import watch as watch_until_stopped
+    """Poll timelines and build what is due, until stopped; writers need no option. With --once,
+    exit status 1 if a build failed."""
+    from hudi_index_service.hook.watch import watch as watch_until_stopped
 
     done = watch_until_stopped(
         tables,
@@ -71,11 +71,11 @@ def watch(
 
 def pack(
     archive: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="The archive to write: a name in .tar.gz.")
+        Path, typer.Argument(metavar="OUTPUT", help="The archive to write: a .tar.gz file.")
     ],
     output: OutputOption = None,
 ) -> None:
-    """Pack this Python environment for Spark executors that have none."""
+    """Pack this Python environment for Spark executors without one."""
     from hudi_index_service.submit.pack import pack_environment
 
     packed = pack_environment(archive)
@@ -97,12 +97,10 @@ def pack(
 
 def demo(
     folder: Annotated[
-        Path | None, typer.Option(help="Where to put the tables; a temporary folder without.")
+        Path | None, typer.Option(help="Folder for the tables; by default a temporary one.")
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows of the large table.")] = 1_000_000,
-    configs: Annotated[Path, typer.Option(help="The folder of the write config.")] = Path(
-        "configs"
-    ),
+    configs: Annotated[Path, typer.Option(help="Folder of the write config.")] = Path("configs"),
 ) -> None:
     """Write, cluster, compact, index, query and clean real Hudi tables; needs Spark and Hudi."""
     from hudi_index_service.demo.story import run_demo

@@ -1,4 +1,4 @@
-"""SQL: index statements, and everything that Spark with Hudi understands."""
+"""SQL: index statements, and all statements of Spark with Hudi."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from hudi_index_service.cli.arguments import OutputOption
-from hudi_index_service.cli.output import Format, counted_rows, format_of_rows
+from hudi_index_service.cli.output import Format, counted, format_of_rows
 from hudi_index_service.errors import ConfigInvalid
 
 
 class SqlFormat(Enum):
-    """The values of ``--format``, which this command had before ``--output``."""
+    """The values of ``--format``, the older form of ``--output``."""
 
     TABLE = "table"
     JSON = "json"
@@ -22,30 +22,31 @@ class SqlFormat(Enum):
 def sql(
     statements: Annotated[
         list[str],
-        typer.Argument(metavar="STATEMENT...", help="SQL; several run one after the other."),
+        typer.Argument(metavar="STATEMENT...", help="SQL statements, run in order."),
     ],
     output: OutputOption = None,
     format: Annotated[
         SqlFormat | None,
-        typer.Option("--format", "-f", help="The same as --output, whose text is called table."),
+        typer.Option("--format", "-f", help="Same as --output, with table for text."),
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option(help="A setting of Spark or Hudi as key=value; may be repeated."),
+        typer.Option(help="A Spark or Hudi setting as key=value; may be repeated."),
     ] = None,
 ) -> None:
-    """Run SQL in a Spark session of its own: index statements, queries through the indexes, and all
-    that Hudi has; exit status 1 if an entry could not be built. Needs Hudi's Spark bundle:
+    """Run SQL in a new Spark session: index statements, queries through the indexes, and all of
+    Hudi's statements. Exit status 1 if an entry could not be built. Needs Hudi's Spark bundle:
     HUDI_INDEX_HUDI_JAR, or --conf spark.jars=…."""
     try:
         from hudi_index_service.sql import IndexSession
-        from hudi_index_service.sql.own_session import own_session
+        from hudi_index_service.sql.local_session import own_session
         from hudi_index_service.sql.text import FORMATS, spark_errors_named, tells_of_failures
     except ModuleNotFoundError as error:
         if error.name not in ("pyspark", "py4j"):
             raise
         raise ConfigInvalid(
-            "PySpark is not installed.", remedy="pip install 'hudi-index-service[spark]'."
+            "PySpark is not installed.",
+            remedy="Install it: pip install 'hudi-index-service[spark]'.",
         ) from error
     if output is None and format is not None:
         output = Format.TEXT if format is SqlFormat.TABLE else Format(format.value)
@@ -57,8 +58,8 @@ def sql(
             result = session.sql(statement)
             for line in FORMATS["table" if printed is Format.TEXT else printed.value](result):
                 print(line)
-                if printed is Format.TEXT:  # one table, of which four lines hold no row
-                    print(counted_rows(line.count("\n") - 3))
+                if printed is Format.TEXT:  # one table, in which four lines are not rows
+                    print(counted(line.count("\n") - 3, "row"))
             if tells_of_failures(statement, result):
                 raise typer.Exit(1)
 
@@ -68,6 +69,8 @@ def _settings(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key.strip():
-            raise ConfigInvalid(f"{pair!r} is no key=value.", remedy="Write --conf key=value.")
+            raise ConfigInvalid(
+                f"{pair!r} is not of the form key=value.", remedy="Use --conf key=value."
+            )
         settings[key.strip()] = value.strip()
     return settings

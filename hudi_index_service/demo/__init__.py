@@ -1,2 +1,2 @@
-"""The demo: real Hudi tables are written, clustered, compacted, indexed, queried and cleaned, and
-every answer is compared with plain Spark's."""
+"""The demo: writes, clusters, compacts, indexes, queries and cleans real Hudi tables, and compares
+every answer with plain Spark's."""

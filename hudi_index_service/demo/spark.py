@@ -1,24 +1,23 @@
-"""The demo's Spark session, and what it measures of plain Spark."""
+"""The demo's Spark session, and the measurements of plain Spark."""
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hudi.spark import BUNDLE_VARIABLE, local_session
 from hudi_index_service.predicate.spark_sql import string_sql
-from hudi_index_service.table.spark import BUNDLE_VARIABLE, HUDI_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
 class SparkAnswer:
-    """What plain Spark answered: rows as tuples of the asked columns, sorted by their text;
-    seconds; bytes that its tasks read from files."""
+    """Plain Spark's answer: rows as tuples of the requested columns, sorted by their text; seconds;
+    bytes that its tasks read from files."""
 
     rows: list[tuple[Any, ...]]
     seconds: float
@@ -35,30 +34,24 @@ class DemoSpark:
                 f"{BUNDLE_VARIABLE} does not name Hudi's Spark bundle.",
                 remedy="Run `make demo`, which fetches it, or set the variable to its path.",
             )
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        self.session: SparkSession = (
-            SparkSession.builder.master("local[2]")
-            .appName("hudi-index-demo")
-            .config("spark.jars", jar)
-            .config(map={**HUDI_SETTINGS})
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.driver.memory", "3g")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .getOrCreate()
+        self.session = local_session(
+            "hudi-index-demo",
+            folder / "warehouse",
+            cores=2,
+            memory="3g",
+            bundle=jar,
+            settings={
+                "spark.sql.shuffle.partitions": "2",
+                "spark.ui.showConsoleProgress": "false",
+            },
         )
-        self.session.sparkContext.setLogLevel("ERROR")
         # Hudi 1.2.0 loses rows of LIKE 'prefix%' when it skips files by column statistics.
         self.session.conf.set("hoodie.enable.data.skipping", "false")
 
     def write(
         self, rows: DataFrame, table: Path, options: Mapping[str, str], operation: str
     ) -> None:
-        """One Hudi write."""
+        """Runs one Hudi write."""
         (
             rows.write.format("hudi")
             .options(**options)
@@ -79,7 +72,7 @@ class DemoSpark:
         ).collect()
 
     def answer(self, table: Path, where: str, columns: list[str]) -> SparkAnswer:
-        """The same query by plain Spark on the Hudi table."""
+        """Runs the query with plain Spark on the Hudi table."""
         before = self._bytes_read()
         started = perf_counter()
         found = self.session.read.format("hudi").load(str(table)).where(where).select(*columns)
@@ -88,7 +81,7 @@ class DemoSpark:
         return SparkAnswer(rows, seconds, self._bytes_read() - before)
 
     def _bytes_read(self) -> int:
-        """Bytes read from local files by this session's JVM so far (driver and tasks are one)."""
+        """Bytes read so far from local files by this session's JVM, which runs driver and tasks."""
         gateway: Any = self.session.sparkContext._jvm
         statistics = gateway.org.apache.hadoop.fs.FileSystem.getAllStatistics()
         return sum(int(each.getBytesRead()) for each in statistics)

@@ -21,7 +21,7 @@ from hudi_index_service.config import settings
 from hudi_index_service.demo.spark import DemoSpark
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook import IndexHook
-from hudi_index_service.table.properties import parse_properties
+from hudi_index_service.hudi.properties import parse_properties
 
 _NO_SERVICES = {
     "hoodie.clustering.inline": "false",
@@ -36,7 +36,7 @@ class Story:
     """One run of the demo.
 
     Attributes:
-        differences: Queries whose answer was not plain Spark's; the demo fails if there are any.
+        differences: Queries whose answer differed from plain Spark's; any of them fails the demo.
     """
 
     console: Console
@@ -47,7 +47,7 @@ class Story:
     differences: list[str] = field(default_factory=list)
 
     def tell(self) -> None:
-        """All acts in order."""
+        """Runs all acts in order."""
         self._rfc_table()
         self._large_table()
         self._merge_on_read_table()
@@ -87,7 +87,7 @@ class Story:
         options = {
             **_table_options("messages", partition_column="day"),
             **self.write_config,
-            # The cleaner's act comes right after: keep no old file versions.
+            # Keep no old file versions, since the cleaner's act follows immediately.
             "hoodie.clean.commits.retained": "1",
         }
         with self._step("bulk-insert the rows"):
@@ -117,7 +117,7 @@ class Story:
         self._clean_after_upserts(table, path, options)
 
     def _write_with_hook(self, table: IndexedTable, path: Path, options: Mapping[str, str]) -> None:
-        """An ordinary write with inline clustering; Hudi calls the hook, the hook builds."""
+        """Writes with inline clustering; Hudi calls the hook, which builds."""
         with (
             self._step("insert with inline clustering; Hudi's callback wakes the hook"),
             IndexHook([str(path)], spark=self.spark.session, wait=120) as hook,
@@ -142,7 +142,7 @@ class Story:
                 self.spark.write(changed, path, upserts, "upsert")
         cleaning = table.clean()
         self._say(
-            f"  our cleaner removed {len(cleaning.removals)} files ({cleaning.bytes:,} bytes), "
+            f"  index cleaner: removed {len(cleaning.removals)} files ({cleaning.bytes:,} bytes), "
             f"{cleaning.folders} folders: {sorted({r.reason for r in cleaning.removals})}"
         )
         if not cleaning.removals:
@@ -174,11 +174,11 @@ class Story:
         )
         self._say(str(table.scan("sender LIKE 'User42%'").explain(analyze=True)))
 
-    # --- what the acts are made of -------------------------------------------------------------
+    # --- parts of the acts ---------------------------------------------------------------------
 
     def _messages(self, start: int, end: int, *, bump: int = 0) -> Any:
         words = "array('buying','selling','new','old','car','home','boat','summer')"
-        # Pseudo-random, and the same in every run: the hash of id and a constant.
+        # Pseudo-random but the same in every run: the hash of the id and a constant.
         number = "pmod(xxhash64(id, {}), {})"
         return self.spark.session.range(start, end, 1, 4).selectExpr(
             "cast(id as string) AS id",
@@ -213,7 +213,7 @@ class Story:
     def _compare(
         self, table: IndexedTable, path: Path, queries: list[str], columns: list[str]
     ) -> None:
-        """Every query by plain Spark and through the index, side by side."""
+        """Runs every query with plain Spark and through the index, and prints both."""
         shown = Table("query", "rows", "Spark", "index", "Spark read", "index read", "equal")
         for where in queries:
             with self._step(where):
@@ -260,7 +260,7 @@ class Story:
 
     @contextmanager
     def _step(self, text: str) -> Iterator[None]:
-        """Says what is being done while it is, and how long it took."""
+        """Shows the step while it runs, and its duration afterwards."""
         started = perf_counter()
         if self.console.is_terminal:
             with Progress(
@@ -281,8 +281,8 @@ def run_demo(console: Console, folder: Path | None, rows: int, configs: Path) ->
     """Runs the demo; False if any answer differed from plain Spark's.
 
     Args:
-        folder: Where the tables are put, and stay; None for a temporary folder.
-        rows: Rows of the large table.
+        folder: Folder for the tables, which is kept; None for a temporary folder.
+        rows: Number of rows of the large table.
         configs: The folder of ``hudi-write.properties`` and ``service.yaml``.
 
     Raises:
@@ -294,9 +294,9 @@ def run_demo(console: Console, folder: Path | None, rows: int, configs: Path) ->
     for config in (write_config, service_config):
         if not config.is_file():
             raise ConfigInvalid(
-                f"{config} is no file.", remedy="Run the demo from the checkout's folder."
+                f"{config} is not a file.", remedy="Run the demo from the checkout's folder."
             )
-    # As an operator would: every part of the service in this process reads it from there.
+    # As an operator would set it: every part of the service in this process reads this variable.
     os.environ.setdefault("HUDI_INDEX_CONFIG", str(service_config.absolute()))
     settings.cache_clear()
     place = folder or Path(tempfile.mkdtemp(prefix="hudi-index-demo-"))
@@ -323,7 +323,7 @@ def run_demo(console: Console, folder: Path | None, rows: int, configs: Path) ->
         console.print(f"[red]DIFFERENT[/] {difference}", highlight=False)
     if not story.differences:
         console.print(
-            f"All answers are plain Spark's. {perf_counter() - started:.0f} s in all.",
+            f"All answers equal plain Spark's. {perf_counter() - started:.0f} s in total.",
             highlight=False,
         )
     return not story.differences

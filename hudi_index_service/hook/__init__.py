@@ -1,4 +1,4 @@
-"""The door by which Hudi's own writes wake the service: its commit callback."""
+"""The trigger for Hudi's own writes: Hudi's commit callback wakes the service."""
 
 from hudi_index_service.hook.hook import IndexHook
 

@@ -5,25 +5,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid, StorageUnsupported
-from hudi_index_service.storage import normalise_uri
+from hudi_index_service.storage.store import normalise_uri
 
 
 class AllowedTables:
-    """An allow-list of base paths, whichever way they are spelled.
+    """An allow-list of base paths that recognises each path in any spelling.
 
     Args:
         tables: Base paths: local folders, ``file:/…``, ``s3://…``, …
 
     Raises:
         ConfigInvalid: the list is empty.
-        StorageUnsupported: a scheme that is not served.
+        StorageUnsupported: an unsupported scheme.
     """
 
     def __init__(self, tables: Iterable[str | Path]) -> None:
         uris = [normalise_uri(table) for table in tables]
         if not uris:
             raise ConfigInvalid(
-                "The hook has no table to serve.", remedy="Name one table at least."
+                "The hook has no table to serve.", remedy="Name at least one table."
             )
         self._uris = {_identity(uri): uri for uri in uris}
 
@@ -34,26 +34,27 @@ class AllowedTables:
         return len(self._uris)
 
     def find(self, base_path: str | Path) -> str:
-        """The allowed table that `base_path` names, as it was given to the list: what a caller
-        sends is compared and never opened.
+        """The allowed table that `base_path` names, as spelled in the list.
+
+        A caller's path is only compared, never opened.
 
         Raises:
-            CallbackRefused: no such table is allowed.
+            CallbackRefused: the table is not on the list.
         """
-        # Hudi sends Hadoop's spelling, file:/x, in which no character is escaped.
+        # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
         spelled = str(base_path).removeprefix("file:")
         try:
             uri = self._uris.get(_identity(normalise_uri(spelled)))
-        except (StorageUnsupported, ValueError):  # another scheme, or no path at all
+        except (StorageUnsupported, ValueError):  # another scheme, or not a path
             uri = None
         if uri is None:
             raise CallbackRefused(
-                f"The table {str(base_path)[:200]!r} is not among those this hook serves.",
-                remedy="Name the table when the hook is made: IndexHook([table, ...]).",
+                f"The table {str(base_path)[:200]!r} is not one that this hook serves.",
+                remedy="Name the table when you create the hook: IndexHook([table, ...]).",
             )
         return uri
 
 
 def _identity(uri: str) -> str:
-    """Equal for two spellings of one local folder, links followed."""
+    """A key that is equal for all spellings of one local folder; links are resolved."""
     return os.path.realpath(uri) if uri.startswith("/") else uri

@@ -1,17 +1,17 @@
-"""The clock by which a table waits."""
+"""The clock that measures how long a table waits."""
 
 from threading import Condition
 from time import monotonic
 
 
 class Clock:
-    """Seconds that only ever go up, and waiting by them."""
+    """A monotonic clock in seconds, with a wait."""
 
     def now(self) -> float:
-        """The present moment."""
+        """The current time."""
         return monotonic()
 
     def wait(self, condition: Condition, until: float | None) -> None:
-        """Waits until the condition, which the caller holds, is notified, or until a moment.
+        """Waits until the condition, which the caller holds, is notified, or until the given time.
         May return early."""
         condition.wait(None if until is None else max(0.0, until - self.now()))

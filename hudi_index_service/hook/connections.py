@@ -1,8 +1,8 @@
-"""The listener's connections: how many there are, and how long one may take to send a request.
+"""Limits on the listener's connections: their number, and the time to send a request.
 
-uvicorn closes a connection that is idle between two requests, but waits for ever for the rest of
-one that has begun. Whoever can connect, with or without the secret, could so hold every connection
-that the process has files for.
+uvicorn closes a connection that is idle between two requests, but waits forever for the rest of a
+request that has begun. Any client, even without the secret, could therefore use up the process's
+file descriptors.
 """
 
 import asyncio
@@ -17,23 +17,23 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 log = logging.getLogger(__name__)
 
-# uvicorn warns of each request that is no HTTP; `Refusals` does so here.
+# uvicorn warns of each request that is not HTTP; here `Refusals` does.
 _uvicorn_log = logging.getLogger(f"{__name__}.uvicorn")
 _uvicorn_log.setLevel(logging.ERROR)
 
 _REPEAT_SECONDS = 60.0
 
-# An eighth of a process's files for connections that are open, as many again for those that are
-# just being accepted, and the rest for builds.
+# An eighth of the process's files is for open connections, another eighth for connections that are
+# being accepted, and the rest for builds.
 _SHARE = 8
 
-# What h11 says of a client whose request has not begun, or has not arrived to its end.
+# h11's states of a client whose request has not begun or is incomplete.
 _ARRIVING = (h11.IDLE, h11.SEND_BODY)
 
 
 def connections_allowed(asked: int) -> int:
-    """So many of the connections asked for that most of the files which this process may open are
-    left to builds; says so in the log if these are fewer."""
+    """The number of connections, at most `asked`, that leaves most of the process's file limit to
+    builds. Logs a warning if it is lower than `asked`."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = asked if files == resource.RLIM_INFINITY else max(1, min(asked, files // _SHARE))
     if allowed < asked:
@@ -46,19 +46,19 @@ def connections_allowed(asked: int) -> int:
 
 
 class Refusals:
-    """Logs what was refused or cut off and could come again and again from anybody who can connect:
-    of each kind the first, then now and then how many more there were. For the event loop's thread
-    alone."""
+    """Logs refusals that any client can cause repeatedly: the first of each kind, then at intervals
+    the number of further ones. Only for the event loop's thread."""
 
     def __init__(self) -> None:
         self._told: dict[str, float] = {}
         self._untold: dict[str, int] = {}
 
     def tell(self, message: str) -> None:
-        """Something was refused.
+        """Logs or counts a refusal.
 
         Args:
-            message: A sentence; as there is a count for each, nothing that a client sent is in it.
+            message: A sentence. It contains nothing that a client sent, since each distinct message
+                has a counter.
         """
         now = monotonic()
         if now - self._told.get(message, float("-inf")) < _REPEAT_SECONDS:
@@ -69,21 +69,21 @@ class Refusals:
         log.warning("%s%s", message, f" ({more} more before that.)" if more else "")
 
     def close(self) -> None:
-        """Tells what was not told yet."""
+        """Logs the counts that are not logged yet."""
         for message, more in self._untold.items():
             log.warning("%s (%d more.)", message, more)
         self._untold.clear()
 
 
 class Connections:
-    """The open connections of one listener, those first that have waited longest for a request of
-    theirs to arrive. For the event loop's thread alone, but to be looked at.
+    """The open connections of one listener, ordered by how long they have waited for a request, the
+    longest first. Only for the event loop's thread, except for iteration.
 
     Args:
-        most: So many are open at once. When there is another, it takes the place of the one that
-            has waited longest; none whose request is being answered has to go.
-        request_seconds: Within which a whole request has to arrive, counted from the connection's
-            beginning or from the answer to the request before.
+        most: Maximum number of open connections. One more replaces the connection that has waited
+            longest, but never one whose request is being answered.
+        request_seconds: Time within which a whole request must arrive, counted from the start of
+            the connection or from the previous answer.
     """
 
     def __init__(self, *, most: int, request_seconds: float, refusals: Refusals) -> None:
@@ -96,11 +96,11 @@ class Connections:
         return iter(list(self._open))
 
     def protocol(self) -> type["LimitedConnection"]:
-        """The protocol by which uvicorn is to serve them."""
+        """The protocol class for uvicorn."""
         return type("LimitedConnection", (LimitedConnection,), {"among": self})
 
     def add(self, connection: "LimitedConnection") -> None:
-        """A new connection, which is cut off at once if all others are being answered."""
+        """Adds a new connection; cuts it off at once if all others are being answered."""
         self._open[connection] = None
         if len(self._open) > self._most:
             idle = next(each for each in self._open if not each.is_being_answered)
@@ -117,29 +117,29 @@ class Connections:
             idle.cut_off()
 
     def remove(self, connection: "LimitedConnection") -> None:
-        """One that has ended."""
+        """Removes a connection that has ended."""
         self._open.pop(connection, None)
 
     def answered(self, connection: "LimitedConnection") -> None:
-        """One whose request was answered: it may send another."""
+        """Moves a connection whose request was answered to the end: it may send another request."""
         if connection in self._open:
             del self._open[connection]
             self._open[connection] = None
 
     def tell_late(self) -> None:
-        """Says that a request has not arrived in time."""
+        """Logs that a request has not arrived in time."""
         self._refusals.tell(
-            "A connection was cut off that had sent no whole request within "
+            "A connection was cut off because it had not sent a whole request within "
             f"{self.request_seconds:g} s (hook.request_seconds)."
         )
 
     def tell_malformed(self) -> None:
-        """Says that somebody sent something that is no HTTP."""
-        self._refusals.tell("A request was refused that is no HTTP.")
+        """Logs that a request was not HTTP."""
+        self._refusals.tell("A request was refused because it is not HTTP.")
 
 
 class LimitedConnection(H11Protocol):
-    """One connection, which ends if no whole request arrives in time."""
+    """A connection that is closed if no whole request arrives in time."""
 
     among: ClassVar[Connections]
 
@@ -152,11 +152,11 @@ class LimitedConnection(H11Protocol):
         return waiting and self.conn.their_state not in _ARRIVING
 
     def cut_off(self) -> None:
-        """Ends the connection, whatever was not sent yet."""
+        """Closes the connection and discards unsent data."""
         self.among.remove(self)
         self.transport.abort()
 
-    # What asyncio and uvicorn call.
+    # Callbacks of asyncio and uvicorn.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

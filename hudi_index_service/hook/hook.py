@@ -1,20 +1,19 @@
-"""`IndexHook`: a listener and a worker around a piece of code that writes Hudi tables."""
+"""`IndexHook`: a listener and a worker around code that writes Hudi tables."""
 
 import logging
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from hudi_index_service import config
-from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook.allowed_tables import AllowedTables
 from hudi_index_service.hook.worker import Worker
 from hudi_index_service.hook.write_options import callback_options, with_keys_in_commits
+from hudi_index_service.storage.backoff import Backoff
 from hudi_index_service.upkeep import TableUpkeep, read_write_keys
 
 if TYPE_CHECKING:
@@ -31,29 +30,29 @@ class IndexHook:
     >>> with IndexHook([table], spark=spark) as hook:  # doctest: +SKIP
     ...     df.write.format("hudi").options(**hook.write_options(table), **mine).save(table)
 
-    Inside the context Hudi's commit callback is answered; worker threads then build what is due.
-    Leaving it takes no more callbacks and finishes what they asked for. A build that fails is
-    logged with its code and remedy, breaks nothing, and is tried again at a later wake-up.
+    Inside the context, the hook answers Hudi's commit callbacks and worker threads build what is
+    due. At its end, the hook refuses callbacks and finishes the requested builds. A failed build is
+    logged with its code and remedy, breaks nothing, and is retried at a later wake-up.
 
     Keys ``hoodie.index.*`` among the write options are enough to define an index: see
-    `write_options`. What they say of strategy and wait goes before the arguments here.
+    `write_options`. Their strategy and wait override the arguments here.
 
     Args:
         tables: Base paths of the tables to serve; callbacks for others are refused.
-        spark: The session to build on; by local threads when None.
+        spark: The session to build on; None builds in local threads.
         wait: Seconds by which a write may be delayed so that its entries exist when it returns;
-            0 delays none.
+            0 for no delay.
         strategy: What to build; see `IndexedTable.build`.
         clean: Clean the table's index after each build.
-        options: A write config for all the tables: its ``hoodie.index.*`` keys go before those
-            that the tables' commits hold.
+        options: A write config for all the tables: its ``hoodie.index.*`` keys override those in
+            the tables' commits.
         storage_options: As for `open_table`.
-        settings: Instead of the process's own; its section `hook` says where to listen, with
-            which secret, how many tables to build at once and how long to rest after failures.
+        settings: Override the process's settings. Section `hook` sets the address, the secret, the
+            number of tables built at once, and the rest after failures.
 
     Raises:
         ConfigInvalid: a wrong argument or setting, or the extra ``hook`` is not installed.
-        StorageUnsupported: a table whose storage is not served.
+        StorageUnsupported: a table on unsupported storage.
     """
 
     def __init__(
@@ -92,12 +91,12 @@ class IndexHook:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The base paths of the tables served."""
+        """The base paths of the served tables."""
         return tuple(self._tables)
 
     @property
     def url(self) -> str:
-        """Where callbacks are to be posted.
+        """The URL for callbacks.
 
         Raises:
             ConfigInvalid: the hook is not running.
@@ -112,13 +111,13 @@ class IndexHook:
     def write_options(
         self, table: str | Path, options: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """The write options by which Hudi calls this hook; they hold its secret.
+        """The write options that make Hudi call this hook; they contain its secret.
 
         Args:
-            options: Your own write options; they are in the result, too. Keys ``hoodie.index.*``
-                among them define the index and say how to build it (`WriteKeys`); they are stored
-                with each commit, so that others who serve the table know them. Wrong ones are
-                logged, and break no write.
+            options: Your own write options, which the result includes. Keys ``hoodie.index.*``
+                among them define the index and how to build it (`WriteKeys`). Each commit stores
+                them, so that other processes that serve the table can read them. Wrong keys are
+                logged and break no write.
 
         Raises:
             CallbackRefused: the hook does not serve the table.
@@ -130,7 +129,7 @@ class IndexHook:
         try:
             keys = read_write_keys(own)
         except ConfigInvalid as error:
-            log.error("The write to %s goes without its hoodie.index.* keys. %s", uri, error)
+            log.error("The write to %s ignores its hoodie.index.* keys. %s", uri, error)
             keys = None
         if keys is not None:
             self._upkeep[uri].suggest(own)
@@ -139,13 +138,13 @@ class IndexHook:
         return {**with_keys_in_commits(own), **callback}
 
     def start(self) -> None:
-        """Begins to answer callbacks, as entering the context does.
+        """Starts answering callbacks, as entering the context does.
 
         Raises:
-            ConfigInvalid: the hook runs already, or its address cannot be bound.
+            ConfigInvalid: the hook is already running, or its address cannot be bound.
         """
         if self._running is not None:
-            raise ConfigInvalid("The hook runs already.", remedy="Close it first.")
+            raise ConfigInvalid("The hook is already running.", remedy="Close it first.")
         chosen = self._settings.hook
         worker = Worker(
             lambda uri: self._upkeep[uri].run(),
@@ -168,7 +167,7 @@ class IndexHook:
         self._running = listener, worker
 
     def close(self) -> None:
-        """Takes no more callbacks, finishes the builds asked for, joins the threads."""
+        """Refuses further callbacks, finishes the requested builds, and joins the threads."""
         if self._running is None:
             return
         listener, worker = self._running
@@ -182,41 +181,39 @@ class IndexHook:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def _listener_class() -> "type[CallbackListener]":
-    """Imported at first use: the module of this class is imported without the extra, too."""
+    """The listener class, imported at first use: this module also works without the extra."""
     try:
         from hudi_index_service.hook.listener import CallbackListener
     except ModuleNotFoundError as error:
         raise ConfigInvalid(
             f"The hook needs {error.name}, which is not installed.",
-            remedy="pip install 'hudi-index-service[hook]'",
+            remedy="Install it: pip install 'hudi-index-service[hook]'.",
         ) from error
     return CallbackListener
 
 
 def _checked_wait(wait: float) -> float:
     if not 0 <= wait <= 24 * 3600:
-        raise ConfigInvalid(f"wait={wait} is no number of seconds from 0 to a day.")
+        raise ConfigInvalid(
+            f"wait={wait} is not a number of seconds up to a day.",
+            remedy="Use a number from 0 to 86400.",
+        )
     return wait
 
 
 def _secret(settings: Settings) -> str:
     configured = settings.hook.secret.get_secret_value() if settings.hook.secret else ""
     if not configured:
-        # Spark hides option values that contain this word when it shows a plan.
+        # Spark redacts option values that contain this word when it prints a plan.
         return f"secret-{secrets.token_urlsafe(32)}"
     if not (configured.isascii() and configured.isprintable()) or configured != configured.strip():
         raise ConfigInvalid(
             "The setting hook.secret cannot be sent in a header.",
-            remedy="Use printable ASCII characters, without a blank at either end.",
+            remedy="Use printable ASCII characters, without a space at either end.",
         )
     return configured

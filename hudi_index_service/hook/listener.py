@@ -1,7 +1,7 @@
-"""The HTTP end of Hudi's commit callback: checks a request, wakes the worker, answers.
+"""The HTTP server for Hudi's commit callback: checks a request, wakes the worker, answers.
 
-Needs the extra ``hook`` (starlette, uvicorn). The callback is a wake-up and no more: of its body
-only ``basePath`` is looked at, and only to find the table on the allow-list.
+Needs the extra ``hook`` (starlette, uvicorn). The callback is only a wake-up: the listener reads
+nothing of its body but ``basePath``, and uses it only to find the table on the allow-list.
 """
 
 import asyncio
@@ -44,18 +44,18 @@ _EVERY_ADDRESS = ("0.0.0.0", "::", "")
 class CallbackListener:
     """Listens for callbacks from construction to `close`.
 
-    The socket is bound at once, so that `url` is known; requests are answered from `start` on, in a
-    thread.
+    The constructor binds the socket, so that `url` is known; from `start` on, a thread answers
+    requests.
 
     Args:
         host: Address to bind; port 0 takes a free one.
-        secret: What the header `SECRET_HEADER` must hold.
-        wait: Seconds to hold an answer for the build it asked for; 0 answers at once. A callback
-            can ask for another time in its URL.
-        max_body_bytes: A longer body is refused, and not read to its end.
-        max_connections: Open at once; fewer where most of the process's files were not left to
-            builds.
-        request_seconds: Within which a whole request has to arrive.
+        secret: Required value of the header `SECRET_HEADER`.
+        wait: Seconds to hold an answer until the requested build ends; 0 answers at once. A
+            callback can set another time in its URL.
+        max_body_bytes: Maximum length of a body; a longer one is refused and not read to its end.
+        max_connections: Maximum number of open connections; lowered if this would not leave most
+            of the process's files to builds.
+        request_seconds: Time within which a whole request must arrive.
 
     Raises:
         ConfigInvalid: the address cannot be bound.
@@ -106,18 +106,18 @@ class CallbackListener:
                 server_header=False,
                 lifespan="off",
                 ws="none",
-                # For those who never finish their request.
+                # For clients that never finish their request.
                 timeout_graceful_shutdown=ceil(wait) + 1,
             )
         )
         self._thread = Thread(target=self._serve, name="hudi-index-listener", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread that answers."""
+        """Starts the thread that answers requests."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stops listening; requests under way are answered first. Joins the thread."""
+        """Answers the requests in progress, stops listening, and joins the thread."""
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join()
@@ -140,7 +140,7 @@ class CallbackListener:
             )
         base_path = _base_path(body)
         if base_path is None:
-            return _refusal(HTTPStatus.BAD_REQUEST, "The body is not a callback of Hudi's.")
+            return _refusal(HTTPStatus.BAD_REQUEST, "The body is not a Hudi commit callback.")
         try:
             table = self._tables.find(base_path)
         except CallbackRefused as refused:
@@ -154,28 +154,30 @@ class CallbackListener:
     def _refused_to_anybody(
         self, status: HTTPStatus, error: CallbackRefused, *, told: object = None
     ) -> Response:
-        """The answer to what anybody can send, again and again, who can connect.
+        """The answer to a request that any client can send repeatedly.
 
         Args:
-            told: What the log says instead of the error, if that has in it what was sent.
+            told: Log text, for an error that contains what the client sent.
         """
         self._refusals.tell(f"Callback refused ({status:d}): {told or error}")
         return JSONResponse(_report(error), status)
 
     async def _http_error(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        refused = CallbackRefused(f"{request.method} {error.detail}.")
+        refused = CallbackRefused(
+            f"The hook does not answer this {request.method}: {error.detail}."
+        )
         return self._refused_to_anybody(
             HTTPStatus(error.status_code), refused, told=f"{error.detail}."
         )
 
     async def _disconnected(self, request: Request, error: Exception) -> Response:
-        # Nobody reads the answer; the refusal is for the log.
+        # No client reads the answer; the refusal is for the log.
         gone = CallbackRefused("The connection ended before the body did.")
         return self._refused_to_anybody(HTTPStatus.BAD_REQUEST, gone)
 
     def _grant(self, wait: float) -> None:
-        """Lets a request under way be answered after so long, also while the listener closes."""
+        """Gives a request in progress this many seconds, even while the listener closes."""
         shutdown = self._server.config.timeout_graceful_shutdown or 0
         self._server.config.timeout_graceful_shutdown = max(shutdown, ceil(wait) + 1)
 
@@ -184,7 +186,7 @@ class CallbackListener:
         return hmac.compare_digest(sent, self._secret)
 
     async def _body(self, request: Request) -> bytes | None:
-        """The body; None, and the rest unread, if it is too long."""
+        """The body; None if it is too long, with the rest unread."""
         announced = request.headers.get("content-length", "0")
         if int(announced) > self._max_body_bytes:
             return None
@@ -203,8 +205,9 @@ class CallbackListener:
             return JSONResponse({"status": "accepted"}, HTTPStatus.ACCEPTED)
         error = build.exception()
         if error is not None:
-            known = error if isinstance(error, IndexServiceError) else IndexServiceError(str(error))
-            return JSONResponse({"status": "failed", **_report(known)})
+            if not isinstance(error, IndexServiceError):
+                error = IndexServiceError(f"The build failed: {type(error).__name__}: {error}.")
+            return JSONResponse({"status": "failed", **_report(error)})
         done = build.result()
         return JSONResponse(
             {"status": "built", "built": len(done.built), "failed": len(done.failed)}
@@ -212,11 +215,12 @@ class CallbackListener:
 
 
 async def _wait_until_done(build: Future[Build], seconds: float) -> None:
-    """Waits at most so long. Not by `asyncio.wrap_future`: giving up would cancel the build."""
+    """Waits for the build, at most `seconds`. `asyncio.wrap_future` would cancel the build on
+    timeout."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def tell(_: Future[Build]) -> None:
-        # The loop is closed when the listener went before the build ended.
+        # The loop is closed if the listener closed before the build ended.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(done.set)
 
@@ -251,7 +255,7 @@ def _base_path(body: bytes) -> str | None:
 
 
 def _asked_wait(request: Request, usual: float) -> float:
-    """What the URL asks for; a number that is none, or beyond reason, asks for nothing."""
+    """The wait that the URL requests; `usual` if it has none or an invalid one."""
     try:
         asked = float(request.query_params[WAIT_PARAMETER])
     except (KeyError, ValueError):

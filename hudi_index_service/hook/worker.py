@@ -1,10 +1,10 @@
-"""The worker: takes wake-ups and reconciles, in a few threads, never one table twice at once.
+"""The worker: takes wake-ups and builds tables in a few threads, each table in one at a time.
 
-A wake-up says only that something may be due; what is due the build works out from the timeline.
-So several wake-ups for a table that wait together are one. A table whose build broke off waits
-before it is built again, the longer the more often that happened in a row; a wake-up meanwhile
-waits with it and is not lost. Single base files that failed the build itself leaves alone for a
-while (`Build.deferred`); the worker then wakes the table when their time has come.
+A wake-up means only that something may be due; the build derives from the timeline what is due.
+Wake-ups of one table that wait at the same time are therefore merged. After a build breaks off, its
+table rests, longer after each failure in a row; a wake-up in that time waits and is not lost. The
+build itself defers single base files that failed (`Build.deferred`); the worker wakes the table
+when they are due again.
 """
 
 import logging
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Condition, Thread
 
-from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.run import Build
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
 from hudi_index_service.hook.clock import Clock
+from hudi_index_service.storage.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +30,12 @@ Reconcile = Callable[[str], Build]
 
 @dataclass(slots=True)
 class _Table:
-    """What is known of a table that was woken, as long as it runs or rests.
+    """The state of a woken table while it runs or rests. Times are the clock's.
 
     Attributes:
-        failures: Builds that broke off in a row.
-        not_before: The moment before which the table is not built again.
-        retry_at: The moment at which base files that failed are due again.
+        failures: Consecutive builds that broke off.
+        not_before: Earliest time of the next build.
+        retry_at: Time at which failed base files are due again.
     """
 
     running: bool = False
@@ -48,14 +48,13 @@ class Worker:
     """Runs `reconcile` for every table that was woken.
 
     Args:
-        reconcile: Called in a thread of the worker's, for one table never twice at once. What it
-            raises is logged and set on the wake-up's future; the worker goes on. Only
-            BuildInProgress is tried again by itself: the wake-up is served once the other process's
-            build is over.
-        queue: Tables that may wait at once.
-        parallelism: Tables built at once.
-        backoff: How long a table rests after failures.
-        clock: By which it rests.
+        reconcile: Called in one of the worker's threads, for one table never concurrently. An
+            exception is logged and set on the wake-up's future; the worker continues. Only
+            BuildInProgress is retried automatically, after the other process's build.
+        queue: Maximum number of waiting tables.
+        parallelism: Number of tables built at once.
+        backoff: Rest of a table after failures.
+        clock: Clock for the rest.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class Worker:
         self._tables: dict[str, _Table] = {}
         self._changed = Condition()
         self._closing = False
-        # Daemons: a build that hangs must not keep an interpreter alive that was told to exit.
+        # Daemon threads: a hanging build must not keep the interpreter from exiting.
         self._threads = [
             Thread(target=self._run, name=f"hudi-index-worker-{number}", daemon=True)
             for number in range(parallelism)
@@ -87,11 +86,10 @@ class Worker:
             thread.start()
 
     def wake(self, table: str) -> Future[Build]:
-        """Asks for a build of what is due in `table` as of now.
+        """Requests a build of what is now due in `table`.
 
-        Returns the future of a build that has not begun yet, shared by all wake-ups that wait for
-        this table. A table whose build is running waits for another one: the running one may have
-        read the timeline too early.
+        Returns the future of a build that has not begun yet; all waiting wake-ups of this table
+        share it. A running build does not count, since it may have read the timeline too early.
 
         Raises:
             CallbackRefused: too many tables wait, or the worker is closing.
@@ -103,18 +101,18 @@ class Worker:
             if future is None:
                 if len(self._waiting) >= self._queue:
                     raise CallbackRefused(
-                        f"{self._queue} tables wait to be built already.", remedy=_NOTHING_IS_LOST
+                        f"{self._queue} tables are already waiting.", remedy=_NOTHING_IS_LOST
                     )
                 future = self._waiting[table] = Future()
                 self._changed.notify_all()
         return future
 
     def close(self, *, finish_waiting: bool = True) -> None:
-        """Takes no more wake-ups, finishes the builds that run, and joins the threads.
+        """Refuses further wake-ups, finishes the running builds, and joins the threads.
 
         Args:
-            finish_waiting: Build the tables that wait, too, without backing off any more; else
-                their futures are cancelled.
+            finish_waiting: Whether to build the waiting tables too, without backoff; if not, their
+                futures are cancelled.
         """
         with self._changed:
             self._closing = True
@@ -135,16 +133,16 @@ class Worker:
             build = self._reconcile(table)
         except BuildInProgress as error:
             if self._put_back(table, future):
-                log.info("%s is built by another process: tried again later. %s", table, error)
+                log.info("Another process is building %s; retrying later. %s", table, error)
                 return
-            log.warning("The build that a wake-up of %s asked for was not made: %s", table, error)
+            log.warning("The build for a wake-up of %s was not run: %s", table, error)
             future.set_exception(error)
         except IndexServiceError as error:
-            log.error("The build that a wake-up of %s asked for failed: %s", table, error)
+            log.error("The build for a wake-up of %s failed: %s", table, error)
             self._done(table, failed=True)
             future.set_exception(error)
         except BaseException as error:
-            log.exception("The build that a wake-up of %s asked for failed.", table)
+            log.exception("The build for a wake-up of %s failed.", table)
             self._done(table, failed=True)
             future.set_exception(error)
         else:
@@ -153,7 +151,7 @@ class Worker:
             future.set_result(build)
 
     def _next(self) -> tuple[str, Future[Build]] | None:
-        """The longest waiting table that may be built; None once the worker is closing and nothing
+        """The longest waiting table that may be built; None once the worker is closing and no table
         waits."""
         with self._changed:
             while True:
@@ -179,8 +177,8 @@ class Worker:
         return not known.running and (self._closing or known.not_before <= self._clock.now())
 
     def _next_moment(self) -> float | None:
-        """When there is something to do without a notification; None if only that helps, as is
-        always so of a worker that is closing: it rests and retries no more."""
+        """The next time at which a table is due without a notification; None if there is none. A
+        closing worker always has none, since it neither rests nor retries."""
         if self._closing:
             return None
         moments = [
@@ -192,15 +190,15 @@ class Worker:
         return None if first == float("inf") else first
 
     def _put_back(self, table: str, future: Future[Build]) -> bool:
-        """Lets the wake-up wait for another build to be over. False, and the table done, when the
-        worker is closing: there is no later."""
+        """Makes the wake-up wait for the end of another build. Returns False if the worker is
+        closing and will not retry."""
         with self._changed:
             self._rest(table, failed=True)
             if self._closing:
                 return False
             later = self._waiting.setdefault(table, future)
             self._changed.notify_all()
-        if later is not future:  # a wake-up came while it was tried
+        if later is not future:  # a wake-up arrived during the attempt
             later.add_done_callback(lambda done: _copy(done, future))
         return True
 
@@ -223,7 +221,7 @@ class Worker:
 
 
 def _copy(done: Future[Build], waiting: Future[Build]) -> None:
-    """Hands the outcome of one future on to another."""
+    """Copies the outcome of one future to another."""
     if done.cancelled():
         waiting.cancel()
         return

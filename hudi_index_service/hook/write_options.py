@@ -1,9 +1,9 @@
-"""The Hudi write options that make a write call back, and what arrives then.
+"""The Hudi write options that make a write call back, and the parts of a callback.
 
-Hudi's commit callback is the only hook that plain write options reach from Python
+Hudi's commit callback is the only hook that plain write options can set from Python
 (`HoodieWriteCommitCallbackConfig`, the same keys since 0.6). It posts once per data commit, after
-the inline table services of that write have committed. An answer of 300 and above, or none within
-the timeout, is only logged by Hudi: the commit stands.
+the inline table services of that write have committed. Hudi only logs a status of 300 or above and
+a timeout: the commit stands.
 """
 
 import logging
@@ -24,10 +24,10 @@ SECRET_HEADER = "HUDI-CALLBACK-KEY"
 SECRET_OPTION = "hoodie.write.commit.callback.http.api.key"
 
 WAIT_PARAMETER = "wait"
-"""Seconds for which one write wants its answer held, in the URL it posts to."""
+"""The URL parameter by which one write sets the seconds to hold its answer."""
 
-# The listener answers by itself after `wait`; Hudi's own timeout is there for a listener that is
-# gone or stuck, so it has to be somewhat longer.
+# The listener answers after `wait`. Hudi's own timeout handles a listener that is gone or stuck, so
+# it must be somewhat longer.
 TIMEOUT_MARGIN_SECONDS = 5
 
 
@@ -37,9 +37,9 @@ def callback_options(
     """Write options that post each data commit to `url`.
 
     Args:
-        secret: Sent in the `SECRET_HEADER`.
+        secret: Value of the `SECRET_HEADER`.
         wait: Seconds that the listener may hold its answer.
-        usual_wait: How long it holds it unless it is told otherwise.
+        usual_wait: The listener's default for `wait`.
     """
     asking = "" if usual_wait is None or wait == usual_wait else f"?{WAIT_PARAMETER}={wait:g}"
     return {
@@ -53,15 +53,15 @@ def callback_options(
 
 
 def with_keys_in_commits(options: Mapping[str, str]) -> dict[str, str]:
-    """The options, and the one by which Hudi stores the ``hoodie.index.*`` keys among them with
-    each commit. A prefix of the user's own stays: then the keys count for this process only."""
+    """The options, plus the one that makes Hudi store their ``hoodie.index.*`` keys with each
+    commit. A prefix that the user set is kept; the keys then apply to this process only."""
     if not holds_write_keys(options):
         return dict(options)
     prefix = options.get(METADATA_PREFIX_OPTION, PREFIX)
     if not PREFIX.startswith(prefix):
         log.warning(
-            "%s=%s: the hoodie.index.* keys are not stored with the commits, so that no other "
-            "process knows them.",
+            "%s=%s: the hoodie.index.* keys are not stored with the commits, so no other process "
+            "can read them.",
             METADATA_PREFIX_OPTION,
             prefix,
         )

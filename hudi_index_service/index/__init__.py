@@ -1,1 +1,1 @@
-"""Index types behind one contract, and the entries they build (disk format: docs/format.md)."""
+"""Index types, their contract, and the entries they build (disk format: docs/format.md)."""

@@ -1,4 +1,4 @@
-"""Arrow types as manifests spell them: the names that `str()` of an Arrow type prints."""
+"""Parses the Arrow types in manifests, which are written as `str()` prints an Arrow type."""
 
 import re
 
@@ -30,7 +30,7 @@ _DECIMAL = re.compile(r"decimal128\((?P<precision>\d+), (?P<scale>-?\d+)\)")
 
 
 def parse_arrow_type(text: str) -> pa.DataType:
-    """The Arrow type that prints as `text`. Raises EntryInvalid for one that is not indexable."""
+    """The Arrow type that prints as `text`. Raises EntryInvalid if it is not indexable."""
     if text in _SIMPLE:
         return _SIMPLE[text]
     if match := _TIMESTAMP.fullmatch(text):
@@ -40,4 +40,4 @@ def parse_arrow_type(text: str) -> pa.DataType:
     if match := _LIST.fullmatch(text):
         element = parse_arrow_type(match["element"])
         return pa.list_(pa.field(match["name"], element, nullable=match["required"] is None))
-    raise EntryInvalid(f"The manifest names a type this reader does not know: {text}.")
+    raise EntryInvalid(f"The manifest has a type that is unknown here: {text}.")

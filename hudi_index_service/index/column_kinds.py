@@ -1,24 +1,24 @@
-"""Kinds of columns, as far as it matters to every index type how their values are held."""
+"""Kinds of columns that index types distinguish to store their values."""
 
 import pyarrow as pa
 
 from hudi_index_service.errors import ColumnNotIndexable
 
-_NARROW_DIGITS = 18  # of a decimal that fits into 64 bits
+_NARROW_DIGITS = 18  # digits of a decimal that fit into 64 bits
 
 
 def element_type(type: pa.DataType) -> pa.DataType:
-    """The type of an array's elements; of any other column its own."""
+    """The type of an array's elements; for any other type, the type itself."""
     return type.value_type if is_array(type) else type
 
 
 def is_array(type: pa.DataType) -> bool:
-    """Whether a row has any number of values."""
+    """Whether a row can have any number of values."""
     return bool(pa.types.is_list(type))
 
 
 def is_number(type: pa.DataType) -> bool:
-    """Whether values of the type map to 64-bit integers in their order (see `number_encoding`)."""
+    """Whether the type's values map to 64-bit integers in order (see `number_encoding`)."""
     return bool(
         pa.types.is_signed_integer(type)
         or pa.types.is_float32(type)
@@ -31,15 +31,15 @@ def is_number(type: pa.DataType) -> bool:
 
 
 def is_wide_number(type: pa.DataType) -> bool:
-    """Whether values of the type map to 16 bytes in their order (see `number_encoding`)."""
+    """Whether the type's values map to 16 bytes in order (see `number_encoding`)."""
     return bool(pa.types.is_decimal128(type) and type.precision > _NARROW_DIGITS)
 
 
 def not_indexable(column: str, type: pa.DataType, index: str) -> ColumnNotIndexable:
-    """The error for a column whose type an index cannot hold, with what to do instead.
+    """The error for a column whose type an index cannot hold, with a remedy.
 
     Args:
-        index: What cannot hold it, such as ``"a Lucene index"``.
+        index: The kind of index, such as ``"a Lucene index"``.
     """
     return ColumnNotIndexable(
         f"Column {column}: {index} cannot hold type {type}.", remedy=_instead(column, type)
@@ -51,5 +51,5 @@ def _instead(column: str, type: pa.DataType) -> str:
         fields = ", ".join(f"{column}.{field.name}" for field in type)
         return f"Index its fields one by one: {fields}."
     if pa.types.is_map(type):
-        return "Maps cannot be indexed; write what is searched for into a column of its own."
-    return "Index another column; of arrays, those of strings, numbers, dates or binary."
+        return "Maps cannot be indexed; write the searched values into a separate column."
+    return "Index another column; arrays must hold strings, numbers, dates or binary."

@@ -1,40 +1,49 @@
-"""What an index type is: the one contract that Lucene, B+ tree, HBase and plug-ins fulfil.
+"""The contract that every index type fulfils: Lucene, B+ tree, HBase and plug-ins.
 
-An index type builds one index per base file over several columns, and answers *leaves* of a
-predicate in negation normal form with the row ids for which the leaf is TRUE: `Compare`, `In`,
-`IsNull`, `Like`, `RLike`, `Match`, `ArrayContains`, or `Not` directly above one of these. Combining
-leaves, and re-checking what is only a superset, is not its business; but of several conjuncts on
-one column, such as both ends of a range, it may say that one look-up answers their `And`, and of
-conjuncts on any columns that one answers them `Together`.
+An index type builds one index per base file over several columns. It answers *leaves* of a
+predicate in negation normal form with the row ids for which the leaf is TRUE. A leaf is `Compare`,
+`In`, `IsNull`, `Like`, `RLike`, `Match`, `ArrayContains`, or `Not` directly above one of these. The
+caller combines leaves and re-checks supersets. An index type may also answer several conjuncts with
+one look-up: an `And` of conjuncts on one column, such as both ends of a range, or a `Conjunction`
+of conjuncts on any columns.
 
-An index is files, which the service packs into one, publishes with a manifest, copies to where it
-is read, and removes. A type may `store` most of it elsewhere, in a database say: its files are then
-what its reader finds the rest by, and it says how that is removed (`IndexType.destroy`).
+An index is a set of files. The service packs them into one, publishes it with a manifest, copies it
+to where it is read, and removes it. A type may `store` most of an index elsewhere, for example in a
+database. Its files then lead the reader to the rest, which `IndexType.destroy` removes.
+
+`IndexType` and `IndexReader` are base classes. A type implements their abstract methods; every
+other method has a default that is right for a type without that ability.
 
 The size of an index is that of its files (`PackedIndex.length`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Any, Protocol, Self
 
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.scores import RankedRows, TextRanker
+from hudi_index_service.predicate.bounds import ValueBounds, bound_of
 from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
 
-CONTRACT_VERSION = 1
-"""Version of what follows. It grows when an index type made for the one before would no longer do;
-methods that a type may leave out do not change it."""
+CONTRACT_VERSION = 2
+"""Version of this contract. It grows when index types made for the previous version stop working;
+new methods with a default do not change it."""
 
 
-class Together(And):
-    """Conjuncts on several columns, all of which are to be looked up: together where that takes no
-    longer than the one that takes least, and then each row of it."""
+class Conjunction(And):
+    """Conjuncts on several columns, all to be looked up. A type answers them together if that takes
+    no longer than the cheapest conjunct followed by a check of each of its rows."""
 
     __slots__ = ()
 
@@ -43,8 +52,8 @@ class Answer(Enum):
     """How well an index answers a leaf."""
 
     EXACT = "exact"  #: exactly the rows where the leaf is TRUE
-    SUPERSET = "superset"  #: all of those rows, perhaps more: the residual decides
-    NONE = "none"  #: not at all: every row stays a candidate
+    SUPERSET = "superset"  #: all of those rows, perhaps more; the residual decides
+    NONE = "none"  #: no answer; every row stays a candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,11 @@ class ColumnSpec:
     """A column to be indexed.
 
     Attributes:
-        name: As the table's schema spells it.
+        name: The name as the table's schema spells it.
         type: The Arrow type of the column in the table's schema.
-        fields: What is physically indexed for it, in the index type's own words, such as
+        fields: The fields physically indexed for the column, in the index type's own words, such as
             ``("keyword", "text:standard")``. An entry serves a definition's column if it holds at
-            least the fields that the definition asks for.
+            least the fields that the definition requires.
     """
 
     name: str
@@ -66,13 +75,14 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """What a builder learnt of one column.
+    """Statistics of one column, collected by the builder.
 
     Attributes:
-        null_count: Rows where the column is NULL.
-        distinct: An estimate of the number of distinct values; None if not known.
-        truncated: Values that the index does not hold as they are, because they are too long (then
-            it has their first bytes) or no UTF-8: look-ups in the column are supersets.
+        null_count: The number of rows where the column is NULL.
+        distinct: An estimate of the number of distinct values; None if unknown.
+        truncated: The number of values that the index does not hold unchanged, because they are too
+            long (it holds their first bytes) or not UTF-8. Look-ups in the column are then
+            supersets.
     """
 
     null_count: int
@@ -82,7 +92,7 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Bytes of a local file: where they begin, and how many there are."""
+    """A range of bytes in a local file."""
 
     path: Path
     offset: int
@@ -100,48 +110,119 @@ class BuiltIndex:
 
 
 class IndexBuilder(Protocol):
-    """Takes the rows of one base file, in row order."""
+    """Builds an index from the rows of one base file, added in row order."""
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Adds the next rows. The batch holds the columns of the specs, in their order."""
+        """Adds the next rows. The batch holds the columns of the specs, in the same order."""
 
     def finish(self) -> BuiltIndex:
         """Completes the index; nothing can be added afterwards."""
 
     def abort(self) -> None:
-        """Gives up: releases files and memory. Safe to call at any time, also after finish."""
+        """Gives up and releases files and memory. Safe to call at any time, even after finish."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredColumn:
-    """A column as an entry's manifest describes it (see `ColumnSpec`, `ColumnStatistics`)."""
+class StoredColumn(BaseModel):
+    """A column of an entry with its statistics, as the entry's manifest stores it.
+
+    Attributes:
+        type_name: The name of `type` in the manifest.
+        null_count, distinct, truncated: See `ColumnStatistics`.
+        minimum, maximum: The least and greatest value as text; None if they are not known.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str
-    type: pa.DataType
+    type_name: str = Field(alias="type")
     fields: tuple[str, ...]
-    statistics: ColumnStatistics
+    null_count: Annotated[int, Field(ge=0)]
+    distinct: Annotated[int, Field(ge=0)] | None = None
+    truncated: Annotated[int, Field(ge=0)] = 0
+    minimum: str | None = None
+    maximum: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        spec: ColumnSpec,
+        statistics: ColumnStatistics,
+        *,
+        minimum: str | None = None,
+        maximum: str | None = None,
+    ) -> Self:
+        """The column that was built as specified."""
+        return cls(
+            name=spec.name,
+            type=str(spec.type),
+            fields=spec.fields,
+            null_count=statistics.null_count,
+            distinct=statistics.distinct,
+            truncated=statistics.truncated,
+            minimum=minimum,
+            maximum=maximum,
+        )
+
+    @cached_property
+    def type(self) -> pa.DataType:
+        """The Arrow type. Raises EntryInvalid for a type that is unknown here."""
+        return parse_arrow_type(self.type_name)
 
     @property
+    def spec(self) -> ColumnSpec:
+        """What the column was built from. Raises EntryInvalid for a type that is unknown here."""
+        return ColumnSpec(self.name, self.type, self.fields)
+
+    @cached_property
     def layout(self) -> Hashable:
-        """What the answers and look-ups of an index type hang on: name, type, fields, and whether
-        values were cut. Of statistics nothing else: those differ from entry to entry."""
-        return self.name, self.type, self.fields, bool(self.statistics.truncated)
+        """What an index type's answers and look-ups depend on: name, type, fields, and whether
+        values were truncated. Other statistics are left out: they differ from entry to entry.
+        Raises EntryInvalid for a type that is unknown here."""
+        return self.name, self.type, self.fields, bool(self.truncated)
+
+    def holds(self, spec: ColumnSpec) -> bool:
+        """Whether the column has the specified type and at least the specified fields."""
+        return self.type_name == str(spec.type) and set(spec.fields) <= set(self.fields)
+
+    def bounds(self, rows: int) -> ValueBounds:
+        """The bounds of the column's values, from its statistics and the base file's row count."""
+        least, greatest = _bound(self.minimum, self.type_name), _bound(self.maximum, self.type_name)
+        return ValueBounds(
+            may_be_null=self.null_count > 0,
+            may_be_value=self.null_count < rows,
+            least=least,
+            greatest=greatest,
+            may_be_nan=least is None or greatest is None,  # a column with a NaN has neither
+        )
+
+
+@lru_cache(maxsize=65_536)
+def _bound(text: str | None, type_name: str) -> Any:
+    """The bound that a stored minimum or maximum stands for; None if that is uncertain. No answer
+    depends on it."""
+    if text is None:
+        return None
+    try:
+        value = pa.scalar(text).cast(parse_arrow_type(type_name))
+        return bound_of(value) if str(value.cast(pa.string()).as_py()) == text else None
+    except (pa.ArrowException, UnicodeDecodeError, EntryInvalid):
+        return None
 
 
 class MissingBlocks(Protocol):
-    """Where the blocks come from that a packed data file lacks. Safe to use from several threads.
+    """The source of the blocks that a packed data file lacks. Safe to use from several threads.
 
     Attributes:
-        number: Tells it from all others of this process.
+        number: A number unique within this process.
     """
 
     number: int
 
     def fetch(self, block: int) -> None:
-        """Sees to it that the block is in the local file, whole.
+        """Ensures that the local file holds the whole block.
 
         Raises:
-            EntryInvalid, PermissionDenied, StorageFailed: it cannot be had.
+            EntryInvalid, PermissionDenied, StorageFailed: the block cannot be fetched.
         """
 
 
@@ -151,13 +232,13 @@ class PackedIndex:
 
     Attributes:
         path: The local file.
-        members: name → (offset, length) of the files packed in it.
+        members: Name → (offset, length) of each file packed in it.
         length: Length of the whole file in bytes.
         block_size: Bytes per checksummed block.
         block_crc32: CRC-32 of each block, in order; the last block may be shorter.
-        rows: Rows of the base file that the index covers.
-        blocks: Fetches blocks that the file lacks: those whose checksum is another. None if it
-            lacks none, as for every index type that does not say that it `fetches_blocks`.
+        rows: The number of rows of the base file that the index covers.
+        blocks: Fetches missing blocks: those whose checksum differs. None if no block is missing,
+            as for every index type without `fetches_blocks`.
     """
 
     path: Path
@@ -169,100 +250,119 @@ class PackedIndex:
     blocks: MissingBlocks | None = None
 
 
-class IndexReader(Protocol):
+class IndexReader(ABC):
     """An open index of one base file. Safe to use from several threads."""
 
+    @abstractmethod
     def row_ids(self, leaf: Predicate) -> BitMap:
-        """The row ids for a leaf, or conjuncts, whose `IndexType.answer` is not NONE.
+        """The row ids for a leaf, or conjuncts, for which `IndexType.answer` is not NONE.
 
         Raises:
             EntryInvalid: index bytes are damaged.
         """
 
-    def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
-        """The same or some more, whichever is had sooner, for somebody who checks every row; None
-        if that takes more than `most` steps, a step being a row id or a value that is looked at.
-        A reader without a cheaper way may leave this method out.
-
-        Raises:
-            EntryInvalid: index bytes are damaged.
-        """
-
-    def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
-        """Those of a few rows for which a leaf may be TRUE, as far as that is had by looking at
-        each of them, and what that is worth: NONE, and the rows as they are, where it is not. A
-        reader may leave this method out.
-
-        Raises:
-            EntryInvalid: index bytes are damaged.
-        """
-
-    def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Some of the row ids, at most so many and from all over the file, for far less than
-        `row_ids` takes; none where there is no such way. A reader may leave this method out.
-
-        Raises:
-            EntryInvalid: index bytes are damaged.
-        """
-
+    @abstractmethod
     def estimate(self, leaf: Predicate) -> int:
-        """About how many steps `row_ids` takes, at most as many as there are rows; cheaper than
-        taking them."""
+        """An estimate of the steps that `row_ids` takes, capped at the number of rows; cheaper than
+        `row_ids` itself."""
 
-    def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
-        """How many rows make a leaf, or conjuncts, that `row_ids` takes TRUE: never fewer than the
-        first number, never more than the second; had without going through rows. A reader may
-        leave this method out.
-
-        Raises:
-            EntryInvalid: index bytes are damaged.
-        """
-
-    def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
-        """How many rows have each value of a text column that is not NULL, of `among` alone if
-        given; None if there are more than `most` values, or the index does not hold them whole.
-        A reader without a cheap way may leave this method out.
-
-        Raises:
-            EntryInvalid: index bytes are damaged.
-        """
-
-    def ranked(self, match: Match) -> RankedRows | None:
-        """The rows, to be scored; None if the index cannot score them."""
-
+    @abstractmethod
     def close(self) -> None:
         """Releases files and memory."""
 
-
-class IndexType(Protocol):
-    """A kind of index. Implementations are stateless, made without arguments and found by entry
-    point (`hudi_index_service.index.factory`).
-
-    Besides what stands here, a type may say by attributes of its class
-
-    - ``fetches_blocks = True``: its reader reads every block of a packed file by `read_member`, or
-      fetches those that are missing itself (`PackedIndex.blocks`). Others get whole files;
-    - ``runs_jvm = True``: it builds in a Java machine of the worker's process, whose heap
-      (``lucene.heap_mb``) a worker has to have room for.
-    """
-
-    contract: int
-    """The `CONTRACT_VERSION` that it was made for."""
-
-    name: str
-    """The name users write after USING; also the folder below ``.hoodie/.index/``."""
-
-    version: int
-    """Version of the index type's own layout; a reader refuses newer ones."""
-
-    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
-        """What has to be indexed for a column under the given options.
+    def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
+        """The row ids or a superset of them, whichever is cheaper, for a caller that checks every
+        row. None if that takes more than `most` steps; a step is a row id or a value examined.
 
         Raises:
-            ColumnNotIndexable: the type cannot be held.
+            EntryInvalid: index bytes are damaged.
+        """
+        if most is not None and self.estimate(leaf) > most:
+            return None
+        return self.row_ids(leaf)
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
+        """Those of a few given rows for which a leaf may be TRUE, found by examining each row, and
+        how good that answer is. NONE and the unchanged rows if rows cannot be examined singly.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+        return rows, Answer.NONE
+
+    def sample(self, leaf: Predicate, most: int) -> BitMap:
+        """Up to `most` of the row ids, spread over the file, far cheaper than `row_ids`. Empty if
+        the reader cannot sample the leaf.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+        return BitMap()
+
+    def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
+        """Lower and upper bounds of the number of rows for which a leaf, or conjuncts, accepted by
+        `row_ids` is TRUE. Computed without reading rows. None if they are not known.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+        return None
+
+    def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
+        """The number of rows per non-NULL value of a text column, counting only rows in `among` if
+        given. None if there are more than `most` values, the index does not hold them whole, or
+        counting is not cheap.
+
+        Raises:
+            EntryInvalid: index bytes are damaged.
+        """
+        return None
+
+    def ranked(self, match: Match) -> RankedRows | None:
+        """The matching rows, ready to be scored; None if the index cannot score them."""
+        return None
+
+
+class IndexType(ABC):
+    """A kind of index. Implementations are stateless, are constructed without arguments, and are
+    found by entry point (`hudi_index_service.index.factory`).
+
+    Attributes:
+        fetches_blocks: Whether the reader reads every block of a packed file with `read_member`, or
+            fetches missing blocks itself (`PackedIndex.blocks`). Other readers get whole files.
+        runs_jvm: Whether the type builds in a JVM inside the worker process, which needs memory for
+            the JVM's heap (``lucene.heap_mb``).
+    """
+
+    fetches_blocks: bool = False
+    runs_jvm: bool = False
+
+    @property
+    @abstractmethod
+    def contract(self) -> int:
+        """The `CONTRACT_VERSION` that the type was made for; a class attribute will do, as for the
+        name and the version."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name that users write after USING; also the folder below ``.hoodie/.index/``."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """Version of the index type's own layout; readers refuse newer ones."""
+
+    @abstractmethod
+    def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The fields to index for a column under the given options.
+
+        Raises:
+            ColumnNotIndexable: the index type cannot hold the column's type.
             IndexDefinitionInvalid: an option is unknown or has a wrong value.
         """
 
+    @abstractmethod
     def builder(
         self,
         columns: Sequence[ColumnSpec],
@@ -272,87 +372,96 @@ class IndexType(Protocol):
         part: int = 0,
         threads: int = 1,
     ) -> IndexBuilder:
-        """A builder that works in the empty local folder `folder` within about `memory_mb`.
+        """A builder that works in the empty local folder `folder` within about `memory_mb` MiB.
 
-        A base file may be built in parts of consecutive rows, each by a builder of its own in any
-        process; `part` counts them from 0. What each finishes is packed and goes to `combine`.
-        `threads` is how many threads it may use; what it builds serves alike.
+        A base file may be built in parts of consecutive rows, each by its own builder in any
+        process; `part` counts them from 0. Each finished part is packed and passed to `combine`.
+        The builder may use up to `threads` threads; the number does not affect what the index
+        answers.
         """
 
+    @abstractmethod
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
-        """One index over the rows of all parts, in their order, without indexing anything again.
+        """One index over the rows of all parts, in order, without indexing anything again.
 
-        Returns the files of the index by name: as far as they are the parts' own, as ranges of
-        their packed files; what is new lies in the empty local folder `folder`.
+        Returns the index's files by name: files of the parts as ranges of their packed files, new
+        files as paths in the local folder `folder`, which is empty at first.
 
         Raises:
             EntryInvalid: index bytes of a part are damaged.
         """
 
+    @abstractmethod
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
-        """How well an index with these columns answers the leaf, or an `And` of leaves on one
-        column that holds one value a row, at once. It hangs on the layout of the columns alone
-        (`StoredColumn.layout`), and touches no index bytes."""
+        """How well an index with these columns answers, in one look-up, a leaf or an `And` of
+        leaves on one column with one value per row. The answer depends only on the layout of the
+        columns (`StoredColumn.layout`) and reads no index bytes."""
 
-    def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
-        """How the words of the column's texts are found, for full-text search; None if it is not
-        analysed. An index type that analyses nothing may leave this method out.
-        """
-
-    def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
-        """Scores full-text searches in the column; None if its index does not hold what scores
-        need. An index type that ranks nothing may leave this method out, and its readers `ranked`.
-        """
-
+    @abstractmethod
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
-        """What is wrong inside a packed index whose bytes are those that were written: a sentence
-        each, without values of the table; empty if nothing is.
+        """The defects inside a packed index whose checksums are correct: one sentence each, without
+        values of the table; empty if there are none.
 
         Raises:
-            NativeModuleMissing: what the index type runs on is not installed.
+            NativeModuleMissing: a runtime dependency of the index type is not installed.
         """
 
+    @abstractmethod
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens a packed index.
 
         Raises:
-            EntryInvalid: damaged, or written by a newer version of the index type.
-            NativeModuleMissing: what the index type runs on is not installed.
+            EntryInvalid: the index is damaged, or written by a newer version of the index type.
+            NativeModuleMissing: a runtime dependency of the index type is not installed.
         """
 
-    def check_runtime(self) -> None:
-        """Looks whether what the index type runs on is there, in this process: asked before
-        anything is built, and before an index is fetched to be opened; cheap when asked again. A
-        type that runs on nothing but Python packages of its own may leave this method out.
+    def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
+        """How the column's texts are split into words for full-text search; None if the column is
+        not analysed."""
+        return None
+
+    def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
+        """The scorer of full-text searches in the column; None if its index lacks the data for
+        scores."""
+        return None
+
+    def check_runtime(self) -> None:  # noqa: B027 - most types need only Python packages
+        """Checks that this process has the index type's runtime dependencies. Called before a
+        build, and before an index is fetched to be opened; repeated calls are cheap.
 
         Raises:
-            NativeModuleMissing: it is not installed, or cannot be used; the message says why.
+            NativeModuleMissing: one is not installed or unusable; the message gives the reason.
         """
 
-    # What follows is for types that keep data elsewhere than in files. All others leave it out.
+    # The methods below are for types that keep data outside files.
 
     def configured(self, settings: Settings) -> "IndexType":
-        """The same type with these settings, such as where its server is."""
+        """The same type with these settings, such as its server's address; itself if it has no
+        settings."""
+        return self
 
     def store(
         self, files: Mapping[str, Path | FileRange], table: str, path: str
     ) -> Mapping[str, Path | FileRange | bytes]:
-        """Puts elsewhere what is to lie there of a whole index that was built. Storing the same
-        twice comes to the same.
+        """Stores a finished index outside the entry's files. Storing it twice has the same effect
+        as storing it once. A type that overrides this overrides `stored` and `destroy` too.
 
         Args:
-            files: Of the index, by name.
+            files: The index's files by name.
             table: The table's base path, a URI.
-            path: The data file of the entry in the making, relative to it. No other entry, nor
-                another generation of this one, has the same: it is the identity of what is stored.
+            path: The path of the new entry's data file, relative to the table. It identifies the
+                stored data: no other entry or generation has the same path.
 
         Returns:
-            The files that are packed instead, by which a reader finds the rest.
+            The files to pack instead, which lead a reader to the stored data; the same files if
+            nothing is stored.
         """
+        return files
 
     def stored(self, table: str) -> Mapping[str, float]:
-        """What it keeps elsewhere for a table: the data files' paths, with the moment of storing
-        in seconds since 1970."""
+        """The data stored elsewhere for a table: data file path → time of storing, in seconds since
+        1970."""
+        return {}
 
-    def destroy(self, table: str, paths: Sequence[str]) -> None:
-        """Removes what was stored for these data files; nothing if there is nothing."""
+    def destroy(self, table: str, paths: Sequence[str]) -> None:  # noqa: B027 - nothing is stored
+        """Removes the data stored for these data files, if there is any."""

@@ -1,5 +1,5 @@
-"""Look-ups that are made once a query, not once an entry: those of a long list of values take
-longer to make than to ask, and all base files of a table are asked the same."""
+"""Keeps look-ups, so that a query makes them once and not once per entry. A look-up for a long list
+of values takes longer to make than to run, and is the same for all base files of a table."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeAlias, TypeVar
@@ -12,22 +12,22 @@ _Columns: TypeAlias = Mapping[str, StoredColumn]
 _Layouts: TypeAlias = tuple[Hashable, ...]
 
 MOST_KNOWN = 64
-"""Leaves, and conjuncts that are asked together, whose look-ups an index type keeps: more than most
-queries have, since a list of 10,000 values takes some megabytes."""
+"""The number of leaves, or conjuncts looked up together, whose look-ups an index type keeps. Most
+queries have fewer; the limit exists because a list of 10,000 values takes some megabytes."""
 
 
 class KnownLookups(Generic[_Found]):
-    """Gives what `lookup` gives, kept for other entries whose columns are stored alike. Safe to use
-    from several threads.
+    """Returns what `lookup` returns, and keeps it for other entries with the same column layouts.
+    Safe to use from several threads.
 
     Args:
-        lookup: An index type's look-up for a leaf, or for conjuncts on an entry's columns, by name.
-            Of these it goes by their layouts alone.
+        lookup: A function that makes an index type's look-up for a leaf, or for conjuncts, on an
+            entry's columns by name. It depends only on the layouts of the columns.
     """
 
     def __init__(self, lookup: Callable[[Predicate, _Columns], _Found]) -> None:
         self._lookup = lookup
-        # By the leaves' ids, with the leaves, so that none has the id of one that is gone.
+        # Keyed by the leaves' ids; holds the leaves, so that no id is reused.
         self._known: dict[
             tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Layouts, _Found]]
         ] = {}
@@ -36,8 +36,9 @@ class KnownLookups(Generic[_Found]):
         """The look-up.
 
         Args:
-            asked: A leaf as it stands in a predicate, or such conjuncts, put together anew or not.
-            columns: Of the entry, by name.
+            asked: A leaf object of a predicate, or a conjunction of such leaves, which may be a new
+                object.
+            columns: The entry's columns by name.
         """
         leaves: list[Predicate] = []
         key = _key(asked, leaves)

@@ -1,11 +1,12 @@
-"""Numbers as integers in Spark's order: what an index stores and what queries ask for.
+"""Encodes numbers as integers in Spark's order, for indexes and for queries.
 
 Integers, booleans, dates (days), timestamps (their own unit) and decimals (unscaled) map to
-themselves. Floating point maps by its bits, after -0.0 became 0.0 and every NaN the same NaN, so
-that NaN equals NaN and is above infinity, as in Spark SQL. float32 is widened first.
+themselves. Floating-point numbers map by their bits, after -0.0 is replaced by 0.0 and every NaN by
+the same NaN. So NaN equals NaN and is greater than infinity, as in Spark SQL. float32 is widened
+first.
 
-The integers have 64 bits; those of decimals with more than 18 digits have 128, and are stored as 16
-bytes whose unsigned order is theirs: big-endian two's complement with the sign bit flipped.
+The integers have 64 bits. Decimals with more than 18 digits have 128-bit integers, stored as 16
+bytes in the same unsigned order: big-endian two's complement with the sign bit flipped.
 """
 
 import struct
@@ -52,7 +53,7 @@ def _encode_floats(array: pa.Array) -> pa.Array:
 
 
 def _unscaled_decimals(array: pa.Array) -> pa.Array:
-    # A decimal128 is a 128-bit little-endian integer; below 10^18 its low half holds it all.
+    # A decimal128 is a 128-bit little-endian integer; below 10^18 it fits into the low half.
     if not len(array):  # it may have no buffer at all
         return pa.array([], pa.int64())
     buffer = array.buffers()[1]
@@ -73,7 +74,7 @@ def encode_wide(array: pa.Array) -> pa.Array:
 
 
 def wide_bytes(value: int) -> bytes:
-    """One 128-bit integer as `encode_wide` stores it."""
+    """One 128-bit integer, encoded as `encode_wide` does."""
     return (value - WIDE_MIN).to_bytes(WIDE_BYTES, "big")
 
 
@@ -86,7 +87,7 @@ def encode_float(value: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NumberRange:
     """Encoded values from `low` to `high`, both included; empty if low > high."""
 
     low: int
@@ -98,16 +99,17 @@ class Range:
         return self.low > self.high
 
 
-EMPTY = Range(1, 0)
+EMPTY = NumberRange(1, 0)
 
 
-def encode_range(operator: Operator, value: pa.Scalar, type: pa.DataType) -> Range | None:
+def encode_range(operator: Operator, value: pa.Scalar, type: pa.DataType) -> NumberRange | None:
     """The encoded values of a column of `type` for which ``column <operator> value`` is TRUE.
 
-    For EQ, EQ_NULL_SAFE, LT, LE, GT, GE; the value may have another numeric type than the column.
+    Supports EQ, EQ_NULL_SAFE, LT, LE, GT and GE. The value's numeric type may differ from the
+    column's.
 
     Returns:
-        None when the comparison cannot be expressed exactly in the column's encoding.
+        The range; None if the column's encoding cannot express the comparison exactly.
     """
     bounds = _encode_literal(value, type)
     if bounds is None:
@@ -116,24 +118,24 @@ def encode_range(operator: Operator, value: pa.Scalar, type: pa.DataType) -> Ran
     least, greatest = (WIDE_MIN, WIDE_MAX) if is_wide_number(type) else (INT64_MIN, INT64_MAX)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
-            found = Range(floor, ceiling) if floor == ceiling else EMPTY
+            found = NumberRange(floor, ceiling) if floor == ceiling else EMPTY
         case Operator.LT:
-            found = Range(least, ceiling - 1)
+            found = NumberRange(least, ceiling - 1)
         case Operator.LE:
-            found = Range(least, floor)
+            found = NumberRange(least, floor)
         case Operator.GT:
-            found = Range(floor + 1, greatest)
+            found = NumberRange(floor + 1, greatest)
         case Operator.GE:
-            found = Range(ceiling, greatest)
+            found = NumberRange(ceiling, greatest)
         case _:
             return None
-    clipped = Range(max(found.low, least), min(found.high, greatest))
+    clipped = NumberRange(max(found.low, least), min(found.high, greatest))
     return EMPTY if clipped.is_empty else clipped
 
 
 def _encode_literal(value: pa.Scalar, type: pa.DataType) -> tuple[int, int] | None:
-    """The largest encoded value <= the literal and the smallest >= it, in unbounded integers;
-    they differ where the column's type cannot hold the literal."""
+    """The largest encoded value <= the literal and the smallest >= it, as unbounded integers. They
+    differ if the column's type cannot hold the literal."""
     if pa.types.is_floating(type):
         # Spark compares in double as soon as one side is floating point.
         if not pa.types.is_floating(value.type):
@@ -145,7 +147,7 @@ def _encode_literal(value: pa.Scalar, type: pa.DataType) -> tuple[int, int] | No
     if pa.types.is_date32(type):
         return _exactly(value.value) if pa.types.is_date32(value.type) else None
     if pa.types.is_timestamp(type):
-        # Zone-less and zoned timestamps are different things, and units must agree.
+        # Timestamps with and without time zone are not comparable, and units must agree.
         same = value.type == type or (
             pa.types.is_timestamp(value.type)
             and value.type.unit == type.unit

@@ -1,5 +1,5 @@
-"""What an index type that ranks texts has besides the contract: rows of full-text searches, scored,
-and rows that no entry holds, scored alike."""
+"""Optional part of the contract for index types that rank texts: they score the rows of full-text
+searches, and in the same way rows that no entry holds."""
 
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -15,26 +15,26 @@ class RankedRows(Protocol):
     """Some rows of a full-text search that can be scored."""
 
     def statistics(self) -> np.ndarray:
-        """What scores rest on, as integers: those of several `RankedRows` of one search are added
-        up to those of all their rows."""
+        """The integers on which scores are based. Those of several `RankedRows` of one search are
+        added up to get those of all their rows."""
 
     def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
-        """The `k` rows (fewer if fewer match) with the highest scores, the highest first, each with
-        its score by the given statistics; of `among` alone, if given."""
+        """The `k` rows (fewer if fewer match) with the highest scores under the given statistics,
+        highest first, each with its score. Only rows in `among`, if given."""
 
 
 class RankedTexts(Protocol):
-    """Takes the texts of rows that no entry holds, in row order, to score them."""
+    """Collects the texts of rows that no entry holds, in row order, to score them."""
 
     def add(self, texts: pa.Array) -> None:
-        """The next rows' texts."""
+        """Adds the texts of the next rows."""
 
     def ranked(self) -> RankedRows:
-        """All rows added; nothing can be added afterwards."""
+        """All added rows, ready to be scored; nothing can be added afterwards."""
 
 
 class TextRanker(Protocol):
     """Scores rows that no entry holds, as an entry would."""
 
     def texts(self, match: Match) -> AbstractContextManager[RankedTexts]:
-        """To be filled with the rows' texts; what it gives serves for the length of the block."""
+        """An empty collection for the rows' texts. Its results are valid only within the block."""

@@ -1,4 +1,4 @@
-"""The optimizer: one ordered tuple of rules, each a module: a plan in, a plan out, and a reason."""
+"""The optimizer: an ordered tuple of rules, one per module, that map a plan to a plan."""
 
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.rules import optimize

@@ -1,19 +1,19 @@
-"""What the optimizer expects of reading a file slice, or a whole table, for a query.
+"""The optimizer's estimates for reading a file slice or a whole table.
 
-Both are tuples, since a query makes some for each file slice: a frozen data class takes three times
-as long to make.
+Both are tuples, since a query makes some for each file slice, and making a frozen data class takes
+three times as long.
 """
 
 from typing import NamedTuple
 
 
 class RowEstimate(NamedTuple):
-    """How many rows make a predicate TRUE.
+    """An estimate of the rows that make a predicate TRUE.
 
     Attributes:
-        least: Never fewer.
+        least: The guaranteed minimum.
         expected: The best guess, within the bounds.
-        most: Never more.
+        most: The guaranteed maximum.
     """
 
     least: int
@@ -22,18 +22,18 @@ class RowEstimate(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What reading a file slice costs, by what is known before it is read.
+    """The expected cost of reading a file slice, estimated before it is read.
 
     Attributes:
-        rows: Rows that match.
-        pages: Data pages that hold some of them, of all columns that are read.
-        bytes: Bytes of the base file in these pages, compressed.
-        index_bytes: Bytes of the index that have to be fetched first.
-        index_ms: What reading through the index takes, in milliseconds.
-        scan_bytes: Bytes of the base file that a scan reads, compressed.
-        scan_ms: What a scan takes, in milliseconds.
-        before_history: What was expected before the history of queries corrected it; None where it
-            did not.
+        rows: The matching rows.
+        pages: The number of data pages that hold these rows, of all columns read.
+        bytes: The compressed bytes of these pages.
+        index_bytes: Bytes of the index to be fetched first.
+        index_ms: Milliseconds of reading through the index.
+        scan_bytes: Compressed bytes of the base file that a scan reads.
+        scan_ms: Milliseconds of a scan.
+        guessed: The expected rows before their correction by the query history; None if they were
+            not corrected.
     """
 
     rows: RowEstimate
@@ -43,4 +43,9 @@ class Expected(NamedTuple):
     index_ms: float
     scan_bytes: int
     scan_ms: float
-    before_history: "Expected | None" = None
+    guessed: float | None = None
+
+    @property
+    def guess(self) -> float:
+        """The expected rows without the query history."""
+        return self.rows.expected if self.guessed is None else self.guessed

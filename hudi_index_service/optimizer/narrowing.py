@@ -1,4 +1,4 @@
-"""Whether the entries of a slice leave any row out."""
+"""Checks whether the entries of a slice narrow a predicate."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -12,12 +12,12 @@ _Said = TypeVar("_Said")
 
 
 def asked_once(ask: Callable[[SlicePlan], _Said]) -> Callable[[SlicePlan], _Said]:
-    """What `ask` says of a slice, asked once for all slices whose entries answer the same leaves:
-    most of a table's do."""
+    """A function with the result of `ask` for a slice, which calls it only once for all slices
+    whose entries answer the same leaves, as most of a table's do."""
     known: dict[Hashable, _Said] = {}
 
     def asked(plan: SlicePlan) -> _Said:
-        layouts = tuple([(each.index_type.name, each.columns.layout) for each in plan.entries])
+        layouts = tuple([(each.index_type.name, each.layout) for each in plan.entries])
         if layouts not in known:
             known[layouts] = ask(plan)
         return known[layouts]
@@ -26,8 +26,8 @@ def asked_once(ask: Callable[[SlicePlan], _Said]) -> Callable[[SlicePlan], _Said
 
 
 def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
-    """Whether the slice's entries narrow a predicate in negation normal form: any conjunct that
-    they answer does, but every arm of an OR has to be answered."""
+    """Whether the slice's entries narrow a predicate in negation normal form. One answered conjunct
+    of an AND suffices; every arm of an OR must be answered."""
     match predicate:
         case Constant():
             return predicate.value is not True
@@ -40,7 +40,7 @@ def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
 
 
 def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> tuple[bool, ...]:
-    """Of each slice that is to be read by index, whether its entries narrow the predicate; of all
-    others, which have none to be asked, that they do."""
+    """For each slice to be read by index, whether its entries narrow the predicate; True for all
+    others, which have no entries."""
     narrowed = asked_once(partial(narrows, predicate))
     return tuple([each.access is not Access.INDEX or narrowed(each) for each in plan.slices])

@@ -1,4 +1,4 @@
-"""What the paths of a snapshot's partitions tell of their rows, and which of them a predicate rules
+"""Takes column values from the partitions' paths, and finds the partitions that a predicate rules
 out."""
 
 from collections.abc import Iterator, Mapping
@@ -9,25 +9,25 @@ from typing import Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.hudi.partition_path import PartitionPaths
+from hudi_index_service.hudi.protocol import Snapshot
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.predicate.substitute import with_values
-from hudi_index_service.table.partition_path import PartitionPaths
-from hudi_index_service.table.protocol import Snapshot
 
 Values: TypeAlias = Mapping[str, pa.Scalar]
-"""Column → the value that it has in all rows of a partition."""
+"""Column → its value in all rows of a partition."""
 
 _Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionValues:
-    """Make it by `of`.
+    """The column values from the partitions' paths. Make it by `of`.
 
     Attributes:
-        by_partition: Partition → what its path tells; nothing where no path tells anything.
-        table: The same as a table, a row for each partition; NULL where a path does not tell.
+        by_partition: Partition → the values from its path; empty if no path has values.
+        table: The same as a table, one row per partition; NULL if a path has no value.
     """
 
     by_partition: Mapping[str, Values]
@@ -35,7 +35,7 @@ class PartitionValues:
 
     @classmethod
     def of(cls, paths: PartitionPaths, snapshot: Snapshot) -> Self:
-        """Of all partitions of a snapshot."""
+        """The values of all partitions of a snapshot."""
         partitions = {each.partition for each in snapshot.slices} if paths.columns else set()
         values = {each: paths.values(each, snapshot.schema) for each in partitions}
         told = [name for name in paths.columns if any(name in each for each in values.values())]
@@ -61,8 +61,8 @@ class PartitionValues:
         )
 
     def within(self, predicate: Predicate) -> Mapping[str, Predicate]:
-        """What is left to ask in each partition whose path tells all that any path tells: made once
-        for all in which the same is TRUE.
+        """The remaining predicate of each partition whose path has all the values that any path
+        has; made once for all partitions with the same truth values.
 
         Args:
             predicate: In negation normal form.
@@ -98,7 +98,7 @@ class PartitionValues:
 
 
 def _asking(predicate: Predicate, columns: frozenset[str]) -> Iterator[Predicate]:
-    """The parts of a predicate that ask for nothing but these columns."""
+    """The parts of a predicate that use only these columns."""
     asked = predicate.columns()
     if asked and asked <= columns:
         yield predicate

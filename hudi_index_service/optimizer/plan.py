@@ -1,4 +1,4 @@
-"""A query's plan: for every file slice, how it will be read, and why."""
+"""A query's plan: how each file slice is read, and why."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -7,14 +7,14 @@ from operator import is_
 
 import pyarrow as pa
 
+from hudi_index_service.hudi.protocol import FileSlice, Snapshot
 from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.table.protocol import FileSlice, Snapshot
 
 COST_RULES = ("cheaper_by_cost", "corrected_by_history")
-"""The rules that decline an index that could serve because reading the rows costs too much."""
+"""The rules that decline a usable index because reading the rows costs too much."""
 
 
 class Access(Enum):
@@ -31,13 +31,13 @@ class SlicePlan:
     """How one file slice is read.
 
     Attributes:
-        entries: The entries that may be asked; empty unless the access is INDEX.
-        reason: Why this access, in one sentence without full stop.
-        rule: Name of the rule that decided; "coverage" when none had to.
-        values: Partition columns whose value the partition's path tells: Spark takes it from there,
+        entries: The entries that may be used; empty unless the access is INDEX.
+        reason: Why this access was chosen, in one sentence without full stop.
+        rule: The name of the rule that decided; "coverage" if none had to.
+        values: Partition columns whose value is in the partition's path; Spark takes it from there,
             whatever the slice's files hold.
-        expected: What reading it costs; None where nobody asked, or nothing is known.
-        unused: The entries that could have been asked, where a rule decided against it.
+        expected: The expected cost of reading it; None if not estimated or not known.
+        rejected_entries: Usable entries that a rule decided against.
     """
 
     file_slice: FileSlice
@@ -47,21 +47,21 @@ class SlicePlan:
     rule: str = "coverage"
     values: Mapping[str, pa.Scalar] = field(default_factory=dict, hash=False)
     expected: Expected | None = None
-    unused: tuple[ServingEntry, ...] = ()
+    rejected_entries: tuple[ServingEntry, ...] = ()
 
     @property
     def total(self) -> int:
-        """Rows of the base file, by the entries that it has, or had."""
-        return (self.entries or self.unused)[0].rows
+        """The number of rows of the base file, from its entries or rejected entries."""
+        return (self.entries or self.rejected_entries)[0].rows
 
-    # Made by their fields rather than by `replace`: that takes three times as long, a slice.
+    # Built field by field: `replace` takes three times as long per slice.
 
     def served(self, entries: tuple[ServingEntry, ...], reason: str) -> "SlicePlan":
-        """The same slice with the entries that may be asked."""
+        """The same slice with the entries that may be used."""
         return SlicePlan(self.file_slice, Access.INDEX, entries, reason, self.rule, self.values)
 
     def costing(self, expected: Expected) -> "SlicePlan":
-        """The same slice with what reading it costs."""
+        """The same slice with the expected cost of reading it."""
         return SlicePlan(
             self.file_slice,
             self.access,
@@ -70,46 +70,53 @@ class SlicePlan:
             self.rule,
             self.values,
             expected,
-            self.unused,
+            self.rejected_entries,
         )
 
     def declined(self, reason: str, rule: str, expected: Expected | None = None) -> "SlicePlan":
-        """The same slice scanned instead of read through the index, for what that costs if that is
-        the reason."""
+        """The same slice scanned instead of read through the index, with the expected cost if cost
+        is the reason."""
         return self._without_entries(Access.SCAN, reason, rule, expected or self.expected)
 
     def skipped(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice, not read."""
         return self._without_entries(Access.SKIP, reason, rule, self.expected)
 
-    def by_index_after_all(self, reason: str, rule: str) -> "SlicePlan":
-        """A declined slice read through the index all the same."""
+    def with_index(self, reason: str, rule: str) -> "SlicePlan":
+        """The same slice read through its rejected entries."""
         return replace(
-            self, access=Access.INDEX, entries=self.unused, unused=(), reason=reason, rule=rule
+            self,
+            access=Access.INDEX,
+            entries=self.rejected_entries,
+            rejected_entries=(),
+            reason=reason,
+            rule=rule,
         )
 
     def for_counting(self) -> "SlicePlan":
-        """The same slice for somebody who wants no rows or few of them: what was declined for the
-        cost of reading rows is asked all the same."""
-        if self.rule not in COST_RULES or not self.unused:
+        """The same slice for a query that reads few or no rows: an index that was declined for the
+        cost of reading rows is used again."""
+        if self.rule not in COST_RULES or not self.rejected_entries:
             return self
-        return self.by_index_after_all(self.reason, self.rule)
+        return self.with_index(self.reason, self.rule)
 
     def _without_entries(
         self, access: Access, reason: str, rule: str, expected: Expected | None
     ) -> "SlicePlan":
-        unused = self.entries or self.unused
-        return SlicePlan(self.file_slice, access, (), reason, rule, self.values, expected, unused)
+        rejected_entries = self.entries or self.rejected_entries
+        return SlicePlan(
+            self.file_slice, access, (), reason, rule, self.values, expected, rejected_entries
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the cost of a query depends on beside the query and the table's files.
+class CostContext:
+    """What the cost of a query depends on apart from the query and the table's files.
 
     Attributes:
         remote: Whether the base files are in a remote store.
         opened: Paths of the data files of entries that are open already.
-        share: Of a base file's bytes that the columns to be read take; None if not known.
+        share: The share of a base file's bytes that the columns to be read take; None if unknown.
     """
 
     remote: bool = False
@@ -123,17 +130,16 @@ class QueryPlan:
 
     Attributes:
         predicate: In negation normal form; None for a query without where.
-        use_index: What the caller asked for: ``auto``, ``never`` or ``require``.
+        use_index: The caller's choice: ``auto``, ``never`` or ``require``.
         switched_off: Whether the table's own kill switch forbids any index.
-        partitions: What the paths of partitions tell; None where they are not known.
-        needed: The columns that are read; None where that is not known.
-        surroundings: What costs depend on besides.
-        estimated: Of each slice the rows that match, in the slices' order, where its entries tell;
-            empty before a rule has asked.
-        narrowed: Of each slice whether its entries narrow the predicate; empty before a rule has
-            asked.
-        table: The table's base path; "" where that is not known.
-        shape: The predicate without its literals, where the history of queries was looked at.
+        partitions: Values from the paths of partitions; None if not known.
+        needed: The columns that are read; None if not known.
+        surroundings: The context that costs depend on.
+        estimated: The estimated matching rows of each slice, in order, None where its entries give
+            no estimate; empty before a rule has estimated them.
+        narrowed: Whether each slice's entries narrow the predicate; empty until a rule has checked.
+        table: The table's base path; "" if not known.
+        shape: The predicate without its literals; "" unless the query history was read.
     """
 
     snapshot: Snapshot
@@ -143,7 +149,7 @@ class QueryPlan:
     switched_off: bool = False
     partitions: PartitionValues | None = None
     needed: pa.Schema | None = None
-    surroundings: Surroundings = Surroundings()
+    surroundings: CostContext = CostContext()
     estimated: tuple[RowEstimate | None, ...] = ()
     narrowed: tuple[bool, ...] = ()
     table: str = ""
@@ -159,7 +165,7 @@ class QueryPlan:
         rule: str,
         where: Callable[[SlicePlan], bool] = lambda plan: True,
     ) -> "QueryPlan":
-        """The plan with the indexed slices that `where` picks scanned instead."""
+        """The plan with the indexed slices that `where` selects scanned instead."""
         slices = [
             each.declined(reason, rule) if each.access is Access.INDEX and where(each) else each
             for each in self.slices
@@ -174,15 +180,15 @@ class QueryPlan:
         return any(each.access is Access.INDEX for each in self.slices)
 
     def count(self, access: Access) -> int:
-        """How many slices are read this way."""
+        """The number of slices with this access."""
         return sum(each.access is access for each in self.slices)
 
     def size(self, *accesses: Access) -> int:
-        """Bytes of the base files of slices that are read in one of these ways."""
+        """The bytes of the base files of slices with one of these accesses."""
         return base_file_bytes(each for each in self.slices if each.access in accesses)
 
 
 def base_file_bytes(slices: Iterable[SlicePlan]) -> int:
-    """Bytes of the base files of some slices."""
+    """The bytes of the base files of some slices."""
     base_files = (each.file_slice.base_file for each in slices)
     return sum(each.size for each in base_files if each is not None)

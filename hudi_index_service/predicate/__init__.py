@@ -2,6 +2,6 @@
 
 from hudi_index_service.predicate.evaluate import evaluate, keep
 from hudi_index_service.predicate.negate import negation_normal_form
-from hudi_index_service.predicate.parse import parse_predicate
+from hudi_index_service.predicate.text.parse import parse_predicate
 
 __all__ = ["evaluate", "keep", "negation_normal_form", "parse_predicate"]

@@ -1,7 +1,7 @@
-"""Whether a predicate can be TRUE in some rows of which only bounds are known.
+"""Decides whether a predicate can be TRUE for any row, from bounds of the column's values.
 
-The answer is no only where that is proved; whatever is in doubt may match. What the bounds do not
-speak of is everywhere: a NaN, which is above all else in Spark, whatever the greatest value is.
+The answer is no only if that is proved; in doubt, rows may match. Bounds do not cover NaN: it may
+be among any values, and in Spark it is above all others, whatever the greatest value is.
 """
 
 import math
@@ -15,7 +15,7 @@ from pyarrow import lib
 
 from hudi_index_service.predicate.expression import (
     And,
-    Column,
+    BoundColumn,
     Compare,
     Constant,
     In,
@@ -27,10 +27,10 @@ from hudi_index_service.predicate.expression import (
     Predicate,
 )
 
-_BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8: it is not in the bounds
+_BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8; bounds do not cover it
 _EXACT = Context(prec=76)
 
-# By number, since every query asks for every literal.
+# By number, which is fast: called for every literal of every query.
 _COUNTED = {lib.Type_DATE32, lib.Type_TIMESTAMP}
 _FLOATING = {lib.Type_FLOAT, lib.Type_DOUBLE}
 _PLAIN = {
@@ -45,15 +45,15 @@ _PLAIN = {
 
 @dataclass(frozen=True, slots=True)
 class ValueBounds:
-    """What is known of a column's values in some rows.
+    """Bounds of a column's values in some rows.
 
     Attributes:
         may_be_null: Whether a value may be NULL.
-        may_be_value: Whether a value may be something else.
-        may_be_nan: Whether a value of floating point may be NaN.
-        least: No value that is neither NULL nor NaN is below it, as `bound_of` writes values; None
-            if not known. It need not be a value itself.
-        greatest: None is above it.
+        may_be_value: Whether a value may be other than NULL.
+        may_be_nan: Whether a floating-point value may be NaN.
+        least: Lower bound of the values other than NULL and NaN, in the form of `bound_of`; None if
+            unknown. It need not be a value itself.
+        greatest: Upper bound of the same values.
     """
 
     may_be_null: bool = True
@@ -67,8 +67,8 @@ UNKNOWN = ValueBounds()
 
 
 def bound_of(value: pa.Scalar) -> bool | int | float | bytes | None:
-    """A value as bounds have it: days and moments as integers, decimals unscaled, text in UTF-8;
-    None for types that have no bounds, and for NaN."""
+    """A value in the form of bounds: dates and timestamps as integers, decimals unscaled, text in
+    UTF-8; None for NaN and for types without bounds."""
     kind = value.type.id
     if kind in _COUNTED:
         return int(value.value)
@@ -85,12 +85,12 @@ def bound_of(value: pa.Scalar) -> bool | int | float | bytes | None:
     return None
 
 
-def may_match(predicate: Predicate, bounds: Callable[[Column], ValueBounds]) -> bool:
+def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]) -> bool:
     """Whether the predicate may be TRUE in any of the rows.
 
     Args:
         predicate: In negation normal form.
-        bounds: What is known of a column in those rows; `UNKNOWN` if nothing.
+        bounds: Returns a column's bounds in those rows; `UNKNOWN` if there are none.
     """
     match predicate:
         case Constant(value):
@@ -129,7 +129,7 @@ def _may_compare(known: ValueBounds, operator: Operator, value: pa.Scalar) -> bo
             Operator.LE,
         )
     ):
-        return True  # as a NaN would
+        return True  # a NaN would match
     bound = bound_of(value)
     if bound is None or known.least is None or known.greatest is None:
         return True
@@ -160,5 +160,5 @@ def _may_be_like(known: ValueBounds, like: Like) -> bool:
 def _utf8(text: str) -> bytes | None:
     try:
         return text.encode()
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return None

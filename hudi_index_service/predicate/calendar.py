@@ -1,6 +1,6 @@
-"""Days and microseconds of the proleptic Gregorian calendar, for every year Spark can hold.
+"""Days and microseconds of the proleptic Gregorian calendar, for Spark's whole range of years.
 
-Python's own dates end at the year 9999 and begin at the year 1; Spark's do neither.
+Python's own dates only cover the years 1 to 9999.
 """
 
 from datetime import date

@@ -1,7 +1,7 @@
 """Casts of literals between types with the results of Spark 3.5 (``spark.sql.ansi.enabled=false``).
 
-A cast either gives exactly what Spark gives (often NULL, where the text means no value of the type)
-or is refused: no result is guessed.
+A cast either returns exactly Spark's result (often NULL, if the text is not a value of the type) or
+is refused: no result is guessed.
 """
 
 import math
@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS, days_since_epoch
-from hudi_index_service.predicate.lex import shortened
 from hudi_index_service.predicate.spark_sql import literal_sql
+from hudi_index_service.predicate.text.lex import shortened
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TIMESTAMP_NTZ = pa.timestamp("us")
@@ -44,7 +44,7 @@ _BOOLEAN = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
     ("f", "false", "n", "no", "0"), False
 )
 _DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
-# Spark reads these as moments around the query's own time, or the epoch.
+# Spark reads these as times relative to the query's own time, or as the epoch.
 _SPECIAL_MOMENT = re.compile(r"(?:epoch|now|today|yesterday|tomorrow)\b", re.IGNORECASE)
 _TIMESTAMP = re.compile(
     r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
@@ -53,7 +53,7 @@ _TIMESTAMP = re.compile(
 )
 _OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::([0-9]{2}))?")
 _MAX_OFFSET = timedelta(hours=18)
-_FOLDERS_OF_ZONES = ("posix/", "right/")  # all zones once more, which Java does not know by them
+_FOLDERS_OF_ZONES = ("posix/", "right/")  # duplicates of all zones, unknown to Java
 _YEAR_10000 = 253_402_300_800_000_000  # microseconds since the epoch
 
 
@@ -75,7 +75,7 @@ def cast(value: pa.Scalar, target: pa.DataType, zone: tzinfo) -> pa.Scalar:
     """`value` as Spark casts it to the type `target`; `zone` is the session's time zone.
 
     Raises:
-        PredicateUnsupported: the cast is not one whose result is known to be Spark's.
+        PredicateUnsupported: the cast is not certain to give Spark's result.
     """
     source = value.type
     if not value.is_valid:
@@ -132,8 +132,8 @@ def _floating_from_string(text: str, trimmed: str, target: pa.DataType) -> objec
 
 
 def _decimal_from_string(text: str, trimmed: str, target: pa.DataType) -> object:
-    """``Decimal.fromString``: NULL where more than 38 digits stand before the point, those of
-    a zero with an exponent too."""
+    """``Decimal.fromString``: NULL for more than 38 digits before the point, including those of a
+    zero with an exponent."""
     match = _NUMBER.fullmatch(trimmed)
     if match is None or len((match[1] or "").lstrip("+-0")) > _EXPONENT_DIGITS:
         raise _refused(text, target)
@@ -208,8 +208,8 @@ def single(value: int) -> float:
 
 
 def integer(digits: str) -> int | None:
-    """The integer that decimal digits, with or without a sign, spell; None of what is beyond 64
-    bits: Python refuses to read thousands of digits, and takes long for many."""
+    """The integer of decimal digits, with or without a sign; None beyond 64 bits, since Python
+    refuses to parse thousands of digits and is slow for many."""
     unsigned = digits.lstrip("+-").lstrip("0")
     if len(unsigned) > _LONG_DIGITS:
         return None
@@ -234,8 +234,8 @@ def _zone_of(target: pa.DataType, zone: tzinfo) -> tzinfo:
 
 
 def _instant(local_micros: int, zone: tzinfo) -> int:
-    """Microseconds since the epoch of a local time. In a gap the clock is moved forward by the
-    gap's length; of two instants the earlier is meant (``ZonedDateTime.of``)."""
+    """Microseconds since the epoch of a local time. A time in a gap is moved forward by the gap's
+    length; of two instants the earlier is taken (``ZonedDateTime.of``)."""
     if isinstance(zone, timezone):
         micros = local_micros - zone.utcoffset(None) // timedelta(microseconds=1)
     elif not 0 <= local_micros < _YEAR_10000:
@@ -250,7 +250,7 @@ def _instant(local_micros: int, zone: tzinfo) -> int:
         micros = local_micros - offset // timedelta(microseconds=1)
     if not fits(micros, pa.int64()):
         raise PredicateUnsupported(
-            "A timestamp lies outside of what 64-bit microseconds hold.",
+            "A timestamp is outside the range of 64-bit microseconds.",
             remedy="Use a year between -290307 and 294246.",
         )
     return micros
@@ -275,6 +275,6 @@ def _zone(name: str) -> tzinfo | None:
 
 def _refused(text: str, target: pa.DataType) -> PredicateUnsupported:
     return PredicateUnsupported(
-        f"The literal {shortened(text)!r} cannot be brought to type {target} with certainty.",
+        f"The literal {shortened(text)!r} cannot be cast to type {target} with certainty.",
         remedy=f"Write a literal of the column's own type ({target}) in its usual form.",
     )

@@ -1,9 +1,9 @@
-"""A column compared with literals: Spark's comparison, expressed on the column's own type.
+"""Expresses Spark's comparison of a column with literals in the column's own type.
 
 Spark casts both sides of a comparison to one type and compares there. That cast never swaps two
-values of the column, it can only make neighbours equal. So the values of the column that are below,
-at and above the literal *after* the cast form three adjacent ranges, and every comparison is one of
-the column with the ends of the middle range: `low`, the smallest value of the column that is not
+values of the column; it can only make neighbours equal. So the values of the column that are below,
+at and above the literal *after* the cast form three adjacent ranges. Every comparison is then one
+of the column with the ends of the middle range: `low`, the smallest value of the column that is not
 below the literal, and `high`, the largest that is not above it. ``id > 1.5`` becomes ``id > 1``;
 ``id = 1.5`` is FALSE for every value (low 2 > high 1) and NULL for NULL.
 """
@@ -31,7 +31,7 @@ from hudi_index_service.predicate.comparison import (
 from hudi_index_service.predicate.expression import (
     And,
     ArrayContains,
-    Column,
+    BoundColumn,
     Compare,
     Constant,
     In,
@@ -41,10 +41,10 @@ from hudi_index_service.predicate.expression import (
     Or,
     Predicate,
 )
-from hudi_index_service.predicate.lex import shortened
+from hudi_index_service.predicate.text.lex import shortened
 
 
-def compare(column: Column, operator: Operator, literal: Literal, zone: tzinfo) -> Predicate:
+def compare(column: BoundColumn, operator: Operator, literal: Literal, zone: tzinfo) -> Predicate:
     """``column <operator> literal`` in the session time zone `zone`.
 
     Raises:
@@ -67,15 +67,15 @@ def compare(column: Column, operator: Operator, literal: Literal, zone: tzinfo) 
     return _with_ends(column, operator, low, high)
 
 
-def in_list(column: Column, literals: Sequence[Literal], zone: tzinfo) -> Predicate:
-    """``column IN (literals…)``: Spark brings the column and the whole list to one type.
+def in_list(column: BoundColumn, literals: Sequence[Literal], zone: tzinfo) -> Predicate:
+    """``column IN (literals…)``: Spark casts the column and the whole list to one type.
 
     Raises: as `compare`.
     """
     nulls = [literal for literal in literals if literal.is_null]
     has_null = bool(nulls)
     for null in nulls:
-        # The column is brought to the type of a NULL as well, and may then equal other values.
+        # The column is also cast to the type of a NULL, and may then equal other values.
         if null.value.type not in (pa.null(), value_type(column)):
             raise _null_of_other_type(column, null)
     given = [literal for literal in literals if not literal.is_null]
@@ -104,8 +104,8 @@ def in_list(column: Column, literals: Sequence[Literal], zone: tzinfo) -> Predic
     return Constant(None) if has_null else _never(column)
 
 
-def array_contains(column: Column, literal: Literal, zone: tzinfo) -> Predicate:
-    """``array_contains(column, literal)``: Spark brings both to the wider type, but nothing to a
+def array_contains(column: BoundColumn, literal: Literal, zone: tzinfo) -> Predicate:
+    """``array_contains(column, literal)``: Spark casts both to the wider type, but never to a
     string.
 
     Raises: as `compare`.
@@ -115,12 +115,12 @@ def array_contains(column: Column, literal: Literal, zone: tzinfo) -> Predicate:
             f"array_contains takes an array, and {column} is of type {column.type}.",
             remedy="Name an array column.",
         )
-    element = Column(column.name, column.type.value_type)
+    element = BoundColumn(column.name, column.type.value_type)
     given = literal.value.type
     if pa.types.is_null(given):
         raise PredicateInvalid(
             f"Spark refuses array_contains({column}, NULL).",
-            remedy="An array is looked through for values; `IS NULL` finds arrays that are NULL.",
+            remedy="Search arrays for values; `IS NULL` finds arrays that are NULL.",
         )
     if is_string(element.type) != is_string(given) or is_binary(element.type) != is_binary(given):
         raise PredicateInvalid(
@@ -138,12 +138,12 @@ def array_contains(column: Column, literal: Literal, zone: tzinfo) -> Predicate:
     return ArrayContains(column, low)
 
 
-# --- what a comparison is when the literal's ends are known -----------------------------------
+# --- comparisons with known ends of the literal -----------------------------------------------
 
 
-def _with_ends(column: Column, operator: Operator, low: End, high: End) -> Predicate:
-    """The comparison with a literal whose ends are `low` and `high` (see the module's text); low is
-    None where all values are below the literal, high where all are above it."""
+def _with_ends(column: BoundColumn, operator: Operator, low: End, high: End) -> Predicate:
+    """The comparison with a literal whose ends are `low` and `high` (see the module's docstring).
+    `low` is None if all values are below the literal, `high` if all are above it."""
     if low is not None and high is not None and sort_key(low) == sort_key(high):
         return Compare(column, operator, low)
     match operator:
@@ -169,13 +169,13 @@ def _with_ends(column: Column, operator: Operator, low: End, high: End) -> Predi
             return Constant(False) if none else And((at_least, at_most, Not(IsNull(column))))
 
 
-def _compare_null(column: Column, operator: Operator) -> Predicate:
+def _compare_null(column: BoundColumn, operator: Operator) -> Predicate:
     return IsNull(column) if operator is Operator.EQ_NULL_SAFE else Constant(None)
 
 
-def _refuse_null_of_other_type(column: Column, literal: Literal) -> None:
-    """Refuses a NULL of a type to which Spark casts the column, where that makes values NULL too:
-    ``name <=> CAST(NULL AS INT)`` holds for every name that is no number."""
+def _refuse_null_of_other_type(column: BoundColumn, literal: Literal) -> None:
+    """Refuses a NULL of a type to which Spark casts the column if that cast can make values NULL:
+    ``name <=> CAST(NULL AS INT)`` holds for every name that is not a number."""
     kind, given = value_type(column), literal.value.type
     if pa.types.is_null(given) or is_string(given) or given == kind:
         return
@@ -185,26 +185,27 @@ def _refuse_null_of_other_type(column: Column, literal: Literal) -> None:
         raise _null_of_other_type(column, literal)
 
 
-def _null_of_other_type(column: Column, literal: Literal) -> PredicateUnsupported:
+def _null_of_other_type(column: BoundColumn, literal: Literal) -> PredicateUnsupported:
     return PredicateUnsupported(
-        f"Spark casts {column} ({value_type(column)}) for {literal.text}, which is NULL.",
+        f"Spark casts {column} ({value_type(column)}) to the type of {literal.text}, which is "
+        "NULL.",
         remedy="Write NULL.",
     )
 
 
-def _never(column: Column) -> Predicate:
+def _never(column: BoundColumn) -> Predicate:
     """FALSE for every value, NULL for NULL."""
     return And((IsNull(column), Constant(None)))
 
 
-def _always(column: Column) -> Predicate:
+def _always(column: BoundColumn) -> Predicate:
     """TRUE for every value, NULL for NULL."""
     return Or((Not(IsNull(column)), Constant(None)))
 
 
 def _beyond_long(kind: pa.DataType, operator: Operator, literal: Literal) -> Predicate | None:
-    """Spark's own short cut for an integer column and a decimal literal outside of 64 bits: a
-    constant, for NULL too (DecimalPrecision.integralAndDecimalLiteral)."""
+    """Spark's own shortcut for an integer column and a decimal literal outside of 64 bits: a
+    constant, even for NULL (DecimalPrecision.integralAndDecimalLiteral)."""
     decimal_literal = literal.plain and pa.types.is_decimal(literal.value.type)
     if not (pa.types.is_integer(kind) and decimal_literal):
         return None
@@ -242,10 +243,10 @@ _CANONICAL_TIMESTAMP = re.compile(
 )
 
 
-def _as_strings(column: Column, literals: list[Literal], zone: tzinfo) -> list[Literal]:
-    """A list in which strings and other types meet: Spark casts the column and the whole list to
-    string. Returned are the literals, in the column's type, of those values that print as one of
-    these strings: ``day IN ('2024-1-1')`` holds for no day, since days print as ``2024-01-01``.
+def _as_strings(column: BoundColumn, literals: list[Literal], zone: tzinfo) -> list[Literal]:
+    """The literals of a list of strings and other types, in the column's type. Spark casts the
+    column and the whole list to string, so only values that print as one of these strings count:
+    ``day IN ('2024-1-1')`` holds for no day, since days print as ``2024-01-01``.
     """
     kind = value_type(column)
     result = []
@@ -265,8 +266,8 @@ def _as_strings(column: Column, literals: list[Literal], zone: tzinfo) -> list[L
 
 
 def _same_family(kind: pa.DataType, given: pa.DataType, zone: tzinfo) -> bool:
-    """Whether equal values of both types print alike, and others differently: moments do not where
-    clocks are put back."""
+    """Whether equal values of both types print alike, and others differently. Timestamps do not if
+    clocks are set back."""
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given):
         same = (kind.tz is None) == (given.tz is None)
         return same and (kind.tz is None or isinstance(zone, timezone))
@@ -274,7 +275,7 @@ def _same_family(kind: pa.DataType, given: pa.DataType, zone: tzinfo) -> bool:
     return bool(integers or (pa.types.is_date32(kind) and pa.types.is_date32(given)))
 
 
-def _printed_as(column: Column, text: str, zone: tzinfo) -> pa.Scalar | None:
+def _printed_as(column: BoundColumn, text: str, zone: tzinfo) -> pa.Scalar | None:
     """The value of the column's type that Spark casts to the string `text`; None if none."""
     kind = value_type(column)
     string = pa.scalar(text)
@@ -297,7 +298,7 @@ def _printed_as(column: Column, text: str, zone: tzinfo) -> pa.Scalar | None:
         value = cast(string, TIMESTAMP, zone)
         if not isinstance(zone, timezone) and _clock_changes(wall.value, zone):
             raise PredicateUnsupported(
-                f"The clock of {zone} passed {text} twice or never.",
+                f"In time zone {zone}, {text} is ambiguous or does not exist.",
                 remedy="Write TIMESTAMP'yyyy-MM-dd HH:mm:ssZ', in UTC.",
             )
         return value
@@ -309,7 +310,7 @@ def _clock_changes(wall_micros: int, zone: tzinfo) -> bool:
     return wall.utcoffset() != wall.replace(fold=1).utcoffset()
 
 
-def _mixed_list(column: Column, literal: Literal) -> PredicateUnsupported:
+def _mixed_list(column: BoundColumn, literal: Literal) -> PredicateUnsupported:
     return PredicateUnsupported(
         f"In an IN list, Spark compares {column} ({value_type(column)}) and {literal.text} as "
         "strings.",

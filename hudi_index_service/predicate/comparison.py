@@ -1,4 +1,4 @@
-"""Where a literal stands among the values of a column, in Spark's comparison type."""
+"""Locates a literal among the values of a column, in Spark's comparison type."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ import pyarrow as pa
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits, single
-from hudi_index_service.predicate.expression import Column, Operator
+from hudi_index_service.predicate.expression import BoundColumn, Operator
 
 MAX_PRECISION = 38
 
@@ -31,8 +31,8 @@ class Literal:
 
     Attributes:
         value: A scalar of its Spark type, of type null for a bare NULL.
-        text: As it stands in the where text.
-        plain: Not made by CAST: Spark takes some short cuts with plain literals only.
+        text: Its text in the where text.
+        plain: Whether it is not made by CAST: Spark takes some shortcuts only with plain literals.
     """
 
     value: pa.Scalar
@@ -45,7 +45,7 @@ class Literal:
         return not self.value.is_valid
 
 
-def value_type(column: Column) -> pa.DataType:
+def value_type(column: BoundColumn) -> pa.DataType:
     """The type of the column's values, without the dictionary encoding."""
     if pa.types.is_dictionary(column.type):
         return column.type.value_type
@@ -53,7 +53,7 @@ def value_type(column: Column) -> pa.DataType:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether Spark's type of that Arrow type is numeric."""
+    """Whether Spark's type for the Arrow type is numeric."""
     return bool(
         pa.types.is_signed_integer(kind)
         or pa.types.is_float32(kind)
@@ -73,23 +73,26 @@ def is_binary(kind: pa.DataType) -> bool:
 
 
 def sort_key(value: pa.Scalar) -> tuple[bool, Any]:
-    """Orders and identifies values of one type: -0.0 is 0.0, NaN equals itself and is above all."""
+    """A key that orders and identifies values of one type: -0.0 is 0.0, NaN equals itself and is
+    above all others."""
     if pa.types.is_date32(value.type) or pa.types.is_timestamp(value.type):
         return False, value.value
     plain = value.as_py()
     return (True, None) if plain != plain else (False, plain)
 
 
-def comparison_type(column: Column, literals: Sequence[Literal], operator: Operator | None) -> str:
-    """How numbers compare: ``exact``, or rounded to ``double`` or ``float``; all other types do so
-    ``exact``. `operator` is None for IN.
+def comparison_type(
+    column: BoundColumn, literals: Sequence[Literal], operator: Operator | None
+) -> str:
+    """How numbers compare: ``exact``, or rounded to ``double`` or ``float``; all other types
+    compare ``exact``. `operator` is None for IN.
 
     Sources: TypeCoercion, DecimalPrecision of Spark 3.5.
     """
     kind = value_type(column)
     if not is_number(kind):
         return "exact"
-    # What a number cannot be compared with is refused by `ends`.
+    # `ends` refuses literals that a number cannot be compared with.
     literals = [literal for literal in literals if is_number(literal.value.type)]
     types = [kind, *(literal.value.type for literal in literals)]
     if any(pa.types.is_floating(t) for t in types):
@@ -103,8 +106,11 @@ def comparison_type(column: Column, literals: Sequence[Literal], operator: Opera
     return "exact"
 
 
-def _require_common_decimal(column: Column, literals: Sequence[Literal], *, minimal: bool) -> None:
-    """Refuse what needs more digits than a decimal has: Spark then rounds, or yields NULL."""
+def _require_common_decimal(
+    column: BoundColumn, literals: Sequence[Literal], *, minimal: bool
+) -> None:
+    """Refuses comparisons that need more digits than a decimal has: Spark then rounds, or yields
+    NULL."""
     digits, scale = _digits(value_type(column))
     for literal in literals:
         if minimal and literal.plain and pa.types.is_integer(literal.value.type):
@@ -116,20 +122,20 @@ def _require_common_decimal(column: Column, literals: Sequence[Literal], *, mini
         raise PredicateUnsupported(
             f"Comparing {column} ({value_type(column)}) with {literals[0].text} needs "
             f"{digits + scale} digits; a decimal has {MAX_PRECISION}.",
-            remedy="Write the literal with fewer digits: no more decimals than the column has.",
+            remedy="Write the literal with no more decimals than the column has.",
         )
 
 
 def _digits(kind: pa.DataType) -> tuple[int, int]:
-    """Digits before and after the point of a number type taken as a decimal."""
+    """Digits before and after the point of a number type as a decimal."""
     if pa.types.is_decimal(kind):
         return kind.precision - kind.scale, kind.scale
     return _INTEGER_DIGITS[kind.bit_width], 0
 
 
-def ends(column: Column, literal: Literal, comparison: str, zone: tzinfo) -> Ends:
+def ends(column: BoundColumn, literal: Literal, comparison: str, zone: tzinfo) -> Ends:
     """The smallest value of the column's type that is not below the literal, and the largest that
-    is not above it, compared by `comparison` (see `comparison_type`); None where there is none.
+    is not above it, compared by `comparison` (see `comparison_type`); None if there is none.
 
     Raises:
         PredicateInvalid: Spark cannot compare the two types.
@@ -139,7 +145,7 @@ def ends(column: Column, literal: Literal, comparison: str, zone: tzinfo) -> End
     given = value.type
     if comparison == "exact" and pa.types.is_integer(kind) and pa.types.is_integer(given):
         plain = value.as_py()
-        if fits(plain, kind):  # as most values of long lists do
+        if fits(plain, kind):  # most values of long lists do
             same = value if given == kind else pa.scalar(plain, kind)
             return same, same
     if is_number(kind) and is_number(given):
@@ -187,7 +193,7 @@ def _floating_ends(kind: pa.DataType, number: Fraction | float) -> Ends:
 
 
 def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) -> Ends:
-    """The ends among integers, or decimals taken as integers by their unscaled value."""
+    """The ends among integers, or decimals as their unscaled integers."""
     if pa.types.is_decimal(kind):
         scale = kind.scale
         largest = 10**kind.precision - 1
@@ -199,7 +205,7 @@ def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) 
     if isinstance(number, Fraction):
         low, high = math.ceil(number * 10**scale), math.floor(number * 10**scale)
     else:
-        # Int / int is rounded once, as BigDecimal.doubleValue is.
+        # Int / int is rounded once, like BigDecimal.doubleValue.
         compared = single if comparison == "float" else lambda step: step / 10**scale
         low = _first(smallest, largest + 1, lambda step: compared(step) >= number)
         high = _first(smallest, largest + 1, lambda step: compared(step) > number) - 1
@@ -212,7 +218,7 @@ def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) 
 
 
 def _first(start: int, stop: int, reached: Callable[[int], bool]) -> int:
-    """The first integer of [start, stop) from which on `reached` holds; `stop` if it never does."""
+    """The first integer of [start, stop) from which `reached` holds; `stop` if it never does."""
     while start < stop:
         middle = (start + stop) // 2
         if reached(middle):
@@ -229,7 +235,7 @@ def _step(kind: pa.DataType, step: int, scale: int) -> pa.Scalar:
 
 
 def _multiples(kind: pa.DataType, micros: int, unit: int) -> Ends:
-    """The ends among moments that are whole multiples of `unit` microseconds."""
+    """The ends among timestamps that are whole multiples of `unit` microseconds."""
     return pa.scalar(-(-micros // unit), kind), pa.scalar(micros // unit, kind)
 
 
@@ -244,7 +250,7 @@ def _micros(literal: Literal, kind: pa.DataType, zone: tzinfo) -> int | None:
     return None
 
 
-def _refused(column: Column, literal: Literal) -> PredicateInvalid | PredicateUnsupported:
+def _refused(column: BoundColumn, literal: Literal) -> PredicateInvalid | PredicateUnsupported:
     kind, given = value_type(column), literal.value.type
     comparison = f"{column} ({kind}) with {literal.text}"
     if is_string(kind):
@@ -263,8 +269,8 @@ def _refused(column: Column, literal: Literal) -> PredicateInvalid | PredicateUn
     if pa.types.is_nested(kind):
         return PredicateUnsupported(
             f"Comparing {comparison} is not supported.",
-            remedy="An array takes array_contains, a struct's field its own name, and both take "
-            "IS NULL and IS NOT NULL.",
+            remedy="Use array_contains for an array, a field's own name for a struct, and IS NULL "
+            "or IS NOT NULL for both.",
         )
     moments = pa.types.is_temporal(kind) and pa.types.is_temporal(given)
     if moments or is_string(given) or not (is_number(kind) or pa.types.is_temporal(kind)):

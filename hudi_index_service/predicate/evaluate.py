@@ -1,4 +1,4 @@
-"""Evaluation of a predicate over Arrow data with Spark's three-valued results, vectorised."""
+"""Vectorised evaluation of predicates over Arrow data, with Spark's three-valued results."""
 
 import math
 from functools import reduce
@@ -13,7 +13,7 @@ from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.predicate.expression import (
     And,
     ArrayContains,
-    Column,
+    BoundColumn,
     Compare,
     Constant,
     In,
@@ -26,13 +26,13 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.like import LikeMatcher, like_regex
-from hudi_index_service.predicate.regex import LINE_END
+from hudi_index_service.predicate.patterns.like import LikeMatcher, like_regex
+from hudi_index_service.predicate.patterns.regex import LINE_END
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 _Values: TypeAlias = pa.Array | pa.ChunkedArray
 
-_BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8
+_BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8
 _LONGEST_REGEX = 1_000  # characters of a LIKE pattern
 _COMPARISONS = {
     Operator.EQ: pc.equal,
@@ -45,13 +45,13 @@ _COMPARISONS = {
 
 
 def evaluate(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
-    """Whether each row of `data` fulfils the predicate; null where that is NULL.
+    """Whether each row of `data` matches the predicate; null if the predicate is NULL.
 
-    `data` has the predicate's columns, or those that they lie in, in the table's types.
+    `data` has the predicate's columns, or the structs that hold them, in the table's types.
 
     Raises:
         KeyError: a column is missing.
-        NeedsSpark: a pattern meets text that is no UTF-8.
+        NeedsSpark: a pattern is applied to text that is not UTF-8.
     """
     truth = _truth(predicate, data)
     if isinstance(truth, pa.ChunkedArray):
@@ -91,7 +91,7 @@ def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
-def _values(column: Column, data: pa.RecordBatch | pa.Table) -> _Values:
+def _values(column: BoundColumn, data: pa.RecordBatch | pa.Table) -> _Values:
     values = column_values(data, column.name)
     if pa.types.is_dictionary(values.type):
         return values.cast(values.type.value_type)
@@ -107,7 +107,7 @@ def _compare(values: _Values, operator: Operator, value: pa.Scalar) -> _Values:
 
 
 def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> _Values:
-    """In Spark's total order, in which NaN equals NaN and is above all else."""
+    """Compares in Spark's total order, in which NaN equals NaN and is above all other values."""
     if operator in (Operator.NE, Operator.GE, Operator.LE):
         return pc.invert(_compare_floating(values, operator.negated, value))
     is_nan = pc.is_nan(values)
@@ -119,7 +119,7 @@ def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> 
 
 
 def _is_in(values: _Values, predicate: In) -> _Values:
-    # Not by way of Python's values, whose dates end with the year 9999.
+    # Not through Python's values, whose dates end with the year 9999.
     listed = pa.concat_arrays([pa.repeat(value, 1) for value in predicate.values])
     listed = listed.cast(values.type)
     if pa.types.is_floating(values.type):
@@ -128,7 +128,7 @@ def _is_in(values: _Values, predicate: In) -> _Values:
         values, listed = pc.add(values, zero), pc.add(listed, zero)
     found = pc.is_in(values, value_set=listed)
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(listed)).as_py():
-        # is_in looks at the bits, in which one NaN may differ from another.
+        # is_in compares bits, in which one NaN may differ from another.
         found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
     null = pa.scalar(None, pa.bool_())
     if predicate.has_null:
@@ -150,8 +150,8 @@ def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
 
 
 def element_rows(arrays: pa.Array) -> np.ndarray:
-    """The row of each element that ``list_flatten`` gives of a list array. (list_parent_indices
-    also counts what lies, unseen, behind lists that are NULL.)"""
+    """The row of each element that ``list_flatten`` returns for a list array. (list_parent_indices
+    also counts hidden elements of NULL lists.)"""
     lengths = np.asarray(pc.fill_null(pc.list_value_length(arrays), 0))
     return np.repeat(np.arange(len(arrays)), lengths)
 
@@ -181,7 +181,7 @@ def _like(values: _Values, predicate: Like) -> _Values:
 
 
 def _like_long(values: _Values, matcher: LikeMatcher) -> _Values:
-    """By a pattern that RE2 would take too much memory for; few texts are as long as it asks."""
+    """Matches a pattern that would take RE2 too much memory; few texts are long enough for it."""
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_like_long(each, matcher) for each in values.chunks], pa.bool_())
     long_enough = pc.greater_equal(pc.utf8_length(values), matcher.least_length)
@@ -212,11 +212,11 @@ def _rlike(values: _Values, predicate: RLike) -> _Values:
 
 
 def _require_utf8(values: _Values, predicate: Like | RLike) -> None:
-    """Refuses bytes that are no UTF-8: in Spark, `_` and U+FFFD match what Java makes of them."""
+    """Refuses bytes that are not UTF-8: in Spark, `_` and U+FFFD match Java's replacement."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         raise NeedsSpark(
-            f"Column {predicate.column} holds text that is no UTF-8, which a pattern may match in "
-            "Spark only."
+            f"Column {predicate.column} holds text that is not UTF-8, which only Spark matches "
+            "with a pattern."
         ) from error

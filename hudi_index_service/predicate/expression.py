@@ -1,13 +1,13 @@
-"""The predicate tree: what a ``where`` means, bound to a table's columns and types.
+"""The predicate tree: a parsed ``where``, bound to a table's columns and types.
 
-Every node is immutable and hashable. Literals have been brought to the column's own type: where
-Spark would cast the column to compare (``id > 1.5``), the comparison has been rewritten to one on
-the column itself that gives the same answer for every value (``id > 1``).
+Every node is immutable and hashable. Literals have the column's own type: where Spark would cast
+the column to compare (``id > 1.5``), the comparison is rewritten to one on the column itself with
+the same answer for every value (``id > 1``).
 Truth is three-valued as in SQL: a predicate over a row is TRUE, FALSE or NULL, and a row is kept
-only where it is TRUE.
+only if it is TRUE.
 
-``str()`` of a predicate is Spark SQL with the same meaning; of a full-text search, which Spark has
-not, it is what is parsed here.
+``str()`` of a predicate is Spark SQL with the same meaning. Full-text search, which Spark lacks, is
+written in this service's own syntax.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path
-from hudi_index_service.predicate.regex import Regex
+from hudi_index_service.predicate.patterns.regex import Regex
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
 
 
@@ -37,7 +37,7 @@ class Operator(Enum):
     def negated(self) -> "Operator":
         """The operator that is TRUE where this one is FALSE, and NULL where this one is NULL.
 
-        Raises KeyError for ``<=>``, which has no such twin.
+        Raises KeyError for ``<=>``, which has no such operator.
         """
         return _NEGATED[self]
 
@@ -53,9 +53,9 @@ _NEGATED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table, or a field of one: its name (see `hudi_index_service.columns`) as the
-    schema spells it, and its Arrow type."""
+class BoundColumn:
+    """A column of the table, or a field of one: its name (see `hudi_index_service.columns`) as
+    spelled in the schema, and its Arrow type."""
 
     name: str
     type: pa.DataType
@@ -105,11 +105,11 @@ class Compare(Predicate):
     """``column <operator> value``. The value is never NULL; its type is the column's type, or the
     type of a dictionary column's values.
 
-    Floating point: NaN equals NaN and is above all else, -0.0 equals 0.0. Strings and binary
-    compare by unsigned bytes (of UTF-8).
+    Floating point: NaN equals NaN and is above all other values, -0.0 equals 0.0. Strings and
+    binary compare by unsigned bytes (of UTF-8).
     """
 
-    column: Column
+    column: BoundColumn
     operator: Operator
     value: pa.Scalar
 
@@ -124,7 +124,7 @@ class In(Predicate):
     distinct, not NULL, of the column's type as in `Compare`.
     """
 
-    column: Column
+    column: BoundColumn
     values: tuple[pa.Scalar, ...]
     has_null: bool = False
 
@@ -135,9 +135,9 @@ class In(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Predicate):
-    """``column IS NULL``: never NULL itself."""
+    """``column IS NULL``; never NULL itself."""
 
-    column: Column
+    column: BoundColumn
 
     def __str__(self) -> str:
         return f"{self.column} IS NULL"
@@ -157,10 +157,10 @@ class Like(Predicate):
     """``column LIKE pattern ESCAPE escape`` on a string column, case-sensitive.
 
     `parts` is the parsed pattern: adjacent texts merged, adjacent ``%`` merged. Pattern and escape
-    tell it, so that a long one is not compared part by part.
+    determine it, so it is left out of comparisons, which keeps them fast for long patterns.
     """
 
-    column: Column
+    column: BoundColumn
     pattern: str
     escape: str
     parts: tuple[LikePart, ...] = field(compare=False, repr=False)
@@ -172,7 +172,7 @@ class Like(Predicate):
 
     @property
     def is_prefix_only(self) -> bool:
-        """Whether the pattern is exactly ``text%``: then a prefix look-up is the whole answer."""
+        """Whether the pattern is exactly ``text%``, so that a prefix look-up answers it fully."""
         return len(self.parts) == 2 and self.parts[0].kind == "text" and self.parts[1].kind == "any"
 
     def __str__(self) -> str:
@@ -181,10 +181,10 @@ class Like(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class RLike(Predicate):
-    """``column RLIKE pattern`` on a string column: whether Java's regular expression finds
-    something in the text. `regex` is the same for RE2."""
+    """``column RLIKE pattern`` on a string column: whether Java's regular expression matches
+    somewhere in the text. `regex` is the equivalent for RE2."""
 
-    column: Column
+    column: BoundColumn
     pattern: str
     regex: Regex
 
@@ -193,18 +193,18 @@ class RLike(Predicate):
 
 
 class MatchMode(Enum):
-    """What a full-text search looks for; the value is the function's name in a where text."""
+    """The kind of a full-text search; the value is the function's name in a where text."""
 
     ALL = "match"  #: all words of the text, in any order
     ANY = "match_any"  #: any of the words
-    PHRASE = "match_phrase"  #: the words one after the other
-    PREFIX = "match_prefix"  #: a word that begins so
+    PHRASE = "match_phrase"  #: the words in sequence
+    PREFIX = "match_prefix"  #: a word with this prefix
     FUZZY = "match_fuzzy"  #: for each word of the text, one a few edits away
 
 
 class TextMatcher(Protocol):
-    """Decides full-text searches on rows that were read: what it says of a text is what an index
-    says whose analyser has the same name. Index types provide them."""
+    """Decides full-text searches on rows that were read, with the same result as an index with the
+    same analyser. Index types provide matchers."""
 
     def matches(self, match: "Match", texts: pa.Array) -> pa.BooleanArray:
         """Whether each text matches; null where the text is NULL."""
@@ -212,7 +212,7 @@ class TextMatcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedText:
-    """How the words of a column's texts are found: the analyser's name, and who knows it."""
+    """The analysis of a column's texts: the analyser's name, and a matcher for it."""
 
     analyzer: str
     matcher: TextMatcher
@@ -220,15 +220,15 @@ class AnalyzedText:
 
 @dataclass(frozen=True, slots=True)
 class Match(Predicate):
-    """A full-text search in a string column. NULL where the text is NULL; FALSE for every text if
-    the analyser finds no word in what is searched for.
+    """A full-text search in a string column. NULL where the column is NULL; FALSE for every text if
+    the analyser finds no word in the searched text.
 
     Attributes:
-        text: What is searched for.
-        edits: How far a word may be away, of FUZZY.
+        text: The text to search for.
+        edits: For FUZZY, the maximum edit distance of a word.
     """
 
-    column: Column
+    column: BoundColumn
     mode: MatchMode
     text: str
     words: AnalyzedText
@@ -247,7 +247,7 @@ class ArrayContains(Predicate):
     The value is never NULL, of the elements' type, and equal to an element as in `Compare`.
     """
 
-    column: Column
+    column: BoundColumn
     value: pa.Scalar
 
     def __str__(self) -> str:

@@ -1,19 +1,19 @@
-"""Which conditions that are not answered here are left to Spark.
+"""Decides which conditions that are not answered here may be passed to Spark.
 
-Spark gets text. So that nobody's where text does more than pick rows, only what is made of columns,
-literals, operators and a row's plain functions is handed over: no subquery, and none of the
-functions that run code, read files or tell about the session.
+Spark receives text. A where text must do no more than select rows, so only columns, literals,
+operators and plain functions of a row are passed: no subquery, and no function that runs code,
+reads files or returns information about the session.
 """
 
 from hudi_index_service.errors import PredicateInvalid
-from hudi_index_service.predicate.lex import tokenize
+from hudi_index_service.predicate.text.lex import tokenize
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# What may stand before a parenthesis: operators, types with parameters, functions of a row.
+# Words allowed before a parenthesis: operators, types with parameters, functions of a row.
 _BEFORE_PARENTHESIS = _words(
     """
     AND ANY ALL BETWEEN CASE ELSE ESCAPE IN LIKE ILIKE NOT OR RLIKE REGEXP SOME THEN WHEN
@@ -33,8 +33,8 @@ _QUERIES = _words("FROM OVER SELECT TABLE VALUES WITH")
 
 
 def is_for_spark(where: str) -> bool:
-    """Whether Spark may be asked for a condition that is not answered here."""
-    if "${" in where:  # which Spark replaces by a setting, in literals too
+    """Whether a condition that is not answered here may be passed to Spark."""
+    if "${" in where:  # Spark replaces it by a setting, even in literals
         return False
     try:
         tokens = tokenize(where)

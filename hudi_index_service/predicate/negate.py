@@ -1,4 +1,4 @@
-"""Negation normal form: NOT only directly above a leaf, three-valued meaning kept."""
+"""Negation normal form: NOT only directly above a leaf, with the same three-valued meaning."""
 
 from hudi_index_service.predicate.expression import (
     And,
@@ -14,11 +14,10 @@ from hudi_index_service.predicate.expression import (
 
 
 def negation_normal_form(predicate: Predicate) -> Predicate:
-    """An equivalent predicate in which NOT stands only above IN, LIKE, RLIKE, IS NULL, ``<=>``
-    and functions.
+    """An equivalent predicate with NOT only above IN, LIKE, RLIKE, IS NULL, ``<=>`` and functions.
 
-    Comparisons take the opposite operator instead: ``NOT (a < b)`` is ``a >= b`` for NaN too, which
-    is above all else, so the order is total; and both are NULL where `a` is NULL.
+    Comparisons take the opposite operator instead: ``NOT (a < b)`` is ``a >= b``. That holds for
+    NaN, too, which is above all other values, so that the order is total. Both are NULL if `a` is.
     """
     match predicate:
         case And(operands):

@@ -1,4 +1,4 @@
-"""Ranges of one column's values: what several have in common, and what they cover together."""
+"""Intersection and union of ranges of one column's values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_index_service.predicate.bounds import bound_of
 from hudi_index_service.predicate.expression import (
     And,
-    Column,
+    BoundColumn,
     Compare,
     In,
     IsNull,
@@ -25,12 +25,12 @@ _AFTER = (Operator.GT, Operator.LE)
 _EQUAL = (Operator.EQ, Operator.EQ_NULL_SAFE)
 
 _Cut: TypeAlias = tuple[bool, Any, bool]
-"""A place between values in Spark's order: after (True) or before a value. NaN is above all else:
-whether the value is one comes first. Of types with steps it is always before a value."""
+"""A position between values in Spark's order: whether the value is NaN, which is above all others;
+the value; whether the position is after it. For types with steps it is always before a value."""
 
 
 def listed_values(predicate: Predicate) -> tuple[pa.Scalar, ...]:
-    """The values that alone make it TRUE; none if others may."""
+    """The only values for which the predicate is TRUE; empty if there may be others."""
     match predicate:
         case Compare(_, operator, value) if operator in _EQUAL:
             return (value,)
@@ -40,9 +40,9 @@ def listed_values(predicate: Predicate) -> tuple[pa.Scalar, ...]:
 
 
 def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
-    """Conjuncts on one column, of which no list of values is one, without those that others imply:
-    the greatest lower and the least upper end are left, and what is unequal to a value between
-    them. None if no value is between the ends."""
+    """Conjuncts on one column, none a list of values, without those that others imply. The greatest
+    lower and the least upper end remain, and the inequalities with values between them. None if no
+    value is between the ends."""
     low = max(_ends(leaves, _LOW), key=lambda end: end[0], default=None)
     high = min(_ends(leaves, _HIGH), key=lambda end: end[0], default=None)
     if low is not None and high is not None and low[0] >= high[0]:
@@ -63,8 +63,8 @@ def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
 
 
 def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
-    """The arms of an OR: ranges on one column that overlap or meet as one, and without values that
-    are in a range. The same object where there are none. Floating point is left alone."""
+    """The arms of an OR, with ranges of one column that overlap or meet merged, and without values
+    that are in a range. The same object if nothing changes. Floating point is left unchanged."""
     by_column: dict[str, list[_Range]] = {}
     for arm in arms:
         found = _range_of(arm)
@@ -86,31 +86,31 @@ def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
 
 @dataclass(slots=True)
 class _Range:
-    """Values between two ends, either of which may be missing; not none at all.
+    """A non-empty range of values between two ends, either of which may be missing.
 
     Attributes:
         low, high: The cuts, with the leaves that make them.
-        arms: The arms of the OR that it is.
+        arms: The arms of the OR that the range stands for.
     """
 
-    column: Column
+    column: BoundColumn
     low: tuple[_Cut, Compare] | None
     high: tuple[_Cut, Compare] | None
     arms: list[Predicate]
 
     def predicate(self) -> Predicate:
-        """TRUE for the values in it."""
+        """The predicate that is TRUE for the range's values."""
         ends = [end[1] for end in (self.low, self.high) if end is not None]
         return conjunction(ends) if ends else Not(IsNull(self.column))
 
     def holds(self, cut: _Cut) -> bool:
-        """Whether the value that the cut is before is in it."""
+        """Whether the value after the cut is in the range."""
         return (self.low is None or self.low[0] <= cut) and (
             self.high is None or cut < self.high[0]
         )
 
     def add(self, other: "_Range") -> bool:
-        """Takes in one that begins no lower, if they overlap or meet."""
+        """Merges a range that begins no lower, if they overlap or meet."""
         if self.high is not None and other.low is not None and other.low[0] > self.high[0]:
             return False
         if self.high is not None and (other.high is None or other.high[0] > self.high[0]):
@@ -120,7 +120,7 @@ class _Range:
 
 
 def _unite(ranges: list[_Range], instead: dict[int, Predicate | None]) -> None:
-    """Makes one of each run of ranges, and says of its arms what takes their place."""
+    """Merges each run of ranges, and enters in `instead` what replaces its arms."""
     begun: list[_Range] = []
     unbounded = [each for each in ranges if each.low is None]
     bounded = [each for each in ranges if each.low is not None]
@@ -135,7 +135,7 @@ def _unite(ranges: list[_Range], instead: dict[int, Predicate | None]) -> None:
 
 
 def _range_of(arm: Predicate) -> _Range | None:
-    """An arm as a range: one end, or both on the same column."""
+    """An arm as a range, with one end or with both on the same column."""
     leaves = arm.operands if isinstance(arm, And) else (arm,)
     low, high = list(_ends(leaves, _LOW)), list(_ends(leaves, _HIGH))
     if len(low) > 1 or len(high) > 1 or not low + high or len(low + high) != len(leaves):
@@ -150,7 +150,7 @@ def _range_of(arm: Predicate) -> _Range | None:
 
 
 def _is_in_range(arm: Compare | In, by_column: Mapping[str, list[_Range]]) -> bool:
-    """Whether each of the values that alone make an arm TRUE is in a range."""
+    """Whether the arm is TRUE only for listed values and each of them is in a range."""
     ranges, cuts = by_column.get(arm.column.name), [_before(each) for each in listed_values(arm)]
     if ranges is None or not cuts:
         return False
@@ -168,7 +168,7 @@ def _ends(
 
 
 def _cut(predicate: Predicate) -> _Cut | None:
-    """Where a comparison cuts the values; None for what is none, or where that is not known."""
+    """The position at which a comparison cuts the values; None if it does not, or is unknown."""
     if not isinstance(predicate, Compare) or predicate.operator is Operator.EQ_NULL_SAFE:
         return None
     before = _before(predicate.value)
@@ -176,7 +176,7 @@ def _cut(predicate: Predicate) -> _Cut | None:
         return before
     is_nan, bound, _ = before
     if isinstance(bound, int) and not isinstance(bound, bool) and not is_nan:
-        return is_nan, bound + 1, False  # days, moments and unscaled decimals are integers, too
+        return is_nan, bound + 1, False  # dates, timestamps and unscaled decimals are integers, too
     return is_nan, bound, True
 
 

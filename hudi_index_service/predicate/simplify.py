@@ -1,9 +1,9 @@
-"""A shorter predicate that is TRUE for the same rows: without conjuncts that others imply, and with
-one range instead of several that overlap.
+"""Shortens a predicate: drops conjuncts that others imply and merges overlapping ranges.
 
-Of `a > 5 AND a > 3` the second is left out, of `a = 1 AND a IS NOT NULL` too; `a = 1 AND a IN (2)`
-is FALSE; `a BETWEEN 1 AND 11 OR a BETWEEN 10 AND 20` is `a >= 1 AND a <= 20`. Only what makes rows
-TRUE is kept the same: NULL and FALSE may be swapped, as negation normal form allows.
+In `a > 5 AND a > 3` and in `a = 1 AND a IS NOT NULL` the second conjunct is dropped;
+`a = 1 AND a IN (2)` is FALSE; `a BETWEEN 1 AND 11 OR a BETWEEN 10 AND 20` becomes
+`a >= 1 AND a <= 20`. The result is TRUE for the same rows; NULL and FALSE may be swapped, as
+negation normal form allows.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudi_index_service.predicate.evaluate import evaluate
 from hudi_index_service.predicate.expression import (
     And,
-    Column,
+    BoundColumn,
     Compare,
     Constant,
     In,
@@ -31,7 +31,7 @@ from hudi_index_service.predicate.ranges import intersected, listed_values, unit
 
 
 def simplified(predicate: Predicate) -> Predicate:
-    """The shorter predicate, or the same object where there is nothing to leave out.
+    """The shorter predicate, or the same object if there is nothing to drop.
 
     Args:
         predicate: In negation normal form.
@@ -56,7 +56,7 @@ def simplified(predicate: Predicate) -> Predicate:
 
 
 def _flat(predicate: Predicate) -> Sequence[Predicate]:
-    """Its conjuncts, of which TRUE is none."""
+    """The predicate's conjuncts without TRUE."""
     if isinstance(predicate, Constant):
         return ()
     return predicate.operands if isinstance(predicate, And) else (predicate,)
@@ -67,7 +67,7 @@ def _same(some: Sequence[Predicate], others: Sequence[Predicate]) -> bool:
 
 
 def _conjuncts(operands: Sequence[Predicate]) -> Sequence[Predicate] | None:
-    """Those that are left; None if no row makes all of them TRUE."""
+    """The remaining conjuncts; None if no row makes all of them TRUE."""
     by_column: dict[str, list[Predicate]] = {}
     for each in operands:
         column = _column(each)
@@ -86,15 +86,15 @@ def _conjuncts(operands: Sequence[Predicate]) -> Sequence[Predicate] | None:
     return result
 
 
-def _column(predicate: Predicate) -> Column | None:
+def _column(predicate: Predicate) -> BoundColumn | None:
     leaf = predicate.operand if isinstance(predicate, Not) else predicate
-    column: Column | None = getattr(leaf, "column", None)
+    column: BoundColumn | None = getattr(leaf, "column", None)
     return column
 
 
 def _of_one_column(leaves: list[Predicate]) -> list[Predicate] | None:
     null = next((each for each in leaves if isinstance(each, IsNull)), None)
-    if null is not None:  # which NOT (a <=> 1) is TRUE for, and nothing else
+    if null is not None:  # only NOT (a <=> 1) is TRUE for NULL, too
         return None if any(map(_is_false_of_null, leaves)) else [null]
     stronger = [each for each in leaves if not _is_not_null(each)]
     if not any(map(_is_false_of_null, stronger)):
@@ -109,16 +109,16 @@ def _is_not_null(predicate: Predicate) -> bool:
 
 
 def _is_false_of_null(predicate: Predicate) -> bool:
-    """Whether it is TRUE for no NULL."""
+    """Whether the predicate is never TRUE for NULL."""
     if isinstance(predicate, Not):
-        compared = predicate.operand  # <=> is the one comparison that NOT stands above
+        compared = predicate.operand  # <=> is the only comparison below a NOT
         return not isinstance(compared, Compare)
     return not isinstance(predicate, IsNull)
 
 
 def _of_listed(equal: list[Predicate], leaves: list[Predicate]) -> list[Predicate] | None:
-    """Of the shortest list the values that make all others TRUE, by the one compiler of predicates;
-    and full text and patterns, which take longer to try than to look up."""
+    """The values of the shortest list that make the other conjuncts TRUE, according to `evaluate`.
+    Full text and patterns are kept: they are slower to evaluate than to look up."""
     shortest = min(equal, key=lambda each: len(listed_values(each)))
     column, values = _column(shortest), listed_values(shortest)
     assert column is not None, "a leaf with values has a column"

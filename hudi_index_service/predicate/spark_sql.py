@@ -37,7 +37,7 @@ def string_sql(text: str) -> str:
 
 
 def literal_sql(value: pa.Scalar) -> str:
-    """A scalar that is not NULL as a literal of the Spark type that belongs to its Arrow type.
+    """A scalar that is not NULL as a literal of the Spark type for its Arrow type.
 
     Raises:
         TypeError: Spark has no literal for the Arrow type.

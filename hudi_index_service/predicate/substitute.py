@@ -1,4 +1,4 @@
-"""A predicate over rows in which some columns have one value."""
+"""Simplifies a predicate over rows in which some columns have a single value."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,8 @@ from hudi_index_service.predicate.expression import (
 
 
 def with_values(predicate: Predicate, values: Mapping[str, pa.Scalar]) -> Predicate:
-    """The same predicate where these columns have these values, by name: what is asked of them
-    becomes a constant. Negation normal form stays so."""
+    """The predicate with these columns replaced by their values, by name: conditions on them become
+    constants. Negation normal form is preserved."""
     row = pa.record_batch([pa.repeat(each, 1) for each in values.values()], list(values))
     return _replaced(predicate, row)
 

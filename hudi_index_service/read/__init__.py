@@ -1,1 +1,1 @@
-"""Reading: row ids, exact rows, scans, and the residual that decides."""
+"""Query execution: row ids, exact rows, scans, and the residual check on every row read."""

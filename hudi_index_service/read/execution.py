@@ -15,10 +15,10 @@ from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.read.counted_values import counted_values
+from hudi_index_service.read.parallel import Job, Result, map_slices, prefetch
 from hudi_index_service.read.recording import observation
-from hudi_index_service.read.several_slices import Job, Result, ahead, on_all
-from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Execution:
 
     Attributes:
         statistics: What has been read so far; complete when the run is.
-        history: What remembers the run when it has ended; None if nobody does.
+        history: Records the run when it ends; None to record nothing.
     """
 
     plan: QueryPlan
@@ -43,18 +43,18 @@ class Execution:
 
     @property
     def schema(self) -> pa.Schema:
-        """The result's: of the columns asked for, in the table's types, all nullable, whatever
-        batches of older files say."""
+        """The result's schema: the output columns with the table's types, all nullable even if
+        older files declare them otherwise."""
         return pa.schema([each.with_nullable(True) for each in self.reader.query.output])
 
     def narrowed(self, output: pa.Schema) -> "Execution":
-        """The same run for a query that is narrowed; see `Query.narrowed`."""
+        """The same run for a narrowed query; see `Query.narrowed`."""
         query = self.reader.query.narrowed(output)
         return replace(self, reader=replace(self.reader, query=query))
 
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The result, slice by slice: one batch is held at a time. Empty batches are left out.
-        With `limit`, what is read at once suits somebody who takes so many rows."""
+        """The result, slice by slice, one batch in memory at a time. Empty batches are left out.
+        With `limit`, the amount read at once suits a caller that takes this many rows."""
         schema = self.schema
         reader = replace(self.reader, limit=limit)
         self._begin()
@@ -65,14 +65,14 @@ class Execution:
                     if batch.num_rows:
                         yield _with_schema(batch, schema)
             whole = limit is None
-        except GeneratorExit:  # nobody wants more
+        except GeneratorExit:  # the caller stopped early
             self._end(whole=False)
             raise
         self._end(whole=whole)
 
     def table(self, limit: int | None = None) -> pa.Table:
-        """The whole result, several slices read at once; with `limit`, at most so many rows: no
-        more slices are begun than it takes, but for some ahead of need."""
+        """The whole result, or its first `limit` rows; several slices are read at once. With
+        `limit`, no more slices are started than needed, except for some prefetched ones."""
         reader = replace(self.reader, limit=limit)
 
         def read(job: Job) -> list[pa.RecordBatch]:
@@ -81,9 +81,9 @@ class Execution:
 
         self._begin()
         if limit is None:
-            results: Iterable[list[pa.RecordBatch]] = self._on_all(read, self._jobs())
+            results: Iterable[list[pa.RecordBatch]] = self._map_slices(read, self._jobs())
         else:
-            results = ahead(read, self._jobs(), reader.settings.read.parallelism)
+            results = prefetch(read, self._jobs(), reader.settings.read.parallelism)
         schema = self.schema
         found = (_with_schema(batch, schema) for result in results for batch in result)
         rows = pa.Table.from_batches(found if limit is None else _first(found, limit), schema)
@@ -91,31 +91,31 @@ class Execution:
         return rows
 
     def count(self) -> int:
-        """The number of matching rows; by the index alone where its answer is exact."""
+        """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
-        number = sum(self._on_all(lambda job: self._count(*job), self._jobs(), counting=True))
+        number = sum(self._map_slices(lambda job: self._count(*job), self._jobs(), counting=True))
         self._end(whole=True)
         return number
 
     def value_counts(self, column: str) -> "Counter[str | None]":
-        """How many matching rows have each value of a text column, which is the only one that the
-        query asks for; by the index alone where its answer is exact and it holds the values."""
+        """The number of matching rows per value of a text column, the query's only output column;
+        from the index alone where its answer is exact and it holds the values."""
         self._begin()
         found: Counter[str | None] = Counter()
 
         def work(job: Job) -> "Counter[str | None]":
             return self._value_counts(column, *job)
 
-        for each in self._on_all(work, self._jobs(), counting=True):
+        for each in self._map_slices(work, self._jobs(), counting=True):
             found.update(each)
         self._end(whole=True)
         return found
 
     def exists(self) -> bool:
-        """Whether any row matches; no slice is begun after one that has one."""
+        """Whether any row matches; no slice is started after the first match."""
         self._begin()
         most = self.reader.settings.read.parallelism
-        found = any(ahead(lambda job: self._any(*job), self._jobs(), most))
+        found = any(prefetch(lambda job: self._any(*job), self._jobs(), most))
         self._end(whole=False)
         return found
 
@@ -143,8 +143,8 @@ class Execution:
         self._started = perf_counter_ns()
 
     def _end(self, *, whole: bool) -> None:
-        """Tells the log, and who remembers, of a run that has ended: without its literals, since
-        what people search for stays out of both.
+        """Logs a run that has ended and records it in the history, both without literals, since
+        search terms stay out of both.
 
         Args:
             whole: Whether all matching rows were read, or counted.
@@ -179,21 +179,21 @@ class Execution:
         )
 
     def _count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int:
-        settled = self._settled(slice_plan, statistics)
-        if settled is not None:
-            statistics.rows_returned = len(settled)
-            return len(settled)
+        exact = self._exact(slice_plan, statistics)
+        if exact is not None:
+            statistics.rows_returned = len(exact)
+            return len(exact)
         return sum(batch.num_rows for batch in _batches(self.reader, slice_plan, statistics))
 
     def _value_counts(
         self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
     ) -> "Counter[str | None]":
-        settled = self._settled(slice_plan, statistics)
-        if settled is not None:
+        exact = self._exact(slice_plan, statistics)
+        if exact is not None:
             with statistics.timed():
-                counts = counted_values(self.reader.pool, slice_plan, column, settled, statistics)
+                counts = value_counts_of(self.reader.pool, slice_plan, column, exact, statistics)
             if counts is not None:
-                statistics.rows_returned = len(settled)
+                statistics.rows_returned = len(exact)
                 return counts
         found: Counter[str | None] = Counter()
         for batch in _batches(self.reader, slice_plan, statistics):
@@ -201,16 +201,16 @@ class Execution:
                 found[each["values"].as_py()] += each["counts"].as_py()
         return found
 
-    def _settled(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
-        if not self.reader.may_settle(slice_plan):
+    def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
+        if not self.reader.is_index_only(slice_plan):
             return None
         with statistics.timed():
-            return self.reader.settled_rows(slice_plan, statistics, if_cheaper=True)
+            return self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
 
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
-        settled = self._settled(slice_plan, statistics)
-        if settled is not None:
-            return bool(settled)
+        exact = self._exact(slice_plan, statistics)
+        if exact is not None:
+            return bool(exact)
         reader = replace(self.reader, limit=1)
         return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
 
@@ -220,16 +220,16 @@ class Execution:
         return statistics
 
     def _jobs(self) -> list[Job]:
-        """The slices that are read at all, each with its statistics."""
+        """The slices that are not skipped, each with its statistics."""
         every = [(each, self._statistics(each)) for each in self.plan.slices]
         return [(each, statistics) for each, statistics in every if each.access is not Access.SKIP]
 
-    def _on_all(
+    def _map_slices(
         self, work: Callable[[Job], Result], jobs: list[Job], *, counting: bool = False
     ) -> list[Result]:
         reader = self.reader
         most, local = reader.settings.read.parallelism, reader.table.storage.is_local
-        return on_all(work, jobs, most, local=local, counting=counting)
+        return map_slices(work, jobs, most, local=local, counting=counting)
 
 
 def _batches(
@@ -250,5 +250,5 @@ def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordB
 
 def _with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if not schema.names:
-        return batch  # made of its columns, it would have no rows
+        return batch  # rebuilt from no columns, it would have no rows
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -1,12 +1,11 @@
-"""What EXPLAIN says as data: the schema of its JSON (docs/explain.md). Within one version, fields
-are only ever added."""
+"""The schema of EXPLAIN's JSON (docs/explain.md). Within one version, fields are only added."""
 
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 EXPLANATION_VERSION = 1
-"""Of the schema. A program that knows an older one reads a newer one by what it knows."""
+"""The version of the schema. A program for an older version can read the fields that it knows."""
 
 
 class _Part(BaseModel):
@@ -14,7 +13,7 @@ class _Part(BaseModel):
 
 
 class ExplainedRows(_Part):
-    """How many rows match: never fewer than `least`, never more than `most`."""
+    """The number of matching rows: never fewer than `least`, never more than `most`."""
 
     least: int
     expected: float
@@ -22,17 +21,18 @@ class ExplainedRows(_Part):
 
 
 class ExplainedCost(_Part):
-    """What is expected of reading one slice, or those of a query of which something is expected.
+    """The expected cost of reading one slice, or all slices of a query that have an estimate.
 
     Attributes:
-        slices: How many slices this is the sum of; absent for a single one.
-        rows: That match.
-        pages, bytes: Data pages that hold them, of all columns read, and their compressed bytes.
-        index_bytes: To be fetched of indexes first.
-        index_ms, scan_ms: What reading by index takes, and what a scan takes.
-        scan_bytes: What a scan reads.
-        ms: What the plan takes: by index or by scan, as it says.
-        by_history: Whether what earlier queries of the shape had is in it.
+        slices: The number of slices in the sum; absent for a single slice.
+        rows: The matching rows.
+        pages, bytes: Data pages that hold these rows, of all columns read, and their compressed
+            bytes.
+        index_bytes: Bytes of indexes to be fetched first.
+        index_ms, scan_ms: Milliseconds of reading by index, and of a scan.
+        scan_bytes: Bytes that a scan reads.
+        ms: Milliseconds of the planned access, by index or by scan.
+        by_history: Whether the estimate was corrected by earlier queries of the shape.
     """
 
     slices: int | None = None
@@ -48,16 +48,16 @@ class ExplainedCost(_Part):
 
 
 class ExplainedReading(_Part):
-    """What reading one slice really took.
+    """The actual cost of reading one slice.
 
     Attributes:
-        access: How it was read in the end.
-        candidates: Row ids that the index gave; absent where it was not asked.
-        rows: That match.
-        rows_checked: That were read, and held against the predicate.
-        pages, bytes: Read by row id; read of the base file.
-        index_requests, index_bytes: What was fetched of indexes.
-        lookup_ms, ms: What asking the index took; what the slice took, that included.
+        access: The access that was used in the end.
+        candidates: The number of row ids from the index; absent if it was not used.
+        rows: The number of matching rows.
+        rows_checked: The number of rows read and checked against the predicate.
+        pages, bytes: Pages read by row id; bytes read of the base file.
+        index_requests, index_bytes: Requests for index data, and bytes fetched by them.
+        lookup_ms, ms: Milliseconds of look-ups, and of the slice including look-ups.
         note: Why the access differs from the plan, if it does.
     """
 
@@ -80,11 +80,11 @@ class ExplainedSlice(_Part):
     Attributes:
         name: The base file's path, or the file group's name.
         access: How it is read: ``index``, ``scan``, ``merge`` or ``skip``.
-        index_types: Of the entries that may be asked.
-        reason, rule: Why, and by which of the optimizer's rules; ``coverage`` if none had to say.
-        covered: Whether entries could serve it; absent where nobody looked.
-        expected: Absent where nothing is known.
-        actual: With ANALYZE, unless it was not read.
+        index_types: The index types of the entries that may be used.
+        reason, rule: The reason, and the optimizer rule that decided; ``coverage`` if none had to.
+        covered: Whether entries could serve it; absent if not checked.
+        expected: The expected cost; absent if unknown.
+        actual: The actual cost, with ANALYZE and unless the slice was skipped.
     """
 
     name: str
@@ -98,19 +98,19 @@ class ExplainedSlice(_Part):
 
 
 class ExplainedNote(_Part):
-    """Why a slice was read in another way than planned."""
+    """The reason why a slice was not read as planned."""
 
     name: str
     note: str
 
 
 class ExplainedRun(_Part):
-    """What the whole query really took.
+    """The actual cost of the whole query.
 
     Attributes:
-        seconds: By the clock.
-        slices: How many were read in each way.
-        notes: Of slices that were read in another way than planned.
+        seconds: Elapsed time.
+        slices: The number of slices per access.
+        notes: Notes on slices that were not read as planned.
     """
 
     seconds: float
@@ -125,8 +125,8 @@ class ExplainedRun(_Part):
 
 
 class ExplainedFiles(_Part):
-    """How many slices entries could serve (`covered`) and could not (`uncovered`), and how many
-    nobody looked at (`unknown`): partitions that are left out, and all without an index allowed."""
+    """The number of slices that entries could serve (`covered`), could not serve (`uncovered`), and
+    that were not checked (`unknown`): pruned partitions, or all slices if no index is allowed."""
 
     covered: int
     uncovered: int
@@ -139,16 +139,16 @@ class ExplainedQuery(_Part):
     Attributes:
         version: Of this schema.
         where: The predicate as written; absent for every row.
-        reader: ``slices`` where the service reads, ``spark`` where Spark's reader does.
-        reason: Why Spark's reader; "" otherwise.
-        uses_index: Whether any slice is read through an index, or left out on its word.
-        instant: Of the snapshot. This and what follows is absent where Spark's reader serves.
+        reader: ``slices`` if the service reads, ``spark`` if Spark's reader does.
+        reason: Why Spark's reader is used; "" otherwise.
+        uses_index: Whether any slice is read through an index, or skipped by an index's statistics.
+        instant: The snapshot's instant. This field and the following are absent for Spark's reader.
         base_files_only: Whether log files are left out.
         shape: The predicate without its literals.
-        files: How far entries reach.
-        expected: The sum over the slices of which something is expected.
-        slices: Each of them.
-        actual: With ANALYZE.
+        files: The coverage by entries.
+        expected: The sum over the slices that have an estimate.
+        slices: The slices.
+        actual: The actual cost, with ANALYZE.
     """
 
     version: int = EXPLANATION_VERSION

@@ -1,5 +1,5 @@
-"""EXPLAIN: what was used or declined, for which slices, why, by which rule; with ANALYZE, what was
-really read."""
+"""EXPLAIN: which indexes are used or declined, for which slices, why and by which rule; with
+ANALYZE, also what was read."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ class Explanation:
 
     Attributes:
         where: The predicate as written.
-        reader: ``slices`` where the service reads, ``spark`` where Spark's reader does.
-        reason: Why Spark's reader; "" otherwise.
-        plan: The plan; None where Spark's reader serves.
-        actual: What was read; None without ANALYZE.
-        seconds: Duration of the run; None without ANALYZE.
+        reader: ``slices`` if the service reads, ``spark`` if Spark's reader does.
+        reason: Why Spark's reader is used; "" otherwise.
+        plan: The plan; None for Spark's reader.
+        actual: The statistics of the run; None without ANALYZE.
+        seconds: The duration of the run; None without ANALYZE.
     """
 
     where: str | None
@@ -55,7 +55,7 @@ class Explanation:
 
     @property
     def uses_index(self) -> bool:
-        """Whether any slice is read through an index, or is not read on an index's word."""
+        """Whether any slice is read through an index, or skipped by an index's statistics."""
         return self.plan is not None and any(
             each.access is Access.INDEX or each.rule == "excluded_by_statistics"
             for each in self.plan.slices
@@ -90,7 +90,7 @@ class Explanation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data: see docs/explain.md. What is not known is absent."""
+        """The explanation as plain data; see docs/explain.md. Unknown fields are absent."""
         return self.document().model_dump(mode="json", exclude_none=True)
 
     def to_json(self) -> str:
@@ -167,14 +167,14 @@ def explanation(
 
 
 def _covered(plan: SlicePlan) -> bool | None:
-    if plan.entries or plan.unused:
+    if plan.entries or plan.rejected_entries:
         return True
     uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"
     return False if uncovered else None
 
 
 def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
-    """The sum over those of which something is expected; None if that is no one that is read."""
+    """The sum over the slices with an estimate; None if none of these is read."""
     known = [each for each in plans if each.expected is not None or each.access is Access.SKIP]
     costs = [_cost(each) for each in known if each.expected and each.access is not Access.SKIP]
     if not costs:
@@ -214,7 +214,7 @@ def _cost(plan: SlicePlan) -> ExplainedCost:
         scan_bytes=expected.scan_bytes,
         scan_ms=round(expected.scan_ms, 3),
         ms=round(expected.index_ms if plan.access is Access.INDEX else expected.scan_ms, 3),
-        by_history=expected.before_history is not None,
+        by_history=expected.guessed is not None,
     )
 
 

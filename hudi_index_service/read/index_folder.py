@@ -1,20 +1,20 @@
-"""What a query sees of a table's index folder: the live definitions, and the entries of their index
-types, by one listing each."""
+"""Reads a table's index folder for a query: the live definitions, and one listing of the entries
+per index type."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from hudi_index_service.definitions import IndexDefinition
 from hudi_index_service.errors import (
     IndexServiceError,
     PermissionDenied,
     SnapshotChanged,
     StorageFailed,
 )
-from hudi_index_service.index.entry import EntryListing
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ class IndexFolder:
     """The index folder at one moment.
 
     Attributes:
-        definitions: The live ones.
-        listings: The entries of every index type that these name.
+        definitions: The live definitions.
+        listings: The entries of every index type of the definitions.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
@@ -36,8 +36,8 @@ class IndexFolder:
 
 
 class IndexFolderReader:
-    """Looks into the index folder of one table. Whoever may read the table, but not that folder,
-    gets his answers all the same: doubt means scan.
+    """Reads the index folder of one table. Users who may read the table but not this folder still
+    get correct answers, by a scan.
 
     Args:
         definitions: Lists the live definitions.
@@ -51,8 +51,8 @@ class IndexFolderReader:
         self._known: frozenset[str] = frozenset()
 
     def look(self) -> IndexFolder:
-        """The folder as it is now. A remote store is asked for the definitions, and for the entries
-        of the index types that were there last time, at once."""
+        """The folder as it is now. From a remote store, the definitions and the entries of the last
+        known index types are listed in parallel."""
         if self._storage.is_local:
             definitions, listings = self._live(), {}
         else:

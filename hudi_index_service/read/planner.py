@@ -1,62 +1,87 @@
-"""Makes a query's first plan: which slices are covered, by which entries (design, "covered")."""
+"""Plans queries: finds the entries that cover each slice (design, "covered")."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self, get_args
 
 import pyarrow as pa
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.hudi.as_of import instant_of
+from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
+from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.optimizer import optimize
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import (
     Access,
+    CostContext,
     QueryPlan,
     SlicePlan,
-    Surroundings,
 )
 from hudi_index_service.predicate.expression import Constant, Predicate
 from hudi_index_service.predicate.simplify import simplified
+from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.read.query import Binding, Query
-from hudi_index_service.read.reader_pool import ReaderPool
-from hudi_index_service.read.row_reader import column_share
-from hudi_index_service.table.protocol import FileSlice, HudiTable, Snapshot
+from hudi_index_service.read.slices.reader_pool import ReaderPool
 
-_MOST_SHARES = 1_000  # sets of columns of which is known what they take of a file
+_MOST_SHARES = 1_000  # sets of columns whose share of a file's bytes is kept
 
 UseIndex = Literal["auto", "never", "require"]
 QueryType = Literal["snapshot", "read_optimized"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a query reads, and how.
+class ScanOptions:
+    """The options of a query. Make them by `of`.
 
     Attributes:
-        use_index: ``auto``, ``never`` or ``require``.
-        as_of: The requested time up to which instants count; None for all.
-        query_type: ``snapshot``, or ``read_optimized`` for base files alone.
+        use_index: ``auto``; ``never`` scans; ``require`` raises an error instead of scanning a
+            slice.
+        as_of: The requested time up to which instants count, for rows and schema; None for all.
+        query_type: ``snapshot``; ``read_optimized`` reads base files alone, like Spark's query type
+            of that name, without the changes in log files.
     """
 
     use_index: UseIndex = "auto"
     as_of: str | None = None
     query_type: QueryType = "snapshot"
 
+    @classmethod
+    def of(cls, as_of: str | None, query_type: QueryType, use_index: UseIndex = "auto") -> Self:
+        """The options as a user gives them.
+
+        Args:
+            as_of: A time in one of the forms of `instant_of`.
+
+        Raises:
+            ConfigInvalid: `as_of` is not a time, or `use_index` or `query_type` is not one of its
+                values.
+        """
+        if use_index not in get_args(UseIndex):
+            raise ConfigInvalid(
+                f"Unknown value: use_index={use_index!r}.", remedy="Use auto, never or require."
+            )
+        if query_type not in get_args(QueryType):
+            raise ConfigInvalid(
+                f"Unknown value: query_type={query_type!r}.",
+                remedy="Use snapshot or read_optimized.",
+            )
+        return cls(use_index, None if as_of is None else instant_of(as_of), query_type)
+
 
 class QueryPlanner:
     """Plans queries on one table.
 
-    A query asks the store for one listing of the timeline and, unless no index could serve it, one
-    of the definitions and one of the entries of each index type, a remote store for all at once.
+    Each query lists the timeline once and, unless no index could serve it, the definitions and each
+    index type's entries once. On a remote store these listings run in parallel.
 
     Args:
-        folder: Looks into the table's index folder.
-        pool: What is open of entries that a listing no longer shows is closed.
+        folder: Reads the table's index folder.
+        pool: Closes the readers of entries that are no longer listed.
     """
 
     def __init__(
@@ -71,16 +96,15 @@ class QueryPlanner:
         self._shares: dict[tuple[str, ...], float] = {}
         self._schema: pa.Schema | None = None  # of the last query
 
-    def plan(self, binding: Binding, wanted: Wanted) -> tuple[Query, QueryPlan]:
-        """The query, bound to the snapshot's schema, and its plan on that snapshot: the present
-        one, or the one asked for.
+    def plan(self, binding: Binding, wanted: ScanOptions) -> tuple[Query, QueryPlan]:
+        """Binds a query to the schema of the present or requested snapshot, and plans it there.
 
         Raises:
             TableFeatureUnsupported, SnapshotUnavailable, SnapshotChanged: see `HudiTable.snapshot`.
             ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
-            IndexRequired: ``use_index`` requires it, and a slice would be read without.
+            IndexRequired: ``use_index`` requires the index, and a slice would be read without it.
         """
-        # Switched off, or without a predicate, nothing of the index folder is asked for.
+        # The index folder is not read if indexes are switched off or there is no predicate.
         look = (
             binding.where is not None
             and wanted.use_index != "never"
@@ -112,14 +136,14 @@ class QueryPlanner:
         return query, plan
 
     def base_file_entries(self) -> QueryPlan:
-        """The present snapshot, each slice with the entries that may serve its base file, whether
-        log files lie above that or not; before any rule has gone over it.
+        """The present snapshot, each slice with the entries that may serve its base file, with or
+        without log files. No rule has been applied.
 
         Raises:
             TableFeatureUnsupported, SnapshotChanged: see `HudiTable.snapshot`.
         """
         look = self._settings.read.enabled and self._table.index_reading_enabled()
-        snapshot, folder = self._look(Wanted(), look=look)
+        snapshot, folder = self._look(ScanOptions(), look=look)
         if folder is None and look:
             folder = self._folder_now()
         alone = tuple(
@@ -135,9 +159,9 @@ class QueryPlanner:
         return replace(plan, snapshot=snapshot, slices=slices)
 
     def _is_in_vain(self, binding: Binding) -> bool:
-        """Whether a remote table's index folder need not be looked at while the snapshot is made:
-        by the schema of the last query, the predicate is TRUE for no row. Of the first query no
-        schema is known: to wait for it would take all others longer."""
+        """Whether reading a remote table's index folder in parallel to the snapshot is useless:
+        by the schema of the last query, the predicate is TRUE for no row. For the first query no
+        schema is known; waiting for the snapshot's would slow down all other queries."""
         if self._schema is None or self._table.storage.is_local:
             return False
         try:
@@ -147,9 +171,9 @@ class QueryPlanner:
         shorter = predicate and simplified(predicate)
         return isinstance(shorter, Constant) and shorter.value is not True
 
-    def _look(self, wanted: Wanted, *, look: bool) -> tuple[Snapshot, IndexFolder | None]:
-        """The snapshot and, if it is to be looked at, a remote table's index folder, at once. Who
-        wants to look into a local one does it once something is left that is to be read."""
+    def _look(self, wanted: ScanOptions, *, look: bool) -> tuple[Snapshot, IndexFolder | None]:
+        """The snapshot and, with `look`, a remote table's index folder, read in parallel. A local
+        index folder is read later, if any slice is left to read."""
         if not look or self._table.storage.is_local:
             return self._snapshot(wanted), None
         with ThreadPoolExecutor(1, "index-look") as thread:
@@ -165,15 +189,15 @@ class QueryPlanner:
         return folder
 
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
-        """The plan with entries, and with what their costs depend on."""
+        """The plan with entries and their cost context."""
         slices = self._coverage.slices(plan, folder)
         remote, opened = not self._table.storage.is_local, self._pool.open_paths
-        around = Surroundings(remote, opened, self._share(plan, slices))
+        around = CostContext(remote, opened, self._share(plan, slices))
         return replace(plan, slices=slices, surroundings=around)
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:
-        """What the columns to be read take of a base file's bytes, by the footer of the first one
-        whose entry is open; None if none is. Other files of the table are much like it."""
+        """The share of a base file's bytes that the columns to be read take; None if no entry is
+        open. The footer of the first file with an open entry stands for all files of the table."""
         assert plan.needed is not None
         names = tuple(plan.needed.names)
         share = self._shares.get(names)
@@ -190,14 +214,14 @@ class QueryPlanner:
         return share
 
     def _partition_values(self, snapshot: Snapshot) -> PartitionValues:
-        """What partitions' paths tell, kept for the next query on the snapshot."""
+        """Values from the partitions' paths, cached for the next query on the snapshot."""
         last = self._partitions
         if last is None or last[0] is not snapshot:
             values = PartitionValues.of(self._table.partition_paths(), snapshot)
             last = self._partitions = (snapshot, values)
         return last[1]
 
-    def _snapshot(self, wanted: Wanted) -> Snapshot:
+    def _snapshot(self, wanted: ScanOptions) -> Snapshot:
         base_files_only = wanted.query_type == "read_optimized"
         return self._table.snapshot(wanted.as_of, base_files_only=base_files_only)
 
@@ -212,12 +236,12 @@ def first_plan(
     needed: pa.Schema | None = None,
     table: str = "",
 ) -> QueryPlan:
-    """Every slice, to be merged with its log files, or else read by entries that have yet to be
-    found; the optimizer's rules go on from here.
+    """The plan before any rule: slices with log files are merged, all others are read by index,
+    with entries still to be found.
 
     Args:
         predicate: In negation normal form.
-        partitions: What the paths of partitions tell.
+        partitions: Values from the paths of partitions.
         use_index, switched_off, needed, table: See `QueryPlan`.
     """
     known: Mapping[str, Values] = {} if partitions is None else partitions.by_partition

@@ -16,23 +16,23 @@ from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import ColumnNotFound, ConfigInvalid
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
-from hudi_index_service.predicate.functions import Texts, no_texts
 from hudi_index_service.predicate.substitute import with_values
+from hudi_index_service.predicate.text.functions import Texts, no_texts
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked: rows where `predicate` is TRUE, with the columns of `output`.
+    """A query: the rows where `predicate` is TRUE, with the columns of `output`.
 
     Attributes:
         predicate: As written; None for every row. It is the residual on all rows read.
         normal_form: The same in negation normal form, which indexes answer.
-        output: The columns wanted, in order, with the table's types.
-        needed: `output`, and after it the columns that only the predicate needs: of a struct, the
-            very fields.
+        output: The output columns, in order, with the table's types.
+        needed: `output`, followed by the columns that only the predicate needs; of a struct, only
+            the fields that it needs.
         table: All columns of the table.
-        values: Columns that have one value in all rows, whatever the files hold. What the
-            predicate asks of them is already decided.
+        values: Columns that have one value in all rows, whatever the files hold. The predicate's
+            conditions on them are already evaluated.
     """
 
     predicate: Predicate | None
@@ -43,7 +43,7 @@ class Query:
     values: Mapping[str, pa.Scalar] = field(default_factory=dict)
 
     def where_known(self, values: Mapping[str, pa.Scalar]) -> "Query":
-        """The same query on rows in which these columns have these values."""
+        """The same query on rows where the given columns have the given values."""
         asked = {name: values[name] for name in values if name in self.needed.names}
         if not asked:
             return self
@@ -62,15 +62,15 @@ class Query:
 
     @property
     def needed_roots(self) -> list[str]:
-        """The columns of the table that hold what is needed."""
+        """The top-level columns of the table that hold the needed columns."""
         return list(dict.fromkeys(root_column(name) for name in self.needed.names))
 
     def narrowed(self, output: pa.Schema) -> "Query":
-        """The same query for somebody who needs not all fields of the structs in its output.
+        """The same query without some fields of the structs in its output.
 
         Args:
-            output: The same columns in the same types, but for fields of structs that are left out.
-                None of them is read. Where the predicate asks for a field, it has to be there.
+            output: The same columns with the same types, without the struct fields that are not to
+                be read. Fields that the predicate uses must be present.
         """
         if output.equals(self.output):
             return self
@@ -87,14 +87,14 @@ class Query:
 
 @dataclass(slots=True)
 class Binding:
-    """A query as it was asked, to be bound to whatever schema the table has when it runs: what a
-    literal means depends on its column's type.
+    """A query as written, to be bound to the table's schema at run time, since the meaning of a
+    literal depends on its column's type.
 
     Attributes:
         where, columns, time_zone: See `bind_query`.
-        texts: Tells, on a schema, which columns full-text functions can search.
-        settings: How long a predicate may be; the process's own settings when None.
-        counting: Whether no column is wanted of the rows, only how many there are.
+        texts: Returns the columns of a schema that full-text functions can search.
+        settings: Limit the length of a predicate; the process's own settings when None.
+        counting: Whether only the number of rows is needed, and no output column.
     """
 
     where: str | None
@@ -106,7 +106,7 @@ class Binding:
     _last: Query | None = field(default=None, init=False)
 
     def for_counting(self) -> "Binding":
-        """The same query for somebody who counts its rows; what it is bound to is kept."""
+        """The same query for counting its rows; keeps the bound query."""
         counting = replace(self, counting=True)
         if self._last is not None:
             counting._last = self._last.counting()
@@ -145,13 +145,14 @@ def bind_query(
         where: A Spark SQL predicate, or None.
         columns: Names of top-level columns, case-insensitive; None for all columns, Hudi's
             meta columns included, as Spark's ``select *`` gives them.
-        time_zone: Of literals that name none.
-        texts: Tells which columns full-text functions can search; asked if there is one.
-        settings: How long the predicate may be; the process's own settings when None.
+        time_zone: The time zone of literals that name none.
+        texts: Returns the columns that full-text functions can search; called only if the predicate
+            has such a function.
+        settings: Limit the length of the predicate; the process's own settings when None.
 
     Raises:
-        ColumnNotFound, ColumnAmbiguous: of `columns`.
-        ConfigInvalid: a column is asked for twice, or `columns` is no list.
+        ColumnNotFound, ColumnAmbiguous: for `columns`.
+        ConfigInvalid: a column is named twice, or `columns` is not a list.
         ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `parse_predicate`.
     """
     predicate = None
@@ -165,7 +166,7 @@ def bind_query(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ConfigInvalid(
-            f"Column {twice} is asked for twice.", remedy="Name each column once, in any case."
+            f"Column {twice} is named twice.", remedy="Name each column once, in any case."
         )
     return _query(predicate, pa.schema([schema.field(name) for name in names]), schema)
 
@@ -177,7 +178,7 @@ def _query(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) ->
 
 
 def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -> pa.Schema:
-    """The output, and after it the columns that only the predicate needs."""
+    """The output, followed by the columns that only the predicate needs."""
     used = sorted(set() if predicate is None else predicate.columns())
     names = set(output.names)
     whole = {*names, *(name for name in used if len(column_path(name)) == 1)}

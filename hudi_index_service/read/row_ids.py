@@ -1,7 +1,7 @@
-"""Row ids of a whole predicate, from the row ids of its leaves.
+"""Computes the row ids of a predicate from the row ids of its leaves.
 
 The predicate is in negation normal form, so only TRUE has to be tracked: a row makes AND true iff
-it makes every operand true, and OR iff any. What no index answers narrows nothing.
+it makes every operand true, and OR iff any. Leaves that no index answers narrow nothing.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from typing import Protocol
 
 from pyroaring import BitMap
 
-from hudi_index_service.index.contract import Together
+from hudi_index_service.index.contract import Conjunction
+from hudi_index_service.optimizer.cost.constants import CHECKED_SINGLY, LARGE_FILE
 from hudi_index_service.optimizer.cost.pages import pages_of
-from hudi_index_service.optimizer.rules.most_selective_first import LARGE_FILE
 from hudi_index_service.predicate.expression import (
     And,
     Compare,
@@ -25,30 +25,28 @@ from hudi_index_service.predicate.expression import (
     RLike,
 )
 
-_FEW = 1_024  # rows, each of which is looked at on its own
-
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
     """The rows that may make a predicate TRUE.
 
     Attributes:
-        rows: The candidates; None when nothing is known: every row.
-        exact: Whether every candidate makes it TRUE, so that no residual is needed to count.
+        rows: The candidates; None for every row, if nothing is known.
+        exact: Whether every candidate makes it TRUE, so that counting needs no residual.
     """
 
     rows: BitMap | None
     exact: bool
 
     @property
-    def settled(self) -> BitMap | None:
-        """The rows that make the predicate TRUE, where that is known without reading any row."""
+    def exact_rows(self) -> BitMap | None:
+        """The matching rows, if known without reading any row; else None."""
         known = self.rows is not None and (self.exact or not self.rows)
         return self.rows if known else None
 
     @classmethod
     def everything(cls) -> "RowSet":
-        """All rows, none of them sure."""
+        """All rows, as inexact candidates."""
         return cls(None, False)
 
 
@@ -60,27 +58,27 @@ class Lookups(Protocol):
         """Rows of the base file."""
 
     @property
-    def thrifty(self) -> bool:
-        """Whether the rows found are read and checked anyway: then nothing is looked up that takes
-        longer than reading the rows that it may rule out."""
+    def superset_ok(self) -> bool:
+        """Whether the rows found are read and checked anyway. If so, look-ups that take longer than
+        reading the rows that they may rule out are left out."""
 
     @property
     def row_steps(self) -> int:
-        """What reading one page more takes, in steps of a look-up."""
+        """The cost of reading one more page, in steps of a look-up."""
 
     def answers(self, conjuncts: And) -> bool:
-        """Whether one look-up answers them all."""
+        """Whether one look-up answers all conjuncts."""
 
     def estimate(self, asked: Predicate) -> int:
-        """About how many steps a look-up takes: row ids and terms that it goes through."""
+        """The approximate number of steps of a look-up: row ids and terms that it reads."""
 
     def rows(self, asked: Predicate, most: int | None) -> RowSet:
-        """The candidates; everything where nobody answers, or it would take more than `most`
-        steps."""
+        """The candidates; everything if no index answers, or the look-up would take more than
+        `most` steps."""
 
     def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        """Those of a few candidates that a look at each of them leaves; everything where there is
-        no way to look."""
+        """The given candidates that remain after checking each; everything if single rows cannot be
+        checked."""
 
 
 LeafRows = Callable[[Predicate], RowSet]
@@ -88,11 +86,11 @@ LeafRows = Callable[[Predicate], RowSet]
 
 @dataclass(frozen=True, slots=True)
 class EachLeaf:
-    """Asks for each leaf, in the order in which they are written."""
+    """Looks up each leaf on its own, in written order."""
 
     leaf_rows: LeafRows
     total: int
-    thrifty: bool = False
+    superset_ok: bool = False
     row_steps: int = 1
 
     def answers(self, conjuncts: And) -> bool:
@@ -100,15 +98,15 @@ class EachLeaf:
         return False
 
     def estimate(self, asked: Predicate) -> int:
-        """The same for all, so that their order stays."""
+        """The same for all leaves, so that their order stays."""
         return 0
 
     def rows(self, asked: Predicate, most: int | None) -> RowSet:
-        """What is said of the leaf."""
+        """The candidates of the leaf."""
         return self.leaf_rows(asked)
 
     def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        """There is no way to look."""
+        """Everything: single rows cannot be checked."""
         return RowSet.everything()
 
 
@@ -116,8 +114,8 @@ def matching_rows(predicate: Predicate, leaf_rows: LeafRows, total: int) -> RowS
     """The candidates for a predicate in negation normal form.
 
     Args:
-        leaf_rows: The candidates of a leaf, or everything.
-        total: Rows of the base file.
+        leaf_rows: Returns the candidates of a leaf, or everything.
+        total: The number of rows of the base file.
     """
     return candidate_rows(predicate, EachLeaf(leaf_rows, total))
 
@@ -125,16 +123,16 @@ def matching_rows(predicate: Predicate, leaf_rows: LeafRows, total: int) -> RowS
 def candidate_rows(predicate: Predicate, lookups: Lookups, most: int | None = None) -> RowSet:
     """The candidates for a predicate in negation normal form.
 
-    Of an AND the cheapest conjuncts are asked first, those on one column together where one look-up
-    answers them, and none once no row is left.
+    The conjuncts of an AND are looked up in order of cost, those on one column together if one
+    look-up answers them, until no row is left.
 
     Args:
-        most: Steps that a look-up may take; None for any number.
+        most: The maximum number of steps of a look-up; None for no limit.
     """
     match predicate:
         case Constant(value):
             return RowSet(BitMap(range(lookups.total)) if value else BitMap(), True)
-        case _OneColumn() | Together():
+        case _OneColumn() | Conjunction():
             return lookups.rows(predicate, most)
         case And(operands):
             return _all_of(operands, lookups, most)
@@ -145,7 +143,7 @@ def candidate_rows(predicate: Predicate, lookups: Lookups, most: int | None = No
 
 
 def is_exact(predicate: Predicate, answers_exactly: Callable[[Predicate], bool]) -> bool:
-    """Whether look-ups tell of every row whether it makes the predicate TRUE."""
+    """Whether look-ups alone determine exactly the matching rows."""
     match predicate:
         case Constant():
             return True
@@ -164,7 +162,7 @@ def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
     rows: BitMap | None = None
     exact = True
     for operand in _cheapest_first(_grouped(operands, lookups), lookups):
-        if rows is not None and lookups.thrifty and len(rows) <= _FEW:
+        if rows is not None and lookups.superset_ok and len(rows) <= CHECKED_SINGLY:
             left = lookups.narrowed(operand, rows)
             if left.rows is not None:
                 rows, most = left.rows, _worth(left.rows, lookups)
@@ -178,15 +176,15 @@ def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
             rows = found.rows if rows is None else rows & found.rows
             if not rows:
                 return RowSet(BitMap(), True)
-            if lookups.thrifty:
+            if lookups.superset_ok:
                 worth = _worth(rows, lookups)
                 most = worth if most is None else min(most, worth)
     return RowSet(rows, exact)
 
 
 def _worth(rows: BitMap, lookups: Lookups) -> int:
-    """The steps that reading rows takes, and so what ruling them out is worth. Those that lie in
-    one page are read at once."""
+    """The cost of reading rows in look-up steps, which is what ruling them out is worth. Rows of
+    one page are read together."""
     return lookups.row_steps * pages_of(rows)
 
 
@@ -203,17 +201,18 @@ def _any_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
 
 
 def _grouped(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
-    """The conjuncts, those together that are looked up together. All are where the rows have to be
-    known in the end; who reads and checks them anyway asks one by one, and stops when it pays."""
+    """The conjuncts, grouped by look-up. If exact rows are needed, all are looked up together where
+    possible. If rows are read and checked anyway, groups stay apart, so that look-ups can stop
+    early."""
     groups = joined(operands, lookups)
-    if lookups.thrifty or len(groups) < 2:
+    if lookups.superset_ok or len(groups) < 2:
         return groups
-    together = Together(tuple(groups))
+    together = Conjunction(tuple(groups))
     return [together] if lookups.answers(together) else groups
 
 
 def joined(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
-    """The conjuncts of an AND, those on one column together as far as one look-up answers them."""
+    """The conjuncts of an AND, those on one column grouped if one look-up answers them."""
     groups: list[tuple[Predicate, ...]] = []
     for operand in operands:
         column = _range_column(operand)
@@ -229,7 +228,7 @@ def joined(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]
 
 
 def _range_column(leaf: Predicate) -> str | None:
-    """The column of a leaf that is TRUE for some values of it."""
+    """The column of a leaf that selects some of its values; None for other leaves."""
     match leaf:
         case Compare(column, operator) if operator is not Operator.NE:
             return column.name
@@ -248,7 +247,7 @@ def _steps(predicate: Predicate, lookups: Lookups) -> int:
     match predicate:
         case Constant():
             return 0
-        case _OneColumn() | Together():
+        case _OneColumn() | Conjunction():
             return lookups.estimate(predicate)
         case And(operands):
             return min(_steps(operand, lookups) for operand in operands)

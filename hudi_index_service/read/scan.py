@@ -1,4 +1,4 @@
-"""A query in the user's hands: lazily planned, run on demand, able to explain itself."""
+"""The query object that users hold: planned lazily, run on demand, with EXPLAIN."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -21,36 +21,36 @@ from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.explanation import Explanation, explanation
-from hudi_index_service.read.index_estimates import with_index_estimates
 from hudi_index_service.read.query import Binding, Query
-from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.read.slices.index_estimates import with_index_estimates
+from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudi_index_service.table.spark import SparkHudiReader
+    from hudi_index_service.hudi.spark import SparkHudiReader
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 _UNANSWERED = (TableFeatureUnsupported, PredicateUnsupported)
-"""What Spark's own reader may answer."""
+"""Errors after which Spark's own reader may run the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """How a scan gets its plan, and what runs it; made by the façade.
+    """The functions that plan and run a scan; made by the façade.
 
     Attributes:
-        schema: The schema of the rows, as far as it can be told without a snapshot.
-        plan: Binds the query to the present snapshot's schema, and plans it there.
+        schema: Returns the schema of the rows, as far as it is known without a snapshot.
+        plan: Binds the query to the present snapshot's schema and plans it.
         reader: Makes the reader of a plan's slices.
-        spark: Serves tables that cannot be read without Spark; None without a session.
+        spark: Reads tables that cannot be read without Spark; None without a session.
         on_session: Makes such a reader for another session.
-        history: Remembers what queries had; None if nobody does.
+        history: Records the measurements of queries; None to record nothing.
     """
 
     schema: Callable[[], pa.Schema]
@@ -64,8 +64,8 @@ class Planner:
 class Scan:
     """The rows of a table for which a predicate is TRUE.
 
-    Nothing is read before one of the methods is called; each call runs the query anew on the
-    snapshot that is the latest then. Results are what Spark SQL returns, in no particular order.
+    Nothing is read until a method is called. Each call runs the query again on the latest snapshot.
+    Results equal those of Spark SQL, in no particular order.
     """
 
     def __init__(self, binding: Binding, planner: Planner, *, limit: int | None) -> None:
@@ -86,12 +86,12 @@ class Scan:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the rows' columns, in their order."""
+        """Names of the output columns, in order."""
         return self._output_names()
 
     @property
     def statistics(self) -> ReadStatistics | None:
-        """What the last run read; None before the first, and where Spark ran it."""
+        """What the last run read; None before the first run, and after a run by Spark."""
         return self._statistics
 
     def to_arrow(self) -> pa.Table:
@@ -105,7 +105,7 @@ class Scan:
         return self._run(lambda run: run.table(self._limit), self._by_spark)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The same in batches, holding one at a time. Raises what `to_arrow` raises."""
+        """The same rows in batches, one in memory at a time. Raises what `to_arrow` raises."""
         left = self._limit
         if left == 0:
             return
@@ -119,21 +119,21 @@ class Scan:
                 return
 
     def to_spark(self, spark: "SparkSession") -> "DataFrame":
-        """The same as a DataFrame of the session, whose tasks read the rows: none passes through
-        the driver. The snapshot is the latest one now, whenever the rows are asked for; literals
-        without time zone are in the session's.
+        """The same rows as a DataFrame whose tasks read them; no row passes through the driver. The
+        snapshot is the latest one at the time of this call. Literals without a time zone are in
+        the session's time zone.
 
-        Spark's planner is told about how large the result may be, by a small job. Where only
-        Spark's own Hudi reader can read the table, the DataFrame is that reader's.
+        A small job gives Spark's planner an estimate of the result's size. Where only Spark's own
+        Hudi reader can read the table, that reader makes the DataFrame.
 
         Executors need this package, as for building.
 
         Raises:
-            TableFeatureUnsupported, SnapshotChanged: the DataFrame's tasks, where they alone meet
-                with the cause.
+            TableFeatureUnsupported, SnapshotChanged: raised by the DataFrame's tasks if only they
+                meet the cause.
             IndexRequired: see `to_arrow`.
         """
-        from hudi_index_service.read.spark import rows_by_tasks
+        from hudi_index_service.read.spark.frames import rows_by_tasks
 
         assert self._planner.on_session is not None, "the façade gives it"
         zone = str(spark.conf.get("spark.sql.session.timeZone"))
@@ -158,7 +158,7 @@ class Scan:
                 return reader.frame(names, self._where, limit=self._limit)
 
     def count(self) -> int:
-        """How many rows match (`limit` does not matter). Raises what `to_arrow` raises."""
+        """The number of matching rows, regardless of `limit`. Raises what `to_arrow` raises."""
         return self._run(
             lambda run: run.count(),
             lambda spark: spark.count(self._where),
@@ -183,13 +183,14 @@ class Scan:
             return self._run(lambda run: run.row_ids(), None)
         except TableFeatureUnsupported as error:
             raise RowIdsUnavailable(
-                f"Only Spark can read the table, and it tells no row ids. {error.message}",
-                remedy="Take the rows: to_arrow() with a Spark session given to open_table.",
+                f"Only Spark can read the table, and it returns no row ids. {error.message}",
+                remedy="Read the rows with to_arrow(), and pass a Spark session to open_table.",
             ) from error
 
     def explain(self, *, analyze: bool = False) -> Explanation:
-        """How the query is read, and why; with `analyze`, it is run, and what it really read
-        stands beside. Print it, or take `to_dict()`. Raises what `to_arrow` raises."""
+        """How the query is read, and why. With `analyze` the query is run, and the explanation
+        includes what it actually read. Print it, or call `to_dict()`. Raises what `to_arrow`
+        raises."""
         try:
             if analyze:
                 return self._run(self._analyzed, None)
@@ -210,8 +211,8 @@ class Scan:
         return with_index_estimates(run.plan, run.reader)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Starts again once if files were cleaned before anything was handed out; afterwards that
-        would give rows twice, or of two snapshots."""
+        """Starts again once if files were cleaned before the first batch was returned. Later, a
+        restart would return rows twice, or rows of two snapshots."""
         first = True
         for attempt in (1, 2):
             try:
@@ -223,7 +224,7 @@ class Scan:
                 return
             except FileNotFoundError as error:
                 if attempt == 2 or not first:
-                    raise SnapshotChanged(f"A file went while it was read: {error}.") from error
+                    raise SnapshotChanged(f"A file was deleted during a read: {error}.") from error
             except _UNANSWERED as error:
                 if self._planner.spark is None or not first:
                     raise
@@ -257,23 +258,23 @@ class Scan:
             return by_spark(self._planner.spark)
 
     def planned(self) -> Execution:
-        """The query planned on the present snapshot, for a caller that runs it in his own way.
-        Raises what planning raises, as `to_arrow` without a session."""
+        """The query planned on the present snapshot, for callers that run it themselves. Raises
+        what planning raises, like `to_arrow` without a session."""
         return self._execution()
 
     def _execution(self, *, counting: bool = False) -> Execution:
-        # Who counts is planned as such: to check a row takes the predicate's columns alone.
+        # A count is planned as such: checking a row needs the predicate's columns only.
         binding = self._binding.for_counting() if counting else self._binding
         query, plan = self._planner.plan(binding)
         return Execution(plan, self._planner.reader(query, plan), history=self._planner.history)
 
     def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:
-        """Raises PredicateUnsupported for what Spark's own reader is not to be asked for, or cannot
-        be: full-text search, which it has not."""
+        """Raises PredicateUnsupported for predicates that Spark's own reader must not or cannot
+        evaluate, such as full-text search, which Spark does not have."""
         if isinstance(error, PredicateUnsupported):
             if not is_for_spark(self._where or ""):
                 raise error
-            # Without the message, which has literals: what people search for stays out of the log.
+            # The message has literals, and search terms stay out of the log.
             log.info("Spark's own reader serves this query: %s.", error.code)
             return
         log.info("Spark's own reader serves this query: %s", error.message)

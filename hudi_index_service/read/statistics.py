@@ -1,4 +1,4 @@
-"""What a read really did: for EXPLAIN ANALYZE, the log, and tests that count instead of timing."""
+"""Statistics of a read, for EXPLAIN ANALYZE, the log, and tests that count instead of timing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,32 +8,32 @@ from time import perf_counter_ns
 import pyarrow as pa
 from hudi_index_parquet import ReadStats
 
-from hudi_index_service.index.fetched import Fetched
+from hudi_index_service.index.files.io_counters import Fetched
 from hudi_index_service.optimizer.plan import Access
 
 
 @dataclass(slots=True)
 class SliceStatistics:
-    """One file slice's part of a read.
+    """The statistics of one file slice.
 
     Attributes:
         slice_name: The base file's path, or the file group's name.
-        access: How it was read in the end.
-        candidates: Row ids that the index gave; None where it was not asked.
-        pages: Data pages read by row id.
-        ranges: Ranges of bytes that these were read in.
-        bytes_read: Bytes of the base file's columns and pages that were read, compressed. Log
-            files are not counted.
-        rows_checked: Rows that the residual looked at.
-        rows_returned: Rows that it kept.
-        index_requests: Requests for the index, its blocks and the page locations it keeps, that a
-            remote store was sent; none for what is in the user's cache or open already.
-        index_bytes: Bytes that came of these.
-        opened: Index entries that were not open yet.
-        lookup_ms: What asking the index took, entries' opening included, in milliseconds.
-        ms: What reading the slice took, that included. Slices that are read at once delay each
-            other.
-        keys: Record keys that were looked for in the base file; None where none were asked for.
+        access: The access that was used in the end.
+        candidates: The number of row ids from the index; None if it was not used.
+        pages: The number of data pages read by row id.
+        ranges: The number of byte ranges in which these pages were read.
+        bytes_read: Compressed bytes of the base file's columns and pages that were read, without
+            log files.
+        rows_checked: The number of rows that the residual checked.
+        rows_returned: The number of rows that it kept.
+        index_requests: Requests to a remote store for the index, its blocks and the page locations
+            in it; none for data that is open or in the user's cache.
+        index_bytes: Bytes that these requests returned.
+        opened: The number of index entries that had to be opened.
+        lookup_ms: Milliseconds of index look-ups, including the opening of entries.
+        ms: Milliseconds of reading the slice, including look-ups. Slices that are read in parallel
+            delay each other.
+        keys: The number of record keys searched in the base file; None without keys.
         note: Why the access differs from the plan, if it does.
     """
 
@@ -54,20 +54,20 @@ class SliceStatistics:
     note: str = ""
 
     def add_read(self, did: ReadStats) -> None:
-        """Counts what the row reader did."""
+        """Adds the counts of the row reader."""
         self.pages += did.pages
         self.ranges += did.ranges
         self.bytes_read += did.bytes
 
     def add_fetched(self, fetched: Fetched) -> None:
-        """Counts what came of the index."""
+        """Adds the counts of index data fetched."""
         self.index_requests += fetched.requests
         self.index_bytes += fetched.bytes
         self.opened += fetched.opened
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """What the block takes is time of the slice's reading."""
+        """Adds the duration of the block to the slice's time."""
         started = perf_counter_ns()
         try:
             yield
@@ -75,8 +75,8 @@ class SliceStatistics:
             self.ms += (perf_counter_ns() - started) / 1e6
 
     def timing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same batches, whose making is time of the slice's reading: not what is done with
-        them."""
+        """The same batches; adds the time of producing them to the slice's time, but not the time
+        of the consumer."""
         while True:
             with self.timed():
                 batch = next(batches, None)
@@ -87,12 +87,12 @@ class SliceStatistics:
 
 @dataclass(slots=True)
 class ReadStatistics:
-    """A whole read. The sums are over the slices."""
+    """The statistics of a whole read, summed over its slices."""
 
     slices: list[SliceStatistics] = field(default_factory=list)
 
     def count(self, access: Access) -> int:
-        """How many slices were read this way."""
+        """The number of slices with this access."""
         return sum(each.access is access for each in self.slices)
 
     @property
@@ -107,20 +107,20 @@ class ReadStatistics:
 
     @property
     def index_requests(self) -> int:
-        """Requests for index data that a remote store was sent."""
+        """Requests to a remote store for index data."""
         return sum(each.index_requests for each in self.slices)
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of index data that it sent."""
+        """Bytes of index data from a remote store."""
         return sum(each.index_bytes for each in self.slices)
 
     @property
     def rows_checked(self) -> int:
-        """Rows that the residual looked at."""
+        """Rows that the residual checked."""
         return sum(each.rows_checked for each in self.slices)
 
     @property
     def rows_returned(self) -> int:
-        """Rows that it kept."""
+        """Rows that the residual kept."""
         return sum(each.rows_returned for each in self.slices)

@@ -1,4 +1,4 @@
-"""Reads of files that Hudi's cleaner may take away meanwhile."""
+"""Repeats a read once if Hudi's cleaner deleted files during it."""
 
 import logging
 from collections.abc import Callable
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def on_a_whole_snapshot(read: Callable[[], T]) -> T:
-    """The result of planning and reading, which is done anew once if a file of the snapshot goes.
+    """The result of planning and reading, repeated once if a file of the snapshot is deleted.
 
     Raises:
-        SnapshotChanged: files went the second time, too.
+        SnapshotChanged: a file was deleted during the second read, too.
     """
     try:
         return read()
@@ -24,4 +24,4 @@ def on_a_whole_snapshot(read: Callable[[], T]) -> T:
     try:
         return read()
     except FileNotFoundError as error:
-        raise SnapshotChanged(f"A file went while it was read: {error}.") from error
+        raise SnapshotChanged(f"A file was deleted during a read: {error}.") from error

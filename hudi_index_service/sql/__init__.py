@@ -1,4 +1,4 @@
-"""SQL: index statements beside everything that the Spark session already understands.
+"""SQL: index statements, in addition to all statements of the Spark session.
 
 >>> from hudi_index_service.sql import IndexSession
 >>> session = IndexSession(spark)

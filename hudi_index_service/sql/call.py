@@ -1,7 +1,7 @@
-"""CALL statements: Hudi's procedures, written safely, and the table that a table service works on.
+"""CALL statements: writes calls of Hudi's procedures safely, and finds a table service's table.
 
-Hudi fires no commit callback for a table service that a procedure runs, so whoever calls it here
-wakes the build as well.
+Hudi fires no commit callback for a table service that a procedure runs, so a CALL through the
+service also wakes the build.
 """
 
 import re
@@ -17,14 +17,14 @@ from hudi_index_service.sql.dialect import IndexDialect
 from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.statements import TableName, TablePath, TableReference
 
-# The positions of their arguments: RunClusteringProcedure and RunCompactionProcedure, Hudi 0.15 to
-# 1.2.
+# Procedure → positions of its arguments: RunClusteringProcedure and RunCompactionProcedure, Hudi
+# 0.15 to 1.2.
 _TABLE_SERVICES = {
     "run_clustering": {"table": 0, "path": 1},
     "run_compaction": {"table": 1, "path": 2},
 }
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
-# The brace, because Spark puts a variable's value for ${name}, within literals too.
+# Includes the brace, because Spark substitutes variables, ${name}, even within literals.
 _QUOTED = str.maketrans(
     {"\\": r"\\", "'": r"\'", "{": r"\{", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0"}
 )
@@ -38,14 +38,14 @@ def is_call(query: str) -> bool:
 
 
 def call_statement(procedure: str, arguments: Mapping[str, Argument]) -> str:
-    """The CALL statement, every value a literal: nothing in them can end the literal.
+    """The CALL statement, with every value as an escaped literal.
 
     Raises:
-        StatementInvalid: a name that is none, or a value that has no literal.
+        StatementInvalid: an invalid name, or a value that has no literal.
     """
     if not _NAME.fullmatch(procedure):
         raise StatementInvalid(
-            f"{procedure!r} is no procedure's name.",
+            f"{procedure!r} is not a procedure name.",
             remedy="Name one of Hudi's procedures, such as run_clustering, or a CALL statement.",
         )
     written = ", ".join(f"{_name(key)} => {_literal(key, arguments[key])}" for key in arguments)
@@ -53,8 +53,8 @@ def call_statement(procedure: str, arguments: Mapping[str, Argument]) -> str:
 
 
 def serviced_table(query: str) -> TableReference | None:
-    """The table that a CALL of run_clustering or run_compaction works on; None for every other
-    statement, and where it cannot be told: Spark judges whether the statement is right."""
+    """The table of a CALL of run_clustering or run_compaction; None for every other statement, and
+    if the table cannot be determined. Spark validates the statement."""
     try:
         tokens = IndexDialect().tokenize(query)
     except TokenError:
@@ -69,7 +69,7 @@ def serviced_table(query: str) -> TableReference | None:
 
 
 def serviced_table_of(procedure: str, arguments: Mapping[str, Argument]) -> TableReference | None:
-    """The same of a procedure and its arguments, by name or, as "0", by position."""
+    """The table of a procedure with arguments keyed by name or by position, such as "0"."""
     positions = _TABLE_SERVICES.get(procedure.rpartition(".")[2].lower())
     if positions is None:
         return None
@@ -81,7 +81,7 @@ def serviced_table_of(procedure: str, arguments: Mapping[str, Argument]) -> Tabl
 
 
 def _arguments(tokens: list[Token]) -> dict[str, str]:
-    """The arguments that are plain strings, by name or position."""
+    """The arguments that are plain strings, keyed by name or position."""
     found: dict[str, str] = {}
     position, depth = 0, 0
     argument: list[Token] = []
@@ -103,7 +103,7 @@ def _arguments(tokens: list[Token]) -> dict[str, str]:
 
 def _name(key: str) -> str:
     if not _NAME.fullmatch(key) or "." in key:
-        raise StatementInvalid(f"{key!r} is no argument's name.")
+        raise StatementInvalid(f"{key!r} is not an argument name.")
     return key
 
 

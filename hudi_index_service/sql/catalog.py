@@ -1,4 +1,4 @@
-"""Where the tables named in statements lie: Spark's session catalog."""
+"""Finds the base path of a table named in a statement, in Spark's session catalog."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def table_location(spark: SparkSession, table: TableReference) -> str:
     """The table's base path.
 
     Raises:
-        TableNotFound: the session's catalog has no table of the name.
+        TableNotFound: the session catalog has no table of this name.
         NotAHudiTable: it is a view, or a table of another format.
     """
     if isinstance(table, TablePath):
@@ -26,7 +26,7 @@ def table_location(spark: SparkSession, table: TableReference) -> str:
     provider = metadata.provider()
     if provider.isEmpty() or provider.get().lower() != "hudi":
         raise NotAHudiTable(
-            f"{table} is no Hudi table.", remedy="Name a table created with USING hudi."
+            f"{table} is not a Hudi table.", remedy="Name a table created with USING hudi."
         )
     return _decoded(metadata.location())
 
@@ -40,14 +40,14 @@ def _metadata(spark: SparkSession, table: TableName) -> Any:
     identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(
         name, jvm.scala.Option.apply(database)
     )
-    # It hides a table of the same name from every query.
+    # A temporary view hides a table of the same name from every query.
     if catalog.isTempView(identifier):
         raise NotAHudiTable(f"{table} is a view.", remedy="Name the table that it reads.")
     try:
         return catalog.getTableMetadata(identifier)
     except AnalysisException as error:
         raise TableNotFound(
-            f"There is no table {table} in Spark's catalog.",
+            f"Spark's catalog has no table {table}.",
             remedy="Check its name and the current database, or give the table's path in quotes.",
         ) from error
 
@@ -65,7 +65,7 @@ def _in_session_catalog(spark: SparkSession, table: TableName) -> tuple[str | No
 
 
 def _decoded(location: Any) -> str:
-    """A java.net.URI without its percent escapes, as paths are written."""
+    """A java.net.URI as a path, without percent escapes."""
     path = str(location.getPath())
     if location.getScheme() in (None, "file"):
         return path

@@ -1,6 +1,6 @@
 """The grammar of the index statements, as a sqlglot dialect on top of Spark's.
 
-Only a query whose first two words are one of ours is parsed; sqlglot never sees any other. The
+Only queries that begin with the words of an index statement are parsed with sqlglot. The
 grammar follows Spark's own and Hudi's for CREATE, DROP and SHOW, and RFC-51 ("SQL layer") for
 ALTER INDEX, OPTIMIZE TABLE, SHOW INDEXING and CANCEL INDEXING.
 """
@@ -14,9 +14,9 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, TokenError
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import StatementInvalid
-from hudi_index_service.predicate.lex import position
+from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.predicate.text.lex import position
 from hudi_index_service.sql.first_words import after_words, first_words, skip_gaps
 from hudi_index_service.sql.statements import (
     AlterIndex,
@@ -39,11 +39,11 @@ HUDI_INDEX_TYPES = frozenset({"bloom_filters", "column_stats", "record_index", "
 
 
 def parse_statement(query: str) -> Statement | None:
-    """The index statement that `query` is, or None if it is Spark's to understand.
+    """The index statement in `query`; None if the query is left to Spark.
 
     Raises:
-        StatementInvalid: it begins like an index statement but goes on wrongly; the message names
-            line, column and the words expected there.
+        StatementInvalid: it begins like an index statement but has a syntax error; the message
+            names line, column and the words expected there.
     """
     words = first_words(query, 3)
     if words[:2] == _EXPLAIN or words == _EXPLAIN_ANALYZE:
@@ -74,17 +74,19 @@ def parse_statement(query: str) -> Statement | None:
 
 
 def _refuse_other_gaps(query: str, tokens: list[Token]) -> None:
-    """Raises StatementInvalid for what stands between tokens and is neither white space nor a
-    comment to Spark: sqlglot passes over more, such as other alphabets' blanks and Jinja's
-    comments; and for comments that end later in Spark."""
+    """Raises StatementInvalid for gaps between tokens that Spark does not skip.
+
+    sqlglot skips more than Spark's white space and comments, such as Unicode spaces and Jinja
+    comments, and ends some comments earlier than Spark does.
+    """
     end = 0
     for start, stop in [*((each.start, each.end + 1) for each in tokens), (len(query),) * 2]:
         gap = skip_gaps(query, end)
         if gap > start:
             raise StatementInvalid(
                 f"End of the comment expected before {position(query, start)} of the "
-                "statement: after a backslash it goes on in the next line.",
-                remedy="Take the backslash away.",
+                "statement: after a backslash it continues in the next line.",
+                remedy="Remove the backslash.",
             )
         if gap < start:
             raise StatementInvalid(
@@ -99,11 +101,11 @@ _AFTER_WHERE = {"STRATEGY": {each.value.upper() for each in Strategy}, "DRY": {"
 
 _EXPLAIN, _EXPLAIN_ANALYZE = ("EXPLAIN", "INDEX"), ("EXPLAIN", "ANALYZE", "INDEX")
 _QUERIES = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"}
-"""How Spark's queries begin (SqlBaseParser.g4 of Spark 3.5), if not with a parenthesis."""
+"""First words of Spark's queries (SqlBaseParser.g4 of Spark 3.5), apart from a parenthesis."""
 
 
 def _explained(query: str, *, analyze: bool) -> ExplainIndex:
-    """The rest is Spark's to understand, as it is written."""
+    """The statement; the query after the first words is left to Spark unchanged."""
     start = after_words(query, 3 if analyze else 2)
     rest = query[start:]
     if not rest.startswith("(") and not _QUERIES.intersection(first_words(rest, 1)):
@@ -111,7 +113,7 @@ def _explained(query: str, *, analyze: bool) -> ExplainIndex:
         raise StatementInvalid(
             f"Query expected at {position(query, start)} of the statement, found "
             f"{repr(found.group()) if found else 'its end'}.",
-            remedy="EXPLAIN INDEX goes before a SELECT.",
+            remedy="Write EXPLAIN INDEX before a SELECT.",
         )
     return ExplainIndex(blanks(query[:start]) + rest, analyze)
 
@@ -123,7 +125,7 @@ class IndexStatement(exp.Expression):
 
 
 class _Parser(Steps):
-    """Steps through sqlglot's tokens; a method reads the part of the grammar it is named after."""
+    """Parses sqlglot's tokens; each method reads the part of the grammar that it is named after."""
 
     def _parse_statement(self) -> exp.Expr | None:
         read = _STATEMENTS[self._curr.text.upper(), self._next.text.upper()]
@@ -254,7 +256,7 @@ class IndexDialect(Spark):
     """Spark SQL with the index statements."""
 
     class Tokenizer(Spark.Tokenizer):
-        """Spark's, with every word a token of its own."""
+        """Spark's tokenizer, with every word as a separate token."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()  # would swallow the words after SHOW
         HEX_STRINGS: ClassVar[list[Any]] = []

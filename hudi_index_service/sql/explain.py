@@ -1,4 +1,4 @@
-"""EXPLAIN INDEX: who reads each Hudi relation of a query, why, and with ANALYZE what that took."""
+"""EXPLAIN INDEX: the reader of each Hudi relation of a query, the reason, and the measured cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.explanation import explanation
+from hudi_index_service.sql.catalyst.scala import nodes
 from hudi_index_service.sql.select import RelationUse
-from hudi_index_service.sql.select.scala import nodes
 from hudi_index_service.sql.statements import ExplainIndex
 
 EXPLAINED = """
@@ -25,21 +25,20 @@ EXPLAINED = """
     slices ARRAY<STRUCT<slices: BIGINT, access: STRING, reason: STRING, rule: STRING>>
 """
 """EXPLAIN INDEX: one row for each Hudi relation of the query, in the order of Spark's optimized
-plan. `table` is its base path. `reader`: ``driver`` (the few rows are read by index, and handed to
-Spark), ``tasks`` (Spark tasks read them by index) or ``spark`` (Spark's own reader); `reason` says
-why. `index_name`: the indexes that serve, joined by commas. `condition`: what was asked of the
-index, as a where text. `…_slices`: the file slices by how they are read, or would be if the service
-read them; NULL where it came to no plan. `expected_rows`: rows that the index finds.
+plan. `table` is its base path. `reader`: ``driver`` (reads the few rows by index and passes them to
+Spark), ``tasks`` (Spark tasks read them by index) or ``spark`` (Spark's own reader), with the
+`reason`. `index_name`: the indexes used, joined by commas. `condition`: the index's condition, as a
+where text. `…_slices`: the file slices by access, also if Spark reads them; NULL without a plan.
+`expected_rows`: rows that the index finds.
 
-With ANALYZE, which runs the query: `actual_rows` that the condition left, data `pages` read by row
-id, `bytes` of base files read, `requests` for index data to a remote store, all NULL where Spark
-reads; `milliseconds` that the reading took, by the driver's clock, and of tasks their sum over the
-slices, many of which may be read at once (NULL where none was read to its end);
-`query_milliseconds` for all of the query, the same in every row.
+With ANALYZE, which runs the query: `actual_rows` after the condition, data `pages` read by row id,
+`bytes` of base files read, `requests` for index data to a remote store, all NULL if Spark reads;
+`milliseconds` of the reading, elapsed in the driver, and for tasks the sum over the slices, many of
+which may be read concurrently (NULL if no slice was read completely); `query_milliseconds` for the
+whole query, the same in every row.
 
-`least_rows` to `scan_milliseconds` are what the optimizer expects of the slices that have an entry,
-as `scan().explain()` does; `slices` says how the slices are read, why, and by which rule, those
-together that have all three in common."""
+`least_rows` to `scan_milliseconds` are the optimizer's estimates for the slices with an entry, as
+in `scan().explain()`; `slices` groups the slices by access, reason and rule."""
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _COMMANDS = (f"{_LOGICAL}Command", f"{_LOGICAL}ParsedStatement")
@@ -51,7 +50,7 @@ def refuse_other_than_query(
     """Raises StatementInvalid for a statement that Spark would run at once, such as WITH … INSERT.
 
     Raises:
-        pyspark.errors.ParseException: Spark cannot read it.
+        pyspark.errors.ParseException: Spark cannot parse it.
     """
     if kwargs:
         raise StatementInvalid(
@@ -74,7 +73,7 @@ def explained_frame(
     """`EXPLAINED`
 
     Args:
-        seconds: How long the query took; None if it was not run.
+        seconds: Duration of the query; None if it was not run.
     """
     rows = [(number, *_row(use, seconds)) for number, use in enumerate(uses, 1)]
     return spark.createDataFrame(rows, EXPLAINED)

@@ -1,4 +1,4 @@
-"""The first words of a query, which decide whether the service looks at it at all."""
+"""The first words of a query, which decide whether the service parses it."""
 
 import re
 
@@ -9,13 +9,13 @@ _WORD = re.compile(r"[A-Za-z0-9_]+")
 
 
 def first_words(query: str, count: int = 2) -> tuple[str, ...]:
-    """The first `count` words in upper case, comments skipped; fewer if something else than a word
-    comes before. Reads no further than that."""
+    """The first `count` words in upper case, without comments; fewer if another token comes before.
+    Reads no further."""
     return tuple(match.group().upper() for match in _matches(query, count))
 
 
 def after_words(query: str, count: int) -> int:
-    """Where what follows the first `count` words begins, comments skipped."""
+    """The offset after the first `count` words and any comments that follow them."""
     words = _matches(query, count)
     return skip_gaps(query, words[-1].end() if words else 0)
 
@@ -33,12 +33,12 @@ def _matches(query: str, count: int) -> list[re.Match[str]]:
 
 
 def skip_gaps(query: str, offset: int) -> int:
-    """Where the white space and the comments that begin at an offset end, as Spark reads them."""
+    """The end of the white space and comments that begin at an offset, by Spark's rules."""
     while True:
         gap = _GAP.match(query, offset)
         if gap is not None:
             offset = gap.end()
-        # A hint, /*+ … */, is no comment.
+        # A hint, /*+ … */, is not a comment.
         elif query.startswith("/*", offset) and not query.startswith("/*+", offset):
             offset = _comment_end(query, offset)
         else:
@@ -46,7 +46,7 @@ def skip_gaps(query: str, offset: int) -> int:
 
 
 def _comment_end(query: str, start: int) -> int:
-    """Bracketed comments nest in Spark; an unclosed one reaches to the end."""
+    """The end of a bracketed comment. These nest in Spark; an unclosed one reaches to the end."""
     depth = 0
     for mark in _COMMENT_MARK.finditer(query, start):
         depth += 1 if mark.group() == "/*" else -1

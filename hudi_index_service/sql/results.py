@@ -1,4 +1,4 @@
-"""What the index statements return: DataFrames whose columns stay the same, also without rows."""
+"""Results of the index statements: DataFrames with fixed columns, even without rows."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,27 +8,27 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord
 from hudi_index_service.build.run import Build
-from hudi_index_service.definitions import IndexDefinition
-from hudi_index_service.drop import Dropped
-from hudi_index_service.status import TableStatus
-from hudi_index_service.table.own_indexes import OwnIndex
+from hudi_index_service.hudi.hudi_native_indexes import OwnIndex
+from hudi_index_service.maintain.drop import Dropped
+from hudi_index_service.maintain.status import TableStatus
+from hudi_index_service.metadata.definitions import IndexDefinition
 
 INDEXES = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, col_name STRING NOT NULL,
     options MAP<STRING, MAP<STRING, STRING>>, created TIMESTAMP, managed_by STRING NOT NULL
 """
 """CREATE and ALTER INDEX (one row) and SHOW INDEXES. The first three columns are those of Hudi's
-own SHOW INDEXES; `index_type` and `col_name` join several by commas. `options`: column → its
-options, columns with options only. `managed_by` is ``index service`` or, without creation time,
-``hudi``."""
+own SHOW INDEXES; `index_type` and `col_name` join several values by commas. `options`: column → its
+options, only for columns with options. `managed_by` is ``index service`` or, without a creation
+time, ``hudi``."""
 
 DROPPED = """
     index_name STRING NOT NULL, dropped BOOLEAN NOT NULL,
     not_purged ARRAY<STRUCT<entry: STRING, columns: ARRAY<STRING>, reason: STRING>>
 """
 """DROP INDEX: one row for the index, or for each that had one of the columns. `dropped` is false if
-IF EXISTS found none, and where an index only lost columns. `not_purged`: with PURGE, the table's
-entries that still hold what was dropped, and why; doing it again finishes it."""
+IF EXISTS found no index, and for an index that only lost columns. `not_purged`: with PURGE, the
+table's entries that still contain dropped columns, and the reasons; another PURGE removes them."""
 
 ENTRIES = """
     build_id STRING, index_type STRING NOT NULL, base_file STRING NOT NULL,
@@ -36,8 +36,8 @@ ENTRIES = """
     seconds DOUBLE, error STRING
 """
 """OPTIMIZE TABLE and REFRESH INDEX: one row for each base file (path relative to the table) whose
-entry was due; none if nothing was. `status`: ``due`` (DRY RUN), ``built``, ``present`` (another
-build was faster), ``gone`` (Hudi's cleaner was) or ``failed``, with `error`."""
+entry was due. `status`: ``due`` (DRY RUN), ``built``, ``present`` (another build was faster),
+``gone`` (Hudi's cleaner was faster) or ``failed``, with `error`."""
 
 INDEXING = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, base_files BIGINT NOT NULL,
@@ -55,9 +55,9 @@ INDEXING = """
     >> NOT NULL,
     outliving_entries BIGINT NOT NULL, outliving_bytes BIGINT NOT NULL
 """
-"""SHOW INDEXING: one row for each index and index type of it. `base_files` are the snapshot's,
-`indexed` those with an entry, `covered` those of them without log files above, `due` those that the
-strategy incremental would build now; `lag_…` say for how long the oldest of these has been waiting.
+"""SHOW INDEXING: one row for each index type of each index. `base_files` counts the snapshot's base
+files, `indexed` those with an entry, `covered` the indexed ones without log files, `due` those that
+the strategy incremental would build now; `lag_…` is the waiting time of the oldest due one.
 `builds` are the table's last ten, newest first, in state ``running``, ``finished``, ``failed``,
 ``cancelled``, ``stopped`` (its budget was spent) or ``dead``. `outliving_…` are the table's entries
 that outlive their base file, until the next clean."""
@@ -73,13 +73,13 @@ BUILD = """
         index_bytes: BIGINT, seconds: DOUBLE, error: STRING
     >> NOT NULL
 """
-"""SHOW INDEXING … BUILD: one row. `files` to `eta_seconds`: how far it is, as of its last
-heartbeat, or was when it ended. `entries`, once it has ended, in the words of `ENTRIES`; ``left``
-of those that nothing was done about. `stopped_by`: the limit of its budget that ended it."""
+"""SHOW INDEXING … BUILD: one row. `files` to `eta_seconds`: progress as of its last heartbeat, or
+at its end. `entries`, once it has ended, with the statuses of `ENTRIES`, and ``left`` for entries
+that were not processed. `stopped_by`: the budget limit that ended it."""
 
 CANCELLED = "build_id STRING, requested BOOLEAN NOT NULL"
-"""CANCEL INDEXING: one row. `build_id` is the build that was asked to give up, NULL if none runs;
-it does so with its next heartbeat, and SHOW INDEXING has it as ``cancelled`` then."""
+"""CANCEL INDEXING: one row. `build_id` is the build to be cancelled, NULL if none runs; it stops at
+its next heartbeat, and SHOW INDEXING then shows it as ``cancelled``."""
 
 
 def indexes_frame(
@@ -124,7 +124,7 @@ def dropped_frame(spark: SparkSession, dropped: Dropped) -> DataFrame:
 
 
 def nothing_dropped_frame(spark: SparkSession, name: str) -> DataFrame:
-    """`DROPPED` where IF EXISTS found none."""
+    """`DROPPED` if IF EXISTS found no index."""
     return spark.createDataFrame([(name, False, None)], DROPPED)
 
 

@@ -1,4 +1,4 @@
-"""Answers index statements, by the same calls of the façade that a user would make."""
+"""Runs index statements through the façade."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from hudi_index_service.errors import (
     StorageUnsupported,
     TableNotFound,
 )
-from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.hudi.hudi_native_indexes import HUDI_PREFIXES, own_indexes
 from hudi_index_service.sql.results import (
     build_frame,
     cancelled_frame,
@@ -42,18 +42,18 @@ from hudi_index_service.sql.statements import (
     TableReference,
     TableStatement,
 )
-from hudi_index_service.table.own_indexes import HUDI_PREFIXES, own_indexes
+from hudi_index_service.table import IndexedTable
 
-_SEE_HUDI = "That is Hudi's message, on an index of its own: see Hudi's documentation."
+_SEE_HUDI = "This is Hudi's message about one of its own indexes; see Hudi's documentation."
 
 
 class StatementRunner:
     """Runs the index statements of one session.
 
     Args:
-        spark: Answers what turns out to be about Hudi's own indexes.
-        open: Opens the table that a statement names. Raises what `open_table` raises.
-        files_went: Called when files of an index may have gone.
+        spark: Runs statements on Hudi's own indexes.
+        open: Opens the table that a statement names. Raises the errors of `open_table`.
+        files_went: Called when files of an index may have been removed.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class StatementRunner:
         self._files_went = files_went
 
     def run(self, statement: TableStatement, query: str) -> DataFrame:
-        """The statement's result; it has run.
+        """Runs a statement and returns its result.
 
         Args:
-            query: The statement as it was written.
+            query: The original text of the statement.
         """
         match statement:
             case CreateIndex():
@@ -122,12 +122,12 @@ class StatementRunner:
         return dropped_frame(self._spark, dropped)
 
     def _drop(self, statement: DropIndex, query: str) -> DataFrame:
-        # PURGE is no word of Hudi's.
+        # Hudi's statement has no PURGE.
         by_spark = isinstance(statement.table, TableName) and not statement.purge
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 dropped = table.drop_index(statement.name, purge=statement.purge)
-                self._files_went()  # what is open keeps a deleted file's bytes on the disk
+                self._files_went()  # an open file's bytes stay on the disk after deletion
                 return dropped_frame(self._spark, dropped)
             if by_spark:
                 try:
@@ -142,8 +142,8 @@ class StatementRunner:
         raise _no_index(statement)
 
     def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
-        # Hudi's statement takes names only, no paths, and not in three parts: what it would show is
-        # read from the table.
+        # Hudi's statement accepts no paths and no names in three parts, so its indexes are read
+        # from the table.
         optional = isinstance(statement.table, TableName)
         with self._open_if(statement.table, optional=optional) as table:
             if table is None:
@@ -156,7 +156,7 @@ class StatementRunner:
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 return entries_frame(self._spark, table.refresh(statement.name))
-            # To Hudi it is no matter whether it has the index: its statement does nothing.
+            # Hudi's statement does nothing, whether or not the index exists.
             if by_spark and (table is None or _is_hudis(table, statement)):
                 return self._spark.sql(query)
         raise _no_index(statement)
@@ -182,8 +182,8 @@ class StatementRunner:
     def _open_if(
         self, table: TableReference, *, optional: bool
     ) -> AbstractContextManager[IndexedTable | None]:
-        """The table; if `optional`, None for one that cannot have an index of the service: Spark
-        says then what it makes of it."""
+        """The table; if `optional`, None for one that cannot have an index of the service and is
+        left to Spark."""
         try:
             return self._open(table)
         except (TableNotFound, NotAHudiTable, StorageUnsupported):
@@ -202,13 +202,13 @@ def _partitions(table: IndexedTable, where: str | None) -> tuple[str, ...] | Non
     try:
         return table.partitions(where)
     except (PredicateInvalid, PredicateUnsupported, ColumnNotFound) as error:
-        # The predicate has the lines and columns of the statement.
+        # The predicate keeps the lines and columns of the statement.
         message = error.message.replace("of the predicate", "of the statement")
-        raise type(error)(message, remedy=error.remedy) from error
+        raise error.reworded(message) from error
 
 
 def _is_hudis(table: IndexedTable, statement: DropIndex | RefreshIndex) -> bool:
-    """Whether Hudi has an index of the name: as it was created, or as SHOW INDEXES has it."""
+    """Whether Hudi has an index of this name, as created or as shown by SHOW INDEXES."""
     name = statement.name.lower()
     names = {each.name.lower() for each in own_indexes(table.hudi_table.storage)}
     return not names.isdisjoint(f"{prefix}{name}" for prefix in ("", *HUDI_PREFIXES))
@@ -218,7 +218,7 @@ def _no_index(statement: DropIndex | RefreshIndex) -> IndexNotFound:
     by_path = isinstance(statement.table, TablePath)
     return IndexNotFound(
         f"{statement.table} has no index named {statement.name}.",
-        remedy="SHOW INDEXES FROM it lists them; Hudi's own are dropped by the table's name."
+        remedy="SHOW INDEXES FROM the table lists them; drop Hudi's own by the table's name."
         if by_path
-        else f"SHOW INDEXES FROM {statement.table} lists them, Hudi's own among them.",
+        else f"SHOW INDEXES FROM {statement.table} lists them, including Hudi's own.",
     )

@@ -1,4 +1,4 @@
-"""A Spark session that understands index statements as well."""
+"""A Spark session that also accepts index statements."""
 
 import logging
 import threading
@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, StatementInvalid
-from hudi_index_service.indexed_table import IndexedTable, open_table
 from hudi_index_service.sql.call import (
     Argument,
     call_statement,
@@ -27,29 +26,30 @@ from hudi_index_service.sql.runner import StatementRunner
 from hudi_index_service.sql.select import Explain, RelationUse, SelectRewriter
 from hudi_index_service.sql.spark_errors import hudis_errors_named, paths_in_queries_named
 from hudi_index_service.sql.statements import ExplainIndex, TableReference
+from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.upkeep import TableUpkeep
 
 log = logging.getLogger(__name__)
 
 _HUDIS_INDEX = (
-    "Without USING, or with a type of Hudi's, the index is one of Hudi's own: see Hudi's "
-    "documentation. For one of the service write CREATE INDEX name ON t USING lucene (column, …)."
+    "Without USING, or with one of Hudi's types, the index is Hudi's own; see Hudi's "
+    "documentation. For the service, write CREATE INDEX name ON t USING lucene (column, …)."
 )
 
 
 class _Told(threading.local):
-    """What was told of the last query; of each thread's own."""
+    """The relations of each thread's last query."""
 
     relations: tuple[RelationUse, ...] = ()
 
 
 class IndexSession:
-    """Wraps a Spark session: index statements are answered here, every other one by Spark.
+    """Wraps a Spark session: runs index statements itself and passes all others to Spark.
 
     Args:
         spark: A session with Hudi's bundle.
         storage_options: As for `open_table`, for tables in remote stores.
-        settings: Instead of the process's own.
+        settings: Override the process's settings.
     """
 
     def __init__(
@@ -68,46 +68,45 @@ class IndexSession:
 
     @property
     def relations(self) -> tuple[RelationUse, ...]:
-        """How the Hudi tables are read in the last query that this thread has passed to `sql`: each
-        occurrence of a table, and why by the index or by Spark. None where no table of the query
-        has an index, and after a statement that is no query."""
+        """How this thread's last query in `sql` reads its Hudi tables: each occurrence of a table,
+        with its reader and the reason. Empty if no table of the query has an index, and after a
+        statement that is not a query."""
         return self._told.relations
 
     def close(self) -> None:
-        """Closes the index files that are kept open between queries."""
+        """Closes the index files that stay open between queries."""
         self._select.close()
 
     def sql(self, query: str, args: Any = None, **kwargs: Any) -> DataFrame:
-        """Runs one statement, at once.
+        """Runs one statement at once.
 
         The index statements are CREATE INDEX … USING <types of the service>, ALTER INDEX, DROP
         INDEX, SHOW INDEXES, REFRESH INDEX, OPTIMIZE TABLE, SHOW INDEXING, CANCEL INDEXING and
-        EXPLAIN [ANALYZE] INDEX: their forms, and the columns they return, stand in docs/sql.md and
-        `hudi_index_service.sql.statements`. Everything else goes to ``spark.sql`` untouched,
-        statements on Hudi's own indexes among it: CREATE INDEX without USING or with a type of
-        Hudi's, DROP and REFRESH INDEX of a name that is no index of the service. After a CALL of a
-        table service what is due is built, as by `call`.
+        EXPLAIN [ANALYZE] INDEX; docs/sql.md and `hudi_index_service.sql.statements` describe their
+        syntax and the columns they return. Every other statement is passed to ``spark.sql``
+        unchanged, including those on Hudi's own indexes: CREATE INDEX without USING or with one of
+        Hudi's types, DROP and REFRESH INDEX of a name that is not an index of the service. After a
+        CALL of a table service what is due is built, as by `call`.
 
-        In a query, each Hudi table of which an index finds the few rows that its conditions on the
-        table ask for is read through it (`relations` tells which); the answer is Spark's own. The
-        rows are those of the snapshot that Spark has looked up for the query; few of them are read
-        at once, more by Spark tasks when they are asked for. Executors need this package then.
-        Queries may call `match` and its like, and `score` (docs/sql.md, "Full text"), where the
-        session has no other function of that name.
+        A query reads a Hudi table through an index if the index finds few rows for the query's
+        conditions on the table (see `relations`); the answer equals Spark's own. The rows are those
+        of the snapshot that Spark has resolved for the query. Few rows are read at once, more by
+        Spark tasks when the query runs; executors then need this package. Queries may call `match`,
+        its variants and `score` (docs/sql.md, "Full text"), if the session has no other function of
+        that name.
 
         Args:
-            query: One statement; a semicolon may close it.
-            args: Parameters, as ``spark.sql`` takes them. Index statements take none, but for the
-                query of EXPLAIN INDEX.
-            kwargs: The same.
+            query: One statement, optionally with a semicolon at the end.
+            args, kwargs: Parameters, as for ``spark.sql``. Of the index statements only the query
+                of EXPLAIN INDEX accepts `args`.
 
         Raises:
             StatementInvalid: an index statement with a syntax error, or with parameters; a query
-                that names a Hudi table by its path, which Spark does not take.
+                that names a Hudi table by its path, which Spark does not support.
             StatementFailed: Hudi refuses a statement on its own indexes.
-            TableNotFound, NotAHudiTable, and what the façade's methods raise.
-            PredicateUnsupported, PredicateInvalid, ScoreUnavailable: a full-text function asks for
-                what cannot be told.
+            TableNotFound, NotAHudiTable, and the errors of the façade's methods.
+            PredicateUnsupported, PredicateInvalid, ScoreUnavailable: a full-text call that cannot
+                be evaluated.
             pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from Spark.
         """
         with remedies_in_sql():
@@ -129,26 +128,25 @@ class IndexSession:
             return self._explain(statement, args, kwargs)
         if args or kwargs:
             raise StatementInvalid(
-                "An index statement takes no parameters.", remedy="Write the values into it."
+                "An index statement takes no parameters.", remedy="Write the values in the text."
             )
         return self._statements.run(statement, query)
 
     def call(self, procedure: str, /, **arguments: Argument) -> DataFrame:
-        """Calls a procedure of Hudi's; after run_clustering and run_compaction, for which Hudi
+        """Calls one of Hudi's procedures. After run_clustering and run_compaction, for which Hudi
         sends no callback, builds what is due for the table.
 
         >>> session.call("run_clustering", table="messages", op="scheduleAndExecute")
 
-        The build never hides the procedure's result: its failure is logged, and recorded with the
-        table's builds; the next wake-up tries again.
+        A failure of the build does not hide the procedure's result: it is logged and recorded with
+        the table's builds, and the next wake-up tries again.
 
         Args:
-            procedure: Its name, or a whole CALL statement. `sql` does the same with a CALL
-                statement.
-            arguments: The procedure's own; they become literals of SQL.
+            procedure: Name of the procedure, or a complete CALL statement, as for `sql`.
+            arguments: The procedure's arguments, which become SQL literals.
 
         Returns:
-            What the procedure returned; it has run.
+            The procedure's result; it has run.
 
         Raises:
             StatementInvalid: a name or an argument that cannot be written in SQL.
@@ -161,8 +159,8 @@ class IndexSession:
         return self._after_service(called, serviced_table_of(procedure, arguments))
 
     def _after_service(self, called: DataFrame, table: TableReference | None) -> DataFrame:
-        """The result, after the build. Spark runs commands at once; what is called has run, and
-        the result holds its rows."""
+        """Builds, and returns the result. Spark runs commands at once, so that the procedure has
+        already run and the result contains its rows."""
         if table is not None:
             self._build_after_service(table)
         return called

@@ -1,4 +1,4 @@
-"""What Spark and Hudi raise, in one line, and with what to do about it."""
+"""Errors of Spark and Hudi in one line, with a remedy."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _PATH = re.compile(r"\bhudi\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
 
 
 def first_line(error: PySparkException | Py4JJavaError) -> str:
-    """What went wrong, without the rest of the stack trace, or of the plan."""
+    """The error's first line, without stack trace or plan."""
     text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
     lines = [line.strip() for line in text.splitlines()]
     return next((line for line in lines if line), type(error).__name__)
@@ -22,10 +22,10 @@ def first_line(error: PySparkException | Py4JJavaError) -> str:
 
 @contextmanager
 def hudis_errors_named(what: str, *, remedy: str) -> Iterator[None]:
-    """Raises StatementFailed for an exception of Hudi's that PySpark has no class for.
+    """Raises StatementFailed for a Hudi exception that has no class in PySpark.
 
     Args:
-        what: Begins the message.
+        what: Beginning of the message.
     """
     try:
         yield
@@ -35,8 +35,8 @@ def hudis_errors_named(what: str, *, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def paths_in_queries_named(query: str) -> Iterator[None]:
-    """Raises StatementInvalid where a query names a Hudi table by its path: Spark's own formats for
-    files can be queried so, Hudi cannot."""
+    """Raises StatementInvalid for a query that names a Hudi table by its path, which Spark supports
+    only for its own file formats."""
     try:
         yield
     except AnalysisException as error:
@@ -46,7 +46,7 @@ def paths_in_queries_named(query: str) -> Iterator[None]:
         path = found[1].replace("``", "`")
         quoted = "'" + path.replace("\\", "\\\\").replace("'", "\\'") + "'"
         raise StatementInvalid(
-            f"Spark takes no Hudi table by its path in a query: {found[0]}.",
+            f"Spark does not support a Hudi table by its path in a query: {found[0]}.",
             remedy="Give it a name and query that: CREATE TEMPORARY VIEW t USING hudi "
             f"OPTIONS (path {quoted}) for this session, CREATE TABLE t USING hudi LOCATION "
             f"{quoted} for its catalog.",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.definitions import Column
+from hudi_index_service.metadata.definitions import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CreateIndex:
     """``CREATE INDEX [IF NOT EXISTS] name ON [TABLE] t
     USING type [, type, …] (column [OPTIONS(key = 'value', …)], …) [OPTIONS(…)]``
 
-    The statement's options hold for every column; a column's own ones win.
+    The statement's options apply to every column; a column's own options override them.
     """
 
     name: str
@@ -50,9 +50,9 @@ class AlterIndex:
     """``ALTER INDEX name ON [TABLE] t [ADD (column [OPTIONS(…)], …)] [DROP (column, …)]
     [SET {(column [OPTIONS(…)], …) | OPTIONS(…)}] [RENAME TO name]``
 
-    SET with columns gives each of them these options instead of its own; SET OPTIONS gives every
-    column these beside its own, and is to a new column of ADD what the options of CREATE INDEX are:
-    the column's own ones win. One of the four is needed.
+    SET with columns replaces their options; SET OPTIONS adds options to every column. For a new
+    column of ADD, SET OPTIONS works like the options of CREATE INDEX: the column's own options
+    override them. At least one of the four clauses is required.
     """
 
     name: str
@@ -92,9 +92,9 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH INDEX name ON [TABLE] t``: its entries brought up to date with its definition, and
-    what the strategy INCREMENTAL would build. Base files without an entry that were there before
-    the index are OPTIMIZE TABLE's (STRATEGY ALL)."""
+    """``REFRESH INDEX name ON [TABLE] t``: updates its entries to its definition, and builds what
+    the strategy INCREMENTAL would. For base files older than the index that have no entry, use
+    OPTIMIZE TABLE with STRATEGY ALL."""
 
     name: str
     table: TableReference
@@ -104,8 +104,8 @@ class RefreshIndex:
 class OptimizeTable:
     """``OPTIMIZE TABLE t [WHERE predicate] [STRATEGY INCREMENTAL|ALL|REFRESH] [DRY RUN]``
 
-    The predicate is over partition columns: only base files in partitions where it holds. `where`
-    begins with blanks, so that it has the lines and columns that it has in the statement.
+    The predicate on partition columns limits the base files to partitions where it is TRUE. `where`
+    begins with blanks, so that it keeps its lines and columns in the statement.
     """
 
     table: TableReference
@@ -118,7 +118,7 @@ class OptimizeTable:
 class ShowIndexing:
     """``SHOW INDEXING [FROM|IN] [TABLE] t [BUILD 'id']``
 
-    How the table's indexes stand; with BUILD, how that build stands or ended.
+    The status of the table's indexes; with BUILD, the status or outcome of that build.
     """
 
     table: TableReference
@@ -127,7 +127,7 @@ class ShowIndexing:
 
 @dataclass(frozen=True, slots=True)
 class CancelIndexing:
-    """``CANCEL INDEXING [TABLE] t``: asks the build that runs on the table to give up."""
+    """``CANCEL INDEXING [TABLE] t``: requests that the table's running build stop."""
 
     table: TableReference
 
@@ -136,7 +136,7 @@ class CancelIndexing:
 class ExplainIndex:
     """``EXPLAIN [ANALYZE] INDEX query``
 
-    `query` begins with blanks, so that it has the lines and columns that it has in the statement.
+    `query` begins with blanks, so that it keeps its lines and columns in the statement.
     """
 
     query: str

@@ -1,5 +1,5 @@
-"""Steps through the tokens of an index statement, and the parts that several statements have:
-names, tables, columns, options."""
+"""Parses the tokens of an index statement, and the parts that several statements share: names,
+tables, columns, options."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -10,10 +10,10 @@ from sqlglot.parsers.spark import SparkParser
 
 from hudi_index_service.build.record import build_id
 from hudi_index_service.columns import column_name
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import PredicateUnsupported, StatementInvalid
-from hudi_index_service.predicate.lex import Token as LiteralToken
-from hudi_index_service.predicate.lex import position, string_value
+from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.predicate.text.lex import Token as LiteralToken
+from hudi_index_service.predicate.text.lex import position, string_value
 from hudi_index_service.sql.statements import TableName, TablePath, TableReference
 
 _Item = TypeVar("_Item")
@@ -23,12 +23,12 @@ _NOT_WORDS = {TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER, TokenTyp
 
 
 class Steps(SparkParser):
-    """A method that reads a part is named after it; each raises StatementInvalid."""
+    """Parsing steps. A method that reads a part is named after it; each raises StatementInvalid."""
 
     # --- parts -------------------------------------------------------------------------------
 
     def condition(self, *words: str) -> bool:
-        """IF and the words; an index may be called if."""
+        """Reads IF and the words, unless IF is the name of an index."""
         ahead = self._next and self.sql[self._next.start : self._next.end + 1]
         if not self.is_next("IF") or _upper(ahead or "") == "ON":
             return False
@@ -43,8 +43,8 @@ class Steps(SparkParser):
         return self.name(expected)
 
     def table(self, *before: str) -> TableReference:
-        """`before`: what could have come instead of the table."""
-        # A table may be called table.
+        """Reads a table; `before` lists the alternatives for the message."""
+        # A table may be named "table".
         named = self.is_next("TABLE") and self._next and self._next.token_type is not TokenType.DOT
         if named:
             self._advance()
@@ -56,7 +56,7 @@ class Steps(SparkParser):
         if self._curr.token_type is TokenType.STRING and self._curr.text:
             return TablePath(self.string())
         parts = self.dotted_name(expected)
-        # No name in Spark's catalog holds a slash.
+        # No name in Spark's catalog contains a slash.
         if len(parts) == 2 and parts[0].lower() == "hudi" and "/" in parts[1]:
             return TablePath(parts[1])
         return TableName(parts)
@@ -87,12 +87,12 @@ class Steps(SparkParser):
         self.fail("quoted value, number, true or false")
 
     def where(self, clauses: Mapping[str, Collection[str]]) -> str:
-        """A predicate, with the blanks before it that give it the place that it has in the
-        statement. Only its end is looked for.
+        """A predicate, with blanks before it that keep its position in the statement. Only its end
+        is determined.
 
         Args:
-            clauses: What may come behind it: a word, and the words that may follow that. Behind a
-                column of such a name stands something else.
+            clauses: Clauses that may follow: first word → possible second words, by which a clause
+                differs from a column of the same name.
         """
         start, last, depth = self._curr, None, 0
         while self._curr and not (depth == 0 and self._begins(clauses)):
@@ -107,7 +107,7 @@ class Steps(SparkParser):
         return _upper(follower) in clauses.get(_upper(self.source), ())
 
     def build_id(self) -> str:
-        """A build's number, as records have it, in quotes or plain."""
+        """A build's id as in its record, from a number with or without quotes."""
         kind, text = self._curr.token_type, self._curr.text
         if kind not in (TokenType.STRING, TokenType.NUMBER) or not _DIGITS.fullmatch(text):
             self.fail("build id, such as '000001',")
@@ -116,11 +116,11 @@ class Steps(SparkParser):
     def in_parentheses(
         self, read: Callable[[], _Item], optional: str = "", *, first: str = "("
     ) -> list[_Item]:
-        """One or more, separated by commas.
+        """Reads one or more items, separated by commas.
 
         Args:
-            optional: What could have come after an item.
-            first: What is expected where no parenthesis opens.
+            optional: Alternative after an item, for the message.
+            first: Expected text for the message if there is no opening parenthesis.
         """
         if not self.accept("("):
             self.fail(first)
@@ -132,7 +132,7 @@ class Steps(SparkParser):
         return items
 
     def string(self) -> str:
-        """The value of the quoted text that comes next."""
+        """The value of the quoted text in the next token."""
         token = self.take()
         source = self.sql[token.start : token.end + 1]
         try:
@@ -141,7 +141,7 @@ class Steps(SparkParser):
             raise StatementInvalid(
                 f"Quoted text of Unicode characters expected at "
                 f"{position(self.sql, token.start)} of the statement, found {source}.",
-                remedy=error.remedy,
+                remedy=error.remedies,
             ) from error
 
     def dotted_name(self, expected: str) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ class Steps(SparkParser):
 
     @property
     def source(self) -> str:
-        """The next token as it stands in the statement."""
+        """The next token as written in the statement."""
         return self.sql[self._curr.start : self._curr.end + 1] if self._curr else ""
 
     def take(self) -> Token:
@@ -171,11 +171,11 @@ class Steps(SparkParser):
         return token
 
     def is_next(self, word: str) -> bool:
-        """Whether the bare word, in any case, or the symbol comes next."""
+        """Whether the next token is the unquoted word, in any case, or the symbol."""
         return _upper(self.source) == word
 
     def accept(self, word: str) -> bool:
-        """Steps over the word if it comes next."""
+        """Skips the word if it comes next; returns whether it did."""
         if not self.is_next(word):
             return False
         self._advance()
@@ -186,7 +186,7 @@ class Steps(SparkParser):
             self.fail(word)
 
     def end_of_statement(self, *optional: str) -> None:
-        """`optional`: what could have come instead."""
+        """Requires the end; `optional` lists the alternatives for the message."""
         if self._curr:
             self.fail(either([*optional, "the end"]))
 
@@ -200,16 +200,17 @@ class Steps(SparkParser):
 
 
 def _upper(word: str) -> str:
-    """In upper case, as Spark's keywords are: other alphabets' letters become none of theirs."""
+    """An ASCII word in upper case, like Spark's keywords; other words unchanged, since upper-casing
+    could turn them into keywords."""
     return word.upper() if word.isascii() else word
 
 
 def blanks(text: str) -> str:
-    """As many blanks on as many lines."""
+    """The text with blanks for all characters except line breaks."""
     return re.sub(r"[^\n]", " ", text)
 
 
 def either(words: list[str]) -> str:
-    """The words as a sentence has them: ``A, B or C``. Empty ones are left out."""
+    """The words as an enumeration, ``A, B or C``, without empty ones."""
     named = [word for word in words if word]
     return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)

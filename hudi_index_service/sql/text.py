@@ -1,4 +1,4 @@
-"""DataFrames as text, with values as Spark writes them."""
+"""DataFrames as text, with values in Spark's format."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +14,11 @@ from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.spark_errors import first_line
 from hudi_index_service.sql.statements import OptimizeTable, RefreshIndex
 
-_ALL_ROWS = 2**31 - 100  # the most that Spark takes; one more than that it asks for
+_ALL_ROWS = 2**31 - 100  # Spark's maximum; Spark itself requests one more
 
 
 def table_lines(frame: DataFrame) -> Iterator[str]:
-    """The table that Spark's ``show`` prints, with every row and nothing cut off."""
+    """The table that Spark's ``show`` prints, with every row and without truncation."""
     if frame.columns:
         yield frame._jdf.showString(_ALL_ROWS, 0, False).rstrip("\n")
 
@@ -50,14 +50,14 @@ FORMATS: dict[str, Callable[[DataFrame], Iterator[str]]] = {
 
 
 def tells_of_failures(statement: str, frame: DataFrame) -> bool:
-    """Whether a statement's result says that an entry could not be built."""
+    """Whether a statement's result contains an entry that could not be built."""
     builds = isinstance(parse_statement(statement), OptimizeTable | RefreshIndex)
     return builds and "status" in frame.columns and not frame.where("status = 'failed'").isEmpty()
 
 
 @contextmanager
 def spark_errors_named() -> Iterator[None]:
-    """Raises StatementFailed for what Spark or Hudi raises."""
+    """Raises StatementFailed for errors of Spark or Hudi."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -65,7 +65,7 @@ def spark_errors_named() -> Iterator[None]:
 
 
 def _renamed(frame: DataFrame) -> DataFrame:
-    """The same with names that are all different."""
+    """The frame with unique column names."""
     return frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
 
 

@@ -8,4 +8,4 @@
 from pathlib import Path
 
 APPLICATION = Path(__file__).with_name("spark.py")
-"""The file to hand to spark-submit. It lies alone in its folder, which Spark puts on the path."""
+"""The file to pass to spark-submit. Spark puts its folder on the path; it must be alone there."""

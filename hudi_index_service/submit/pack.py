@@ -1,18 +1,18 @@
 """A Python environment for Spark executors: ``hudi-index pack environment.tar.gz``.
 
-Workers need no Python of their own, nor this package: Spark ships the archive (``spark.archives``)
-and starts the interpreter inside it. It holds this interpreter with its standard library, this
+Workers need neither Python nor this package: Spark ships the archive (``spark.archives``) and
+starts the interpreter inside it. It contains this interpreter with its standard library, this
 package, every distribution it needs and every installed index type. PySpark is left out: Spark
-gives its workers the one that belongs to it.
+gives its workers the matching version.
 
     environment/
-      bin/python          what spark.pyspark.python names: finds the rest from where it lies
+      bin/python          the target of spark.pyspark.python; finds the rest by its own location
       bin/python3.11      the interpreter
-      lib/                its library, where it has one, and the standard library
+      lib/                its library, if it has one, and the standard library
       packages/           the distributions
 
-What the workers do need: Linux of the same kind (processor, C library, and what Python's own
-modules link to, such as OpenSSL), and a JDK 17, which JAVA_HOME names there.
+The workers need compatible Linux (processor, C library, and the libraries that Python's own modules
+link to, such as OpenSSL), and a JDK 17 that JAVA_HOME names.
 """
 
 import json
@@ -33,11 +33,11 @@ from hudi_index_service.index.factory import ENTRY_POINT_GROUP
 SUFFIXES = (".tar.gz", ".tgz")
 _OWN = "hudi-index-service"
 _OWN_FOLDER = Path(__file__).resolve().parent.parent
-# Come with Spark, in the version that it speaks with.
+# Spark ships these in the version that it needs.
 _SPARKS_OWN = frozenset({"pyspark", "py4j"})
 _COMPRESSION = 3
 
-# Of the standard library: tests, the build's own files, what draws windows, other packages.
+# Parts of the standard library: tests, files of its build, GUI modules, other packages.
 _UNNEEDED = re.compile(
     r"(?:.*/)?(?:__pycache__|test|tests|idlelib|turtledemo|tkinter|lib2to3|ensurepip|"
     r"config-[^/]*|site-packages|dist-packages)(?:/.*)?"
@@ -60,13 +60,13 @@ exec "$here/bin/{interpreter}" "$@"
 
 @dataclass(frozen=True, slots=True)
 class PackedEnvironment:
-    """An archive that was written.
+    """A written archive.
 
     Attributes:
-        path: Where it lies.
+        path: Its path.
         size: Bytes.
         python: The interpreter's version, such as ``3.11.7``.
-        distributions: ``name==version`` of what is in it, by name.
+        distributions: ``name==version`` of each distribution in it, sorted by name.
     """
 
     path: Path
@@ -76,17 +76,16 @@ class PackedEnvironment:
 
 
 def pack_environment(output: Path) -> PackedEnvironment:
-    """Packs the running environment; a file of that name is replaced once the new one is whole.
+    """Packs the running environment. Replaces an existing file only when the new one is complete.
 
     Raises:
-        ConfigInvalid: the name ends with nothing that Spark unpacks, its folder does not exist or
-            cannot be written, or a distribution is missing, or installed in a way that leaves its
-            files elsewhere.
+        ConfigInvalid: Spark cannot unpack a file of this name; its folder does not exist or cannot
+            be written; or a distribution is missing, or installed so that its files are elsewhere.
     """
     if not output.name.endswith(SUFFIXES):
         raise ConfigInvalid(
-            f"{output}: Spark would not know how to unpack it.",
-            remedy=f"Let the name end with {' or '.join(SUFFIXES)}.",
+            f"Spark cannot unpack a file named {output}.",
+            remedy=f"Use a name that ends with {' or '.join(SUFFIXES)}.",
         )
     needed = needed_distributions()
     draft = output.with_name(f".{output.name}.{os.getpid()}")
@@ -99,7 +98,7 @@ def pack_environment(output: Path) -> PackedEnvironment:
     except OSError as error:
         raise ConfigInvalid(
             f"{output} cannot be written: {error}.",
-            remedy="Name a file in a folder that exists, has room and can be written to.",
+            remedy="Name a file in an existing, writable folder with enough free space.",
         ) from error
     finally:
         draft.unlink(missing_ok=True)
@@ -108,10 +107,10 @@ def pack_environment(output: Path) -> PackedEnvironment:
 
 
 def needed_distributions() -> list[Distribution]:
-    """This distribution, those of the installed index types, and all that they need, by name.
+    """This distribution, those of the installed index types, and their dependencies, by name.
 
     Raises:
-        ConfigInvalid: one that is needed is not installed.
+        ConfigInvalid: a dependency is not installed.
     """
     providers = {
         point.dist.name for point in entry_points(group=ENTRY_POINT_GROUP) if point.dist is not None
@@ -135,8 +134,8 @@ def needed_distributions() -> list[Distribution]:
 
 
 def _requirements(needing: Distribution) -> Iterator[str]:
-    """What a distribution needs here: requirements of its extras do not count, nor do those for
-    other platforms, which are recognised by not being installed."""
+    """The names of a distribution's requirements, without those of its extras and those for other
+    platforms, which are recognised by not being installed."""
     for requirement in needing.requires or ():
         specification, _, condition = requirement.partition(";")
         name = _NAME.match(specification)
@@ -159,8 +158,8 @@ def _normal(name: str) -> str:
 
 
 def _files(needed: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:
-    """Every file of the archive: its path there, and its content or where that lies."""
-    # Of a virtual environment, the interpreter that it was made from.
+    """Every file of the archive: its path there, and its content or source path."""
+    # In a virtual environment, this is the interpreter that it was created from.
     interpreter = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     name = "python{}.{}".format(*sys.version_info[:2])
     yield "bin/python", _LAUNCHER.format(interpreter=name).encode()
@@ -183,11 +182,11 @@ def _distribution_files(packed: Distribution) -> Iterator[tuple[str, Path]]:
     own = _normal(packed.name) == _OWN
     if packed.files is None or (editable and not own):
         raise ConfigInvalid(
-            f"Nothing tells which files {packed.name} consists of.",
+            f"The files of the installed package {packed.name} cannot be listed.",
             remedy="Install it from a wheel, not in editable mode, then pack again.",
         )
     for file in packed.files:
-        # Scripts lie outside, and have this machine's paths in them.
+        # Scripts are outside the package folder and contain this machine's paths.
         if ".." not in file.parts and "__pycache__" not in file.parts and file.suffix != ".pth":
             yield f"packages/{file}", Path(str(packed.locate_file(file)))
     if own and editable:
@@ -207,6 +206,6 @@ def _add(archive: tarfile.TarFile, name: str, source: Path | bytes) -> None:
     entry = tarfile.TarInfo(name)
     entry.size = len(content)
     entry.mode = 0o755 if name.startswith("bin/") or ".so" in name else 0o644
-    # A zip file inside, such as a wheel that Python imports from, knows no time before 1980.
+    # A zip file inside, such as a wheel that Python imports from, cannot store times before 1980.
     entry.mtime = 315_532_800
     archive.addfile(entry, BytesIO(content))

@@ -3,8 +3,8 @@
     spark-submit "$(python -c 'from hudi_index_service.submit import APPLICATION as a; print(a)')" \
         --table /data/messages
 
-Run it after a compaction or clustering job, from a scheduler, or by hand. Driver and executors need
-this package and its native distributions.
+Run it after a compaction or clustering job, from a scheduler, or manually. Driver and executors
+need this package and its native distributions.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from hudi_index_service.upkeep import TableUpkeep, read_write_config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Builds, prints a line for each table that says what was done, and returns the exit status: 0;
-    1 if any table had an error (code, message and remedy on stderr); 2 for wrong arguments."""
+    """Builds, prints one line of results per table, and returns the exit status: 0; 1 if any table
+    had an error (code, message and remedy on stderr); 2 for wrong arguments."""
     asked = _parser().parse_args(arguments)
     running = SparkSession.getActiveSession()
     name = f"hudi-index build {', '.join(asked.table)}"
@@ -53,7 +53,7 @@ def _succeeds(
     options: Mapping[str, str],
     budget: Budget,
 ) -> bool:
-    """Builds one table; what goes wrong is printed, and the next table built all the same."""
+    """Builds one table; prints an error instead of raising it, so that the next table is built."""
     try:
         print(_build(spark, table, asked, options, budget))
     except IndexServiceError as error:
@@ -102,20 +102,20 @@ def _parser() -> argparse.ArgumentParser:
         "--strategy",
         choices=["auto", *(strategy.value for strategy in Strategy)],
         default="auto",
-        help="auto: as hoodie.index.strategy says, or incremental; incremental: base files that "
-        "clustering or compaction wrote since the index was defined; all: every base file; "
-        "refresh: what does not fit its definition any more (default: %(default)s)",
+        help="auto: the strategy in hoodie.index.strategy, or incremental; incremental: base files "
+        "that clustering or compaction wrote since the index was defined; all: every base file; "
+        "refresh: entries that no longer match their definition (default: %(default)s)",
     )
     parser.add_argument(
         "--partition",
         action="append",
-        help="only this partition, or those that fit a pattern; may be repeated",
+        help="only this partition, or those that match a pattern; may be repeated",
     )
-    parser.add_argument("--max-files", type=int, help="stop after so many entries, newest first")
-    parser.add_argument("--max-bytes", type=int, help="stop after so many bytes of base files")
-    parser.add_argument("--max-minutes", type=float, help="begin nothing more after")
+    parser.add_argument("--max-files", type=int, help="maximum number of entries, newest first")
+    parser.add_argument("--max-bytes", type=int, help="maximum bytes of base files")
+    parser.add_argument("--max-minutes", type=float, help="start no entry after this many minutes")
     parser.add_argument(
-        "--requests-per-second", type=float, help="ask the table's store no more often"
+        "--requests-per-second", type=float, help="maximum rate of requests to the table's store"
     )
     parser.add_argument(
         "--props", help="a Hudi write config (properties file) with hoodie.index.* keys"
@@ -124,9 +124,9 @@ def _parser() -> argparse.ArgumentParser:
         "--hoodie-conf",
         action="append",
         default=[],
-        help="a hoodie.index.* key as key=value, or several on lines of their own; may be repeated",
+        help="a hoodie.index.* key as key=value, or several on separate lines; may be repeated",
     )
-    parser.add_argument("--clean", action="store_true", help="then remove entries that expired")
+    parser.add_argument("--clean", action="store_true", help="remove expired entries afterwards")
     return parser
 
 

@@ -1,10 +1,10 @@
-"""What every wake-up does to one table: define what its write config asks for, build, clean.
+"""What every wake-up does for one table: define the index of its write config, build, clean.
 
-The doors (callback, poll, daemon, spark-submit, Airflow, SQL's CALL) differ in what wakes them, and
-in nothing else.
+The triggers (callback, poll, daemon, spark-submit, Airflow, SQL's CALL) differ only in what wakes
+them.
 """
 
-from hudi_index_service.upkeep.table_upkeep import Followed, TableUpkeep
+from hudi_index_service.upkeep.table_upkeep import ResolvedConfig, TableUpkeep
 from hudi_index_service.upkeep.write_keys import WriteKeys, read_write_config, read_write_keys
 
-__all__ = ["Followed", "TableUpkeep", "WriteKeys", "read_write_config", "read_write_keys"]
+__all__ = ["ResolvedConfig", "TableUpkeep", "WriteKeys", "read_write_config", "read_write_keys"]

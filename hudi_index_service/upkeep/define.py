@@ -1,24 +1,24 @@
-"""From the keys of a write config to an index definition."""
+"""Turns the keys of a write config into an index definition."""
 
 import logging
 
-from hudi_index_service.definitions import Column, DefinitionStore, IndexDefinition
 from hudi_index_service.errors import IndexDefinitionInvalid, IndexExists
-from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.metadata.definitions import Column, DefinitionStore, IndexDefinition
+from hudi_index_service.table import IndexedTable
 from hudi_index_service.upkeep.write_keys import PREFIX, WriteKeys
 
 log = logging.getLogger(__name__)
 
 INDEX_NAME = "write_config"
-"""The index that belongs to the keys: they create and change it."""
+"""Name of the index that the keys create and change."""
 
 
 def define(table: IndexedTable, keys: WriteKeys, *, since: str | None) -> None:
-    """Creates the index that the keys ask for, or changes it to what they ask for now. Nothing
-    happens if they name no columns, or if another index is just that one already.
+    """Creates the keys' index, or changes it to match the keys. Does nothing if they name no
+    columns, or if another index already matches them.
 
     Args:
-        since: INCREMENTAL starts with this instant; see `IndexedTable.create_index`.
+        since: First instant for INCREMENTAL; see `IndexedTable.create_index`.
 
     Raises:
         ColumnNotFound, ColumnNotIndexable, IndexTypeUnknown, TableFeatureUnsupported,
@@ -31,23 +31,23 @@ def define(table: IndexedTable, keys: WriteKeys, *, since: str | None) -> None:
         return
     if current is not None:
         _change(table, current, keys)
-        log.info("%s: index %s follows the write config.", table.uri, INDEX_NAME)
+        log.info("%s: changed index %s to match the write config.", table.uri, INDEX_NAME)
         return
     try:
         table.create_index(INDEX_NAME, keys.columns, using=keys.types, since=since)
-        log.info("%s: index %s is created from the write config.", table.uri, INDEX_NAME)
-    except IndexExists:  # somebody else was woken by the same commit
-        log.info("%s: index %s was created by somebody else.", table.uri, INDEX_NAME)
+        log.info("%s: created index %s from the write config.", table.uri, INDEX_NAME)
+    except IndexExists:  # the same commit woke another process
+        log.info("%s: another process created index %s.", table.uri, INDEX_NAME)
 
 
 def is_defined(table: IndexedTable) -> bool:
-    """Whether the keys' index is there."""
+    """Whether the keys' index exists."""
     return any(each.name == INDEX_NAME for each in table.indexes())
 
 
 def is_outdated(table: IndexedTable, instant: str) -> bool:
-    """Whether the index was created, changed or dropped since this instant: then only what a later
-    commit asks for changes it, or brings it back."""
+    """Whether the index was created, changed or dropped since this instant. If so, only the keys of
+    a later commit change it or recreate it."""
     live = {each.name: each for each in table.indexes()}
     store = DefinitionStore(table.hudi_table.storage)
     version = live.get(INDEX_NAME) or store.dropped(INDEX_NAME)
@@ -65,8 +65,8 @@ def _change(table: IndexedTable, current: IndexDefinition, keys: WriteKeys) -> N
         raise IndexDefinitionInvalid(
             f"Index {INDEX_NAME} of {table.uri} is of type {', '.join(current.index_types)}; "
             f"{PREFIX}types={','.join(keys.types)} cannot change that.",
-            remedy=f"Drop it: hudi-index drop {table.uri} {INDEX_NAME}. The next write that holds "
-            "the keys creates it anew.",
+            remedy=f"Drop it: hudi-index drop {table.uri} {INDEX_NAME}. The next write with the "
+            "keys creates it again.",
         )
     before, after = _by_name(current.columns), _by_name(keys.columns)
     table.alter_index(
@@ -82,5 +82,5 @@ def _change(table: IndexedTable, current: IndexDefinition, keys: WriteKeys) -> N
 
 
 def _by_name(columns: tuple[Column, ...]) -> dict[str, dict[str, str]]:
-    """The options of each column, whose name counts in any case."""
+    """The options of each column, by lower-case name."""
     return {column.name.lower(): column.options for column in columns}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hudi_index_service.table.protocol import HudiTable
+from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.upkeep.write_keys import holds_write_keys, index_options
 
 
@@ -12,7 +12,7 @@ class StoredKeys:
     """Keys stored with a commit.
 
     Attributes:
-        options: The options ``hoodie.index.*``, Hudi's own among them.
+        options: The options ``hoodie.index.*``, including Hudi's own.
         instant: Requested time of the commit.
     """
 
@@ -21,14 +21,14 @@ class StoredKeys:
 
 
 def newest_keys(table: HudiTable) -> StoredKeys | None:
-    """The keys of the newest commit that has any: what the last such writer asked for. Commits of
-    table services have none, nor have those of other writers, who change nothing by it."""
+    """The keys of the newest commit that has any. Commits of table services, and of writers without
+    keys, have none and change nothing."""
     return next(_newest_first(table), None)
 
 
 def first_instant_with_keys(table: HudiTable) -> str | None:
-    """The earliest commit of the active timeline whose writer asked for the index: from then on it
-    was wanted, although it is only defined now."""
+    """The earliest commit of the active timeline with keys. The index covers base files from then
+    on, although it is defined only now."""
     return min((stored.instant for stored in _newest_first(table)), default=None)
 
 

@@ -1,7 +1,7 @@
-"""What the service remembers of a table between runs, in the user's state folder (mode 0700).
+"""What the service remembers about a table between runs, in the user's state folder (mode 0700).
 
-One JSON file a table, named by a digest of its base path. Losing it costs nothing but the notice
-that a table was overwritten while nobody was looking, and the keys of commits that are archived.
+Each table has one JSON file, named by a digest of its base path. Without it, the service only
+misses that the table was overwritten between two runs, and the keys of archived commits.
 """
 
 import hashlib
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hudi_index_service.overwritten import KnownTable
-from hudi_index_service.private_file import write_private_file
+from hudi_index_service.maintain.overwritten import KnownTable
+from hudi_index_service.storage.private_file import write_private_file
 from hudi_index_service.validation_message import first_mistake
 
 log = logging.getLogger(__name__)
@@ -22,9 +22,9 @@ class Remembered(BaseModel):
 
     Attributes:
         uri: Its base path.
-        table: Its indexes and where its timeline stood.
-        keys: The ``hoodie.index.*`` keys last followed for it, as they stood in the write config.
-        committed: Those of them that a commit stored, be it archived or not.
+        table: Its indexes and its latest completed instant.
+        keys: The ``hoodie.index.*`` keys applied last, as written in the write config.
+        committed: Those that a commit stored, archived or not.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -39,7 +39,7 @@ class TableMemory:
     """The file of one table.
 
     Args:
-        folder: The state folder; made when first needed.
+        folder: The state folder; created at first use.
         uri: The table's base path.
     """
 
@@ -51,23 +51,23 @@ class TableMemory:
         self._complained = False
 
     def load(self) -> Remembered | None:
-        """What is remembered; None if nothing is, or nothing that can be read."""
+        """The remembered state; None if there is none or it cannot be read."""
         if self._known is None:
             try:
                 found = Remembered.model_validate_json(self._path.read_bytes())
             except FileNotFoundError:
                 return None
             except OSError as error:
-                log.warning("%s is passed over: %s", self._path, error)
+                log.warning("%s is ignored: %s", self._path, error)
                 return None
             except ValidationError as error:
-                log.warning("%s is passed over: %s.", self._path, first_mistake(error))
+                log.warning("%s is ignored: %s.", self._path, first_mistake(error))
                 return None
             self._known = found if found.uri == self._uri else None
         return self._known
 
     def store(self, table: KnownTable, *, keys: dict[str, str], committed: dict[str, str]) -> None:
-        """Remembers the table. A folder that cannot be written is logged once, and no more."""
+        """Remembers the table. Logs only the first failure to write the folder."""
         now = Remembered(uri=self._uri, table=table, keys=keys, committed=committed)
         if now == self.load():
             return

@@ -1,4 +1,4 @@
-"""One table, kept up to date: what a wake-up runs."""
+"""Keeps one table's index up to date; every wake-up runs this."""
 
 import hashlib
 import logging
@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from hudi_index_service import config
 from hudi_index_service.build.run import Build, RetryFailed
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
-from hudi_index_service.definitions import DefinitionStore
 from hudi_index_service.errors import IndexServiceError, TableOverwritten
-from hudi_index_service.indexed_table import IndexedTable, open_table
-from hudi_index_service.overwritten import KnownTable, overwritten_since
-from hudi_index_service.storage import normalise_uri
+from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
+from hudi_index_service.metadata.definitions import DefinitionStore
+from hudi_index_service.storage.store import normalise_uri
+from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.upkeep.define import define, is_defined, is_outdated
 from hudi_index_service.upkeep.keys_on_timeline import first_instant_with_keys, newest_keys
 from hudi_index_service.upkeep.memory import Remembered, TableMemory
@@ -28,16 +27,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_EVERYTHING = ""  # as an instant to start with: earlier than any
+_EVERYTHING = ""  # as a first instant: earlier than any other
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Keys, and how they stand to the table.
+class _WriteRequest:
+    """Keys, and how they relate to the table.
 
     Attributes:
-        since: The instant from which on the index is wanted; None: after the present ones.
-        outdated: The index was changed or dropped since: the keys say only how to build.
+        since: First instant that the index covers; None for the instants after the present ones.
+        outdated: Whether the index was changed or dropped since. If so, the keys only set how to
+            build.
     """
 
     options: Mapping[str, str]
@@ -46,13 +46,13 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """What the keys came to.
+class ResolvedConfig:
+    """The outcome of applying the keys.
 
     Attributes:
         strategy: What to build.
-        enabled: False: wake-ups are to leave the table alone.
-        failure: Why the keys' index could not be defined or changed, if so.
+        enabled: Whether wake-ups define and build anything.
+        failure: Why the keys' index could not be defined or changed; else None.
     """
 
     strategy: Strategy = Strategy.INCREMENTAL
@@ -61,21 +61,20 @@ class Followed:
 
 
 class TableUpkeep:
-    """Keeps the index of one table up to date. `run` is to be called by one thread at a time.
+    """Keeps the index of one table up to date. Only one thread at a time may call `run`.
 
-    The ``hoodie.index.*`` keys come from the newest commit that has any; without one from what
-    `suggest` was told; without that from what was remembered: after an overwrite the last keys that
-    were followed, else those of commits that Hudi has archived since. `options` go before each.
+    The ``hoodie.index.*`` keys come from the first of these that has any: the newest commit with
+    keys, `suggest`, and the state remembered between runs (after an overwrite the keys applied
+    last, otherwise those of commits that Hudi has archived). `options` override all of them.
 
     Args:
-        uri: The table's base path; it need not exist before `run`. StorageUnsupported is raised for
-            a scheme that is not served.
+        uri: The table's base path; it need not exist before `run`. An unsupported scheme raises
+            StorageUnsupported.
         spark, storage_options, settings: As for `open_table`.
-        strategy: What to build where the keys say nothing of it.
+        strategy: What to build if the keys set no strategy.
         clean: Clean the table's index after each build.
-        patient: Leave base files alone that failed a short while ago (`Build.deferred`), as a door
-            does that is woken often.
-        options: A write config whose keys go before those, one by one.
+        patient: Defer base files that failed recently (`Build.deferred`), for frequent triggers.
+        options: A write config whose keys override the others key by key.
     """
 
     def __init__(
@@ -98,8 +97,8 @@ class TableUpkeep:
         self._clean = clean
         self._retry_failed: RetryFailed = "backoff" if patient else "now"
         self._given = index_options(options or {})
-        self._suggested: _Asked | None = None
-        self._committed: Mapping[str, str] = {}  # as the memory has it, as of the last look
+        self._suggested: _WriteRequest | None = None
+        self._committed: Mapping[str, str] = {}  # for the memory, as read last
         self._memory = TableMemory(self._settings.state_folder, self.uri)
         self._opening = Lock()
         self._opened: IndexedTable | None = None
@@ -107,16 +106,11 @@ class TableUpkeep:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Closes the table; the next use opens it anew."""
+        """Closes the table; the next use reopens it."""
         with self._opening:
             if self._opened is not None:
                 self._opened.close()
@@ -140,30 +134,31 @@ class TableUpkeep:
             return self._opened
 
     def suggest(self, options: Mapping[str, str]) -> None:
-        """Names the keys of a write that is about to begin: they count, from that write on, where
-        no commit has any."""
+        """Sets the keys of a write that is about to begin. They apply from that write on, unless a
+        commit has keys."""
         try:
             instants = self.table.hudi_table.completed_instants()
         except IndexServiceError as error:  # most likely not written yet
             log.debug("%s: %s", self.uri, error)
             instants = ()
         since = _next_instant(instants[-1].requested) if instants else _EVERYTHING
-        self._suggested = _Asked(index_options(options), since)
+        self._suggested = _WriteRequest(index_options(options), since)
 
     def version(self) -> str:
-        """A digest of timeline and definitions: equal while there is nothing new to build."""
+        """A digest of timeline and definitions, which is equal while there is nothing new to
+        build."""
         table = self.table
         live = DefinitionStore(table.hudi_table.storage).live()
         parts = [table.hudi_table.timeline_version(), *(f"{d.name}-{d.version}" for d in live)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def run(self) -> Build:
-        """Defines what the keys ask for, builds what is due, cleans if asked to; nothing of it with
-        ``hoodie.index.enabled=false``.
+        """Defines the keys' index, builds what is due, and cleans if `clean` is set. Does none of
+        it with ``hoodie.index.enabled=false``.
 
         Raises:
-            IndexServiceError: as `IndexedTable.build` and `IndexedTable.clean`; or what hindered
-                the keys, after everything else was done.
+            IndexServiceError: as `IndexedTable.build` and `IndexedTable.clean`; or the failure to
+                apply the keys, raised after everything else is done.
         """
         followed = self.define()
         if followed.enabled:
@@ -171,18 +166,18 @@ class TableUpkeep:
             if self._clean:
                 self.table.clean()
         else:
-            log.info("%s: nothing is built, for hoodie.index.enabled is false.", self.uri)
+            log.info("%s: nothing is built because hoodie.index.enabled is false.", self.uri)
             build = Build("", followed.strategy, ())
         if followed.failure is not None:
             raise followed.failure
         return build
 
-    def define(self) -> Followed:
-        """Creates or changes the index that the keys ask for. Says in the log when the table was
-        overwritten, and what became of its indexes.
+    def define(self) -> ResolvedConfig:
+        """Creates or changes the keys' index. Logs when the table was overwritten, and what became
+        of its indexes.
 
-        Wrong keys, or an index that cannot be made, raise nothing, so that they hinder no other
-        index: the result tells.
+        Wrong keys, or an index that cannot be created, raise nothing, so that other indexes are
+        still built; see `ResolvedConfig.failure`.
 
         Raises:
             IndexServiceError: the table cannot be read.
@@ -197,8 +192,8 @@ class TableUpkeep:
         self._remember(asked)
         return followed
 
-    def peek(self) -> Followed:
-        """What `define` would say of strategy, `enabled` and wrong keys; changes nothing.
+    def peek(self) -> ResolvedConfig:
+        """The result that `define` would return, except for failures to define; changes nothing.
 
         Raises:
             IndexServiceError: the table cannot be read.
@@ -208,10 +203,10 @@ class TableUpkeep:
     def _overwritten(self, before: Remembered | None) -> TableOverwritten | None:
         overwritten = overwritten_since(self.table.hudi_table, before.table) if before else None
         if overwritten is not None:
-            self.close()  # nothing known of it holds any more
+            self.close()  # its cached state is invalid
         return overwritten
 
-    def _follow(self, asked: _Asked | None, *, defining: bool) -> Followed:
+    def _follow(self, asked: _WriteRequest | None, *, defining: bool) -> ResolvedConfig:
         strategy, enabled = self._strategy, True
         try:
             keys = read_write_keys(asked.options) if asked is not None else None
@@ -220,21 +215,21 @@ class TableUpkeep:
                 if enabled and defining and not asked.outdated:
                     define(self.table, keys, since=asked.since)
         except IndexServiceError as error:
-            log.error("%s: the keys hoodie.index.* are not followed. %s", self.uri, error)
-            return Followed(strategy, enabled, error)
-        return Followed(strategy, enabled)
+            log.error("%s: the keys hoodie.index.* are not applied. %s", self.uri, error)
+            return ResolvedConfig(strategy, enabled, error)
+        return ResolvedConfig(strategy, enabled)
 
-    def _asked(self, overwritten: TableOverwritten | None) -> _Asked | None:
+    def _asked(self, overwritten: TableOverwritten | None) -> _WriteRequest | None:
         found = self._found(overwritten)
         if not self._given:
             return found
         if f"{PREFIX}columns" in self._given or found is None:
             since = None if overwritten is None else _EVERYTHING
-            return _Asked({**(found.options if found else {}), **self._given}, since)
+            return _WriteRequest({**(found.options if found else {}), **self._given}, since)
         return replace(found, options={**found.options, **self._given})
 
-    def _found(self, overwritten: TableOverwritten | None) -> _Asked | None:
-        """The keys that are known without being given."""
+    def _found(self, overwritten: TableOverwritten | None) -> _WriteRequest | None:
+        """The keys from the commits, `suggest` or the memory, without the given options."""
         hudi_table = self.table.hudi_table
         stored = newest_keys(hudi_table)
         before = self._memory.load()
@@ -242,18 +237,18 @@ class TableUpkeep:
         self._committed = archived if stored is None else stored.options
         if stored is not None:
             outdated = is_outdated(self.table, stored.instant)
-            # Only a new definition needs it, and it reads every commit.
+            # Only a new definition needs `since`; finding it reads every commit.
             since = None if is_defined(self.table) else first_instant_with_keys(hudi_table)
-            return _Asked(stored.options, since, outdated)
+            return _WriteRequest(stored.options, since, outdated)
         if self._suggested is not None:
             since = self._suggested.since or _EVERYTHING
             return replace(self._suggested, outdated=is_outdated(self.table, since))
         if overwritten is not None and before is not None and before.keys:
-            return _Asked(before.keys, _EVERYTHING)
-        # Too old to change the index, or to bring it back.
-        return _Asked(archived, None, outdated=True) if archived else None
+            return _WriteRequest(before.keys, _EVERYTHING)
+        # Too old to change or recreate the index.
+        return _WriteRequest(archived, None, outdated=True) if archived else None
 
-    def _remember(self, asked: _Asked | None) -> None:
+    def _remember(self, asked: _WriteRequest | None) -> None:
         before = self._memory.load()
         instants = self.table.hudi_table.completed_instants()
         self._memory.store(
@@ -264,12 +259,12 @@ class TableUpkeep:
 
 
 def _next_instant(requested: str) -> str:
-    """The earliest instant after another: both are digits."""
+    """The earliest instant after another; instants are strings of digits."""
     return str(int(requested) + 1).zfill(len(requested))
 
 
 def _brought_back(uri: str) -> str:
     return (
-        f"{TableOverwritten.code}: {uri} was overwritten, .hoodie included. Its index is defined "
-        "again by its hoodie.index.* keys, and is built as they say."
+        f"{TableOverwritten.code}: {uri} was overwritten, including .hoodie. Its hoodie.index.* "
+        "keys define its index again and set how it is built."
     )

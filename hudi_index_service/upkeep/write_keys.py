@@ -1,14 +1,14 @@
-"""The keys ``hoodie.index.*`` of a Hudi write config, by which an index is defined and built.
+"""The keys ``hoodie.index.*`` of a Hudi write config, which define an index and how to build it.
 
-    hoodie.index.enabled=true                        false: wake-ups leave the table alone
+    hoodie.index.enabled=true                        false: wake-ups do nothing
     hoodie.index.types=lucene                        one or several, separated by commas
     hoodie.index.columns=msg:analyzer=standard;city  columns, separated by ;
     hoodie.index.strategy=incremental                or all
     hoodie.index.wait=0                              seconds a write may wait for its entries
 
-Hudi has keys of its own under the same prefix (``hoodie.index.type`` above all), which are passed
-over. With ``hoodie.datasource.write.commitmeta.key.prefix=hoodie.index.`` Hudi stores all of them
-with each commit, so that the timeline tells everybody what the writer wants (design, rule 6).
+Hudi has keys of its own with the same prefix (such as ``hoodie.index.type``), which are ignored.
+With ``hoodie.datasource.write.commitmeta.key.prefix=hoodie.index.`` Hudi stores all of them with
+each commit, so that every process can read them from the timeline (design, rule 6).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,32 +18,32 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.table.properties import parse_properties
+from hudi_index_service.hudi.properties import parse_properties
+from hudi_index_service.metadata.definitions import Column
 from hudi_index_service.validation_message import first_mistake
 
 PREFIX = "hoodie.index."
 
 METADATA_PREFIX_OPTION = "hoodie.datasource.write.commitmeta.key.prefix"
-"""Hudi stores the write options that begin with this option's value with each commit."""
+"""With each commit, Hudi stores the write options that begin with this option's value."""
 
 MAX_WAIT_SECONDS = 24 * 3600.0
 
-# Of Hudi 0.15 to 1.2 (HoodieIndexConfig, HoodieIndexingConfig, HoodieHBaseIndexConfig, …), and the
-# table's switch for reading.
+# Keys of Hudi 0.15 to 1.2 (HoodieIndexConfig, HoodieIndexingConfig, HoodieHBaseIndexConfig, …), and
+# the table's switch for reading.
 _NOT_OURS = frozenset({"type", "class", "name", "function", "read.enabled"})
 _GROUPS_NOT_OURS = ("bloom.", "bucket.", "hbase.", "simple.", "record.", "global.", "state.")
 
 
 class WriteKeys(BaseModel):
-    """What the keys ask for.
+    """The parsed keys.
 
     Attributes:
-        enabled: False: wake-ups define and build nothing.
+        enabled: Whether wake-ups define and build anything.
         types: Index types.
-        columns: Empty: the keys define no index, and say only how to build.
-        strategy: Instead of the door's own; see `IndexedTable.build`.
+        columns: Indexed columns; if empty, the keys define no index and only set how to build.
+        strategy: Overrides the trigger's strategy; see `IndexedTable.build`.
         wait: Seconds by which a write may be delayed so that its entries exist when it returns.
     """
 
@@ -72,10 +72,10 @@ class WriteKeys(BaseModel):
 
 
 def read_write_keys(options: Mapping[str, str]) -> WriteKeys | None:
-    """The keys among write options; None if there are none of the service's.
+    """The service's keys among write options; None if there are none.
 
     Raises:
-        ConfigInvalid: a key that neither the service nor Hudi knows, or a wrong value.
+        ConfigInvalid: a key that is neither the service's nor Hudi's, or a wrong value.
     """
     ours = {key: str(value) for key, value in options.items() if _is_ours(key)}
     if not ours:
@@ -88,16 +88,16 @@ def read_write_keys(options: Mapping[str, str]) -> WriteKeys | None:
         if first["type"] == "extra_forbidden":
             known = ", ".join(f"{PREFIX}{name}" for name in WriteKeys.model_fields)
             raise ConfigInvalid(
-                f"There is no key {key} of the index service, nor of Hudi.",
-                remedy=f"The service's keys are {known}.",
+                f"{key} is neither a key of the index service nor of Hudi.",
+                remedy=f"Use the service's keys: {known}.",
             ) from error
         said = first_mistake(error).partition(": ")[2]
         raise ConfigInvalid(f"Write config {key}={ours.get(key, '')}: {said}.") from error
 
 
 def index_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options below `PREFIX`, Hudi's own among them. The others, among which secrets can be,
-    are nobody's business here."""
+    """The options below `PREFIX`, including Hudi's own. The others can include secrets and are
+    dropped."""
     return {key: str(value) for key, value in options.items() if key.startswith(PREFIX)}
 
 
@@ -107,37 +107,42 @@ def holds_write_keys(options: Mapping[str, str]) -> bool:
 
 
 def read_write_config(lines: Sequence[str] = (), file: str | Path | None = None) -> dict[str, str]:
-    """Write options as Hudi's own tools take them: by ``--props`` and ``--hoodie-conf``.
+    """Write options from ``--props`` and ``--hoodie-conf``, as in Hudi's own tools.
 
     Args:
-        lines: Each ``key=value``, or several of them on lines of their own; they win.
+        lines: Each ``key=value``, or several of them on separate lines; they override the file.
         file: A properties file, such as ``configs/hudi-write.properties``.
 
     Raises:
-        ConfigInvalid: the file cannot be read, or a line is no ``key=value``.
+        ConfigInvalid: the file cannot be read, or a line is not ``key=value``.
     """
     options: dict[str, str] = {}
     if file is not None:
         try:
             options.update(parse_properties(Path(file).read_bytes()))
         except (OSError, ValueError) as error:
-            raise ConfigInvalid(f"The properties file {file} cannot be read: {error}.") from error
+            raise ConfigInvalid(
+                f"The properties file {file} cannot be read: {error}.",
+                remedy="Name a properties file that this user may read.",
+            ) from error
     for line in (line.strip() for text in lines for line in text.splitlines()):
         key, separator, value = line.partition("=")
         if not line:
             continue
         if not separator or not key.strip():
-            raise ConfigInvalid(f"{line!r} is no key=value.")
+            raise ConfigInvalid(
+                f"{line!r} is not of the form key=value.", remedy="Write key=value on each line."
+            )
         options[key.strip()] = value.strip()
     return options
 
 
 def parse_columns(text: str) -> tuple[Column, ...]:
-    """Columns as in ``msg:analyzer=standard,keyword=true;city``; without options, commas separate
-    them as well: ``msg,city``.
+    """Parses columns such as ``msg:analyzer=standard,keyword=true;city``. Commas may also separate
+    columns without options: ``msg,city``.
 
     Raises:
-        ValueError: naming the part that does not fit.
+        ValueError: a part that cannot be parsed; the message names it.
     """
     columns: list[Column] = []
     for part in _split(text, ";"):

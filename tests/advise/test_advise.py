@@ -1,4 +1,4 @@
-"""Advice on real small tables, by queries that really ran; and what does not deserve any."""
+"""Advice on small tables after queries that really ran, and cases without advice."""
 
 import json
 import sys
@@ -6,40 +6,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.advise.footers import Footers, StoredColumn
-from hudi_index_service.advise.unused_indexes import BuiltIndex, unused_indexes
-from hudi_index_service.advise.writing import CodecCost, measured_codecs, writer_settings
 from hudi_index_service.cli import main
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost.constants import (
-    Constants,
-    constants_path,
-    forget_constants,
-)
+from hudi_index_service.errors import SnapshotChanged
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.maintain.advise import table as advise_table
+from hudi_index_service.maintain.advise.footers import FooterColumn, Footers, footers
+from hudi_index_service.maintain.advise.unused_indexes import IndexInUse, unused_indexes
+from hudi_index_service.maintain.advise.writing import CodecCost, measured_codecs, writer_settings
+from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.history.record import HistoryShape, Observation
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from hudi_index_service.storage.store import Storage
+from tests.cost_constants import set_constants
+from tests.golden.table import Golden
 
-ROWS = 60_000
+ROWS = 10_000
 
 
 @pytest.fixture(scope="module")
-def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One base file; `name` is indexed and built."""
-    path = tmp_path_factory.mktemp("advise") / "table"
-    rows = spark.range(0, ROWS, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('name', id) AS name",
-        "concat('city', id % 1000) AS city",
-        "sha2(cast(id AS string), 512) AS text",
-        "sha2(cast(-id AS string), 512) AS other",
-        "cast(id AS int) AS amount",
-        "map('a', id) AS odd",
-        "cast(0 AS bigint) AS ts",
-    )
-    write(rows, path, hudi_options("t", **NO_METADATA_TABLE), "bulk_insert")
+    path = golden("names_of_cities").put(tmp_path_factory.mktemp("advise"))
     table = open_table(path)
     table.create_index("by_name", ["name", "amount"])
     table.build(strategy="all").raise_for_failures()
@@ -52,17 +41,10 @@ FREE = {name: 1e-9 for name in Constants.model_fields if name not in SCANNING}
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """As on a machine on which reading by index takes no time."""
+    """Settings as on a machine on which reading by index takes no time."""
     settings = Settings(state_folder=tmp_path / "state")
-    calibrate(settings, Constants(**FREE))
+    set_constants(settings, Constants(**FREE))
     return settings
-
-
-def calibrate(settings: Settings, constants: Constants) -> None:
-    path = constants_path(settings)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(constants.model_dump_json())
-    forget_constants()
 
 
 @pytest.fixture
@@ -71,18 +53,37 @@ def table(path: Path, settings: Settings) -> Iterator[IndexedTable]:
         yield table
 
 
-def test_no_history_no_advice(table: IndexedTable) -> None:
+def test_without_history_there_is_no_advice(table: IndexedTable) -> None:
     advice = table.advise()
 
     assert (advice.queries, advice.indexes, advice.unused, advice.writer) == (0, (), (), ())
     assert advice.lines()[-1] == "Nothing to advise."
 
 
-def test_columns_by_which_queries_scan_deserve_an_index(table: IndexedTable) -> None:
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_base_file_cleaned_meanwhile_is_tolerated_once(
+    times: int, table: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = [FileNotFoundError("a.parquet")] * times
+
+    def read(storage: Storage, base_files: Sequence[BaseFile]) -> Footers:
+        if gone:
+            raise gone.pop()
+        return footers(storage, base_files)
+
+    monkeypatch.setattr(advise_table, "footers", read)
+    if times == 1:
+        assert table.advise().lines()[-1] == "Nothing to advise."
+    else:
+        with pytest.raises(SnapshotChanged, match=r"a\.parquet"):
+            table.advise()
+
+
+def test_an_index_is_advised_for_columns_that_cause_scans(table: IndexedTable) -> None:
     for number in range(4):
         assert table.scan(f"city = 'city{number}'").to_arrow().num_rows == ROWS // 1000
-    table.scan("text = 'once'").to_arrow()  # one query is no habit
-    table.scan("name = 'name7'").to_arrow()  # has one
+    table.scan("text = 'once'").to_arrow()  # one query is not enough
+    table.scan("name = 'name7'").to_arrow()  # has an index
 
     (advised,) = table.advise().indexes
     assert (advised.columns, advised.using, advised.defined_by) == (("city",), "lucene", ())
@@ -99,7 +100,7 @@ def test_columns_by_which_queries_scan_deserve_an_index(table: IndexedTable) -> 
     assert advised.pays_after is not None
 
 
-def test_what_is_defined_only_has_to_be_built(
+def test_a_defined_index_only_needs_a_build(
     table: IndexedTable, path: Path, settings: Settings, tmp_path: Path
 ) -> None:
     table.create_index("by_city", ["city"])
@@ -113,17 +114,15 @@ def test_what_is_defined_only_has_to_be_built(
         table.drop_index("by_city")
 
 
-def test_what_the_index_takes_longer_for_deserves_none(
-    table: IndexedTable, settings: Settings
-) -> None:
-    calibrate(settings, Constants(**FREE | {"value_ms": 100.0}))
+def test_no_index_is_advised_where_it_is_slower(table: IndexedTable, settings: Settings) -> None:
+    set_constants(settings, Constants(**FREE | {"value_ms": 100.0}))
     for number in range(4):
         assert table.scan(f"city = 'city{number}'").count() == ROWS // 1000
 
     assert table.advise().indexes == ()
 
 
-def test_columns_by_which_most_rows_are_asked_for_deserve_none(table: IndexedTable) -> None:
+def test_no_index_is_advised_for_unselective_predicates(table: IndexedTable) -> None:
     for number in range(4):
         assert table.scan(f"city <> 'city{number}'").count() > ROWS * 0.99
 
@@ -138,10 +137,10 @@ def test_a_column_that_cannot_be_indexed_is_not_advised(table: IndexedTable) -> 
 
 
 def used(columns: str, last_used: float) -> HistoryShape:
-    """Queries of which the last one that used an index on some columns ended then."""
+    """A shape whose last query that used an index on these columns ended then."""
     shape = HistoryShape(f"{columns} = ?")
     names = frozenset(columns.split())
-    shape.add(Observation(shape.shape, names, frozenset(), names, {}, {}), last_used, 1.0)
+    shape.add(Observation(shape.shape, names, frozenset(), names, None, {}), last_used, 1.0)
     return shape
 
 
@@ -151,14 +150,14 @@ def used(columns: str, last_used: float) -> HistoryShape:
         ({"a": 200.0, "b": 200.0}, 500, []),
         ({"a": 200.0}, 500, [(("b",), False)]),
         ({}, 500, [(("a", "b"), True)]),
-        ({"a": 50.0, "b": 50.0}, 500, [(("a", "b"), True)]),  # before it was built as it is now
-        ({}, 19, []),  # so few tell nothing
+        ({"a": 50.0, "b": 50.0}, 500, [(("a", "b"), True)]),  # before the current build
+        ({}, 19, []),  # too few queries to tell
     ],
 )
-def test_what_no_query_used_is_unused(
+def test_columns_that_no_query_used_are_unused(
     last_used: Mapping[str, float], queries: int, expected: list[tuple[tuple[str, ...], bool]]
 ) -> None:
-    built = BuiltIndex("by_ab", ("a", "b"), since=100.0, entries=3, index_bytes=4_000)
+    built = IndexInUse("by_ab", ("a", "b"), since=100.0, entries=3, index_bytes=4_000)
     shapes = [used(columns, when) for columns, when in last_used.items()]
 
     found = unused_indexes([built], shapes, lambda since: queries)
@@ -166,7 +165,7 @@ def test_what_no_query_used_is_unused(
     assert all((each.queries, each.entries) == (500, 3) for each in found)
 
 
-def test_an_index_that_is_built_and_used_by_nobody(
+def test_dropping_is_advised_for_a_built_but_unused_column(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hudi_index_service.optimizer.history import history as module
@@ -191,22 +190,22 @@ def by_index(*, bytes: float, rows: float, index_ms: float) -> HistoryShape:
     amounts = {"by_index": 1.0, "bytes": bytes, "rows": rows, "index_ms": index_ms}
     for now in range(10):
         nothing: frozenset[str] = frozenset()
-        shape.add(Observation("a = ?", nothing, nothing, nothing, {}, amounts), now, 1.0)
+        shape.add(Observation("a = ?", nothing, nothing, nothing, None, amounts), now, 1.0)
     return shape
 
 
 def facts(codec: str = "GZIP", *, page: int = 400_000) -> Footers:
     """A file of a million rows in 50 pages."""
-    column = StoredColumn(50 * page // 4, 50 * page, 50, {codec})
+    column = FooterColumn(50 * page // 4, 50 * page, 50, {codec})
     return Footers((), 1_000_000, {"a": column}, 1.0)
 
 
 def costs(**ms: float) -> Callable[[Sequence[str]], Mapping[str, CodecCost]]:
-    """What codecs take on a sample: all as many bytes."""
+    """Times of codecs on a sample, which all compress to the same size."""
     return lambda codecs: {name: CodecCost(1000, ms[name]) for name in codecs if name in ms}
 
 
-def test_smaller_pages_where_rows_drag_many_bytes_along() -> None:
+def test_smaller_pages_are_advised_if_few_rows_read_many_bytes() -> None:
     shapes = [by_index(bytes=8 * 2**20, rows=2, index_ms=40)]
 
     pages, codec = writer_settings(
@@ -232,7 +231,7 @@ def test_smaller_pages_where_rows_drag_many_bytes_along() -> None:
 @pytest.mark.parametrize(
     ("shape", "of", "measured"),
     [
-        # What is read is little of what a query takes.
+        # Reading is a small part of the query's time.
         (by_index(bytes=2**20, rows=2, index_ms=400), facts(), costs(gzip=9.0, zstd=2.0)),
         (by_index(bytes=1000, rows=2, index_ms=1), facts(), costs(gzip=9.0, zstd=2.0)),
         # Pages are small already, and the codec is fast.
@@ -243,7 +242,7 @@ def test_smaller_pages_where_rows_drag_many_bytes_along() -> None:
         ),
     ],
 )
-def test_writer_settings_that_are_good_stay(
+def test_good_writer_settings_are_kept(
     shape: HistoryShape,
     of: Footers,
     measured: Callable[[Sequence[str]], Mapping[str, CodecCost]],
@@ -252,7 +251,7 @@ def test_writer_settings_that_are_good_stay(
 
 
 def test_codecs_are_measured_on_the_tables_rows(table: IndexedTable) -> None:
-    from hudi_index_service.advise.footers import footers
+    from hudi_index_service.maintain.advise.footers import footers
 
     storage = table.hudi_table.storage
     found = footers(storage, table.hudi_table.snapshot().base_files())
@@ -266,13 +265,14 @@ def test_codecs_are_measured_on_the_tables_rows(table: IndexedTable) -> None:
     assert all(each.bytes > 0 and each.ms > 0 for each in measured.values())
 
 
-def test_the_command_line(
+def test_advise_on_the_command_line(
     path: Path,
     settings: Settings,
+    own_state: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("hudi_index_service.config.settings", lambda: settings)
+    assert settings.state_folder == own_state, "the command uses the table's settings"
     with open_table(path, settings=settings) as table:
         for number in range(4):
             table.scan(f"city = 'city{number}'").to_arrow()
@@ -285,9 +285,9 @@ def test_the_command_line(
         assert not ended.value.code, printed.err
         return printed.out
 
-    told = json.loads(run("advise", str(path), "-o", "json"))
-    assert told["queries"] == 4
-    assert told["indexes"][0]["columns"] == ["city"]
+    parsed = json.loads(run("advise", str(path), "-o", "json"))
+    assert parsed["queries"] == 4
+    assert parsed["indexes"][0]["columns"] == ["city"]
     assert "Create an index on city: 4 queries scanned by city" in run("advise", str(path))
     (shape,) = json.loads(run("history", str(path), "-o", "json"))["shapes"]
     assert (shape["shape"], shape["queries"], shape["unindexed"]) == ("city = ?", 4, ["city"])

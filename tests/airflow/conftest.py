@@ -1,24 +1,20 @@
-"""An Airflow of each test's own, and real tables."""
+"""A separate Airflow for each test, and real tables."""
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from hudi_index_service import open_table
-from tests.hudi_tables import hudi_options, run_clustering, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.golden.table import Golden
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def airflow_environment(tmp_path: Path) -> dict[str, str]:
-    """A fresh Airflow of its own: no database yet, no connection."""
+    """The environment of a new Airflow, without database and without connections."""
     inherited = {name: v for name, v in os.environ.items() if not name.startswith("AIRFLOW")}
     return {
         **inherited,
@@ -34,19 +30,14 @@ def airflow_environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def indexed_table(spark: "SparkSession", tmp_path: Path) -> Path:
+def indexed_table(golden: Golden, tmp_path: Path) -> Path:
     """A table with one commit and an index definition."""
-    path = tmp_path / "messages"
-    rows = spark.range(300).selectExpr(
-        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
-    )
-    write(rows, path, hudi_options("messages"))
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
     open_table(path).create_index("by_sender", ["sender"])
     return path
 
 
 @pytest.fixture
-def clustered_table(spark: "SparkSession", indexed_table: Path) -> Path:
-    """The same, clustered since."""
-    run_clustering(spark, indexed_table)
-    return indexed_table
+def clustered_table(golden: Golden, indexed_table: Path) -> Path:
+    """The same table, clustered afterwards."""
+    return golden("messages_of_users").put(indexed_table, "clustered")

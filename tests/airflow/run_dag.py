@@ -1,5 +1,5 @@
-"""Runs the project's DAG whole; a program of its own, since Airflow reads its environment when it
-is imported. Prints a JSON object with what became of it as its last line."""
+"""Runs the project's whole DAG, as a separate program because Airflow reads its environment when it
+is imported. Its last line of output is a JSON object with the results."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def main(dags: Path, table: str) -> None:
         "spark_at_parsing": spark_at_parsing,
         "state": str(run.state),
         "tasks": {each.task_id: str(each.state) for each in run.get_task_instances()},
-        # Read from outside a task, a value of digits alone comes back as a number.
+        # Read outside a task, a value of digits only comes back as a number.
         "instant": str(waited.xcom_pull(task_ids="wait_for_table_service")),
     }
     print(json.dumps(report))

@@ -1,5 +1,5 @@
-"""The DAG runs whole on a real table: it waits, builds by spark-submit and cleans. Its operator
-builds by itself without a connection, and fails at once where one cannot serve."""
+"""The whole DAG on a real table: it waits, builds by spark-submit and cleans. Without a connection,
+its operator builds on the worker; with an unusable one, it fails at once."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from hudi_index_service import open_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Each command of a test may take almost as long as a test is given elsewhere.
+# Each command of a test may take almost as long as the usual limit for a whole test.
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -33,7 +33,7 @@ except Exception as error:
 
 
 def run(command: list[str], environment: dict[str, str]) -> str:
-    """Standard output of a command that has to succeed."""
+    """The standard output of a command that must succeed."""
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=240, check=False
     )
@@ -41,6 +41,7 @@ def run(command: list[str], environment: dict[str, str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment):
     clustered = open_table(clustered_table).build(dry_run=True).due[0].base_file
     orphan = clustered_table / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
@@ -101,45 +102,47 @@ built_by_keys = build_index.function(table, hoodie_conf=keys)
 print(json.dumps([*before, built, by_keys, built_by_keys, is_due("all")]))
 """
 
-    said = run([sys.executable, "-c", program, str(indexed_table)], airflow_environment)
+    output = run([sys.executable, "-c", program, str(indexed_table)], airflow_environment)
 
-    assert json.loads(said.splitlines()[-1]) == [False, True, 1, True, 1, False]
-
-
-def executed(table: Path, environment: dict[str, str]) -> str:
-    """How the operator's task ended: an error's type and text, or nothing."""
-    said = run([sys.executable, "-c", EXECUTE, str(table)], environment)
-    return said.splitlines()[-1]
+    assert json.loads(output.splitlines()[-1]) == [False, True, 1, True, 1, False]
 
 
-def test_without_a_connection_the_worker_builds_and_tries_again_only_what_may_pass(
+def run_operator(table: Path, environment: dict[str, str]) -> str:
+    """The result of the operator's task: an error's type and text, or "done"."""
+    output = run([sys.executable, "-c", EXECUTE, str(table)], environment)
+    return output.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_worker_builds_without_a_connection_and_fails_without_java(
     indexed_table: Path, airflow_environment: dict[str, str], tmp_path: Path
 ) -> None:
     run([sys.executable, "-m", "airflow", "db", "migrate"], airflow_environment)
 
     no_java = {**airflow_environment, "JAVA_HOME": str(tmp_path)}
-    refused = executed(indexed_table, no_java)
+    refused = run_operator(indexed_table, no_java)
     assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
 
-    assert executed(indexed_table, airflow_environment) == "done"
+    assert run_operator(indexed_table, airflow_environment) == "done"
     assert open_table(indexed_table).status()[0].indexed == 1
 
 
-def test_a_connection_that_cannot_serve_fails_at_once_and_is_named(
+@pytest.mark.slow
+def test_unusable_connection_fails_at_once_and_is_named(
     indexed_table: Path, airflow_environment: dict[str, str], tmp_path: Path
 ) -> None:
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         airflow_environment.pop(name, None)
 
     no_hadoop = {**airflow_environment, "AIRFLOW_CONN_SPARK_DEFAULT": YARN}
-    assert executed(indexed_table, no_hadoop).startswith(
+    assert run_operator(indexed_table, no_hadoop).startswith(
         "AirflowFailException The connection spark_default names the master yarn, and neither "
-        "of HADOOP_CONF_DIR and YARN_CONF_DIR is set on this worker."
+        "HADOOP_CONF_DIR nor YARN_CONF_DIR is set on this worker."
     )
 
     local = {**airflow_environment, "AIRFLOW_CONN_SPARK_DEFAULT": LOCAL_SPARK}
     no_spark_submit = {**local, "PATH": str(tmp_path)}
-    assert executed(indexed_table, no_spark_submit).startswith(
-        "AirflowFailException The connection spark_default asks for Spark, and spark-submit is "
-        "not on this worker's PATH."
+    assert run_operator(indexed_table, no_spark_submit).startswith(
+        "AirflowFailException The connection spark_default needs Spark, but spark-submit is not "
+        "on this worker's PATH."
     )

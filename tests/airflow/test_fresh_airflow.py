@@ -1,5 +1,5 @@
-"""The README's line on an Airflow that has just been installed and started by `airflow standalone`:
-no connection is set, no DAG unpaused."""
+"""The README's command on an Airflow that has just been installed and started by
+`airflow standalone`, without a connection and with the DAG paused."""
 
 import os
 import re
@@ -21,9 +21,9 @@ import pytest
 from hudi_index_service import open_table
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 400.0  # a busy machine may take so long to start all of Airflow
+SECONDS = 400.0  # a busy machine may need this long to start all of Airflow
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def free_port() -> str:
@@ -32,8 +32,8 @@ def free_port() -> str:
         return str(listening.getsockname()[1])
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
-    """The first result that is not None."""
+def wait_for(condition: Callable[[], Any], what: str) -> Any:
+    """Waits for the first result that is not None, and returns it."""
     pause, end = Event(), monotonic() + SECONDS
     while (found := condition()) is None:
         assert monotonic() < end, what
@@ -42,13 +42,13 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 
 class Airflow:
-    """What its REST interface says."""
+    """A client of Airflow's REST interface."""
 
     def __init__(self, port: str) -> None:
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """None where there is nothing, or nobody who answers yet."""
+        """None if there is no such resource, or no server yet."""
         try:
             if "Authorization" not in self._http.headers:
                 token = self._http.get("/auth/token").raise_for_status().json()["access_token"]
@@ -62,22 +62,17 @@ class Airflow:
         return found
 
     def is_ready(self) -> bool | None:
-        """Whether all its parts run, and have read the DAG."""
+        """True once all its parts run and have read the DAG, otherwise None."""
         health = self.get("/api/v2/monitor/health") or {}
         parts = ("metadatabase", "scheduler", "dag_processor")
         healthy = all(health.get(part, {}).get("status") == "healthy" for part in parts)
         return True if healthy and self.get("/api/v2/dags/hudi_index") else None
 
     def ended_run(self) -> dict[str, Any] | None:
-        """The DAG's only run, once it has ended."""
+        """The DAG's only run once it has ended, otherwise None."""
         found = self.get("/api/v2/dags/hudi_index/dagRuns") or {"dag_runs": []}
         ended = [each for each in found["dag_runs"] if each["state"] in ("success", "failed")]
         return ended[0] if ended else None
-
-    def tasks(self, run: str) -> list[dict[str, Any]]:
-        """The tasks of a run."""
-        found = self.get(f"/api/v2/dags/hudi_index/dagRuns/{run}/taskInstances") or {}
-        return list(found["task_instances"])
 
 
 @contextmanager
@@ -104,7 +99,7 @@ def standalone(environment: dict[str, str], log: Path) -> Iterator[Airflow]:
 
 @pytest.fixture
 def fresh_airflow(airflow_environment: dict[str, str]) -> dict[str, str]:
-    """Ports of its own, and nobody has to log in; else as Airflow comes."""
+    """An environment with its own ports and without login, and otherwise Airflow's defaults."""
     port = free_port()
     return {
         **airflow_environment,
@@ -120,7 +115,7 @@ def fresh_airflow(airflow_environment: dict[str, str]) -> dict[str, str]:
     }
 
 
-def test_the_line_of_the_readme_builds_on_a_fresh_airflow(
+def test_readme_command_builds_on_a_fresh_airflow(
     clustered_table: Path, fresh_airflow: dict[str, str], tmp_path: Path
 ) -> None:
     readme = (ROOT / "README.md").read_text()
@@ -129,10 +124,10 @@ def test_the_line_of_the_readme_builds_on_a_fresh_airflow(
     log = tmp_path / "airflow.log"
 
     with standalone(fresh_airflow, log) as airflow:
-        until(airflow.is_ready, "Airflow did not start.")
+        wait_for(airflow.is_ready, "Airflow did not start.")
         trigger = [sys.executable, "-m", "airflow", *arguments]
         subprocess.run(trigger, env=fresh_airflow, check=True, capture_output=True, timeout=240)
-        ended = until(airflow.ended_run, "The run did not end.")
+        ended = wait_for(airflow.ended_run, "The run did not end.")
         tasks = airflow.get(f"/api/v2/dags/hudi_index/dagRuns/{ended['dag_run_id']}/taskInstances")
 
     assert tasks is not None

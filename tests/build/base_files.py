@@ -1,4 +1,4 @@
-"""Base files without a table: what a build's tasks need, and no more."""
+"""Base files without a table: just what a build's tasks need."""
 
 from pathlib import Path
 
@@ -6,18 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_index_service.build.entry.task import BuildTask
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.task import BuildTask
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.storage.store import Storage
 
 OPTIONS = {"msg": {"analyzer": "standard"}}
 
 
 def numbered_rows(rows: int) -> pa.Table:
-    """`id` is the row's position; `sender` and `msg` repeat; `amount` has NULLs, and NaN last."""
+    """`id` is the row's position; `sender` and `msg` repeat; some `amount` are NULL."""
     numbers = np.arange(rows)
     amounts = pa.array(numbers * 0.5, mask=numbers % 10 == 3)
     return pa.table(
@@ -45,7 +45,7 @@ def write_base_file(
 def build_task(
     storage: Storage, base_file: BaseFile, schema: pa.Schema, **settings: object
 ) -> BuildTask:
-    """A task that indexes the columns of `schema`, in parts however small the file is."""
+    """A task that indexes the columns of `schema`, in parts even if the file is small."""
     kind = index_type("lucene")
     specs = tuple(
         ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, OPTIONS.get(f.name, {})))

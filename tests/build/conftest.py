@@ -1,4 +1,4 @@
-"""Real tables, written once; every test works on a copy of its own."""
+"""Tables that Hudi wrote once; every test works on its own copy."""
 
 import shutil
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy_table(written: Path, tmp_path: Path) -> CopyTable:
-    """A table of `written` for this test alone: the index lies at paths relative to it."""
+    """Copies a table of `written` for one test; the index's paths are relative to it."""
 
     def copy(name: str) -> Path:
         return Path(shutil.copytree(written / name, tmp_path / name))

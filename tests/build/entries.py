@@ -1,14 +1,14 @@
-"""What lies below ``.hoodie/.index`` after builds, read back from the files."""
+"""The contents of ``.hoodie/.index`` after builds, read from the files."""
 
 from pathlib import Path
 
-from hudi_index_service.index.entry import EntryListing
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.storage.store import Storage
 
 
 def manifests(table: Path | str) -> list[Manifest]:
-    """The serving manifest of every entry, by base file."""
+    """The manifest in use of every entry, ordered by base file."""
     listing = EntryListing(Storage(table), "lucene")
     found = [listing.newest_valid(folder) for folder in listing.folders()]
     return sorted(found, key=lambda manifest: manifest.base_file.path)
@@ -25,12 +25,12 @@ def data_files(table: Path | str) -> list[Path]:
 
 
 def columns(manifest: Manifest) -> list[str]:
-    """The names of the columns that an entry holds."""
+    """The names of an entry's columns."""
     return [column.name for column in manifest.columns]
 
 
 def assert_no_stray_data(table: Path | str) -> None:
-    """Every data file is named by a manifest beside it, and every named one is there."""
+    """Every data file is named by a manifest beside it, and every named data file exists."""
     named = {
         path.parent / Manifest.from_json(path.read_bytes(), source=str(path)).data.name
         for path in all_manifests(table)

@@ -1,4 +1,4 @@
-"""What a Spark session is doing now."""
+"""The jobs that a Spark session is running."""
 
 from threading import Event
 from time import monotonic
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def running_jobs(spark: "SparkSession") -> dict[str, int]:
-    """Description and number of tasks of the jobs that run now, as far as Spark has noted it: its
-    store learns of a job's end a little later than whoever waits for the job."""
+    """Description and number of tasks of each running job, according to Spark's status store, which
+    learns of a job's end slightly later than the caller that waits for the job."""
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     found = [jobs.apply(number) for number in range(jobs.size())]
     return {
@@ -21,7 +21,7 @@ def running_jobs(spark: "SparkSession") -> dict[str, int]:
 
 
 def all_jobs_end(spark: "SparkSession", seconds: float = 60.0) -> bool:
-    """Waits until no job runs; False if one still does after that time."""
+    """Waits until no job is running; False if one still is after that time."""
     waiting, end = Event(), monotonic() + seconds
     while running_jobs(spark):
         if monotonic() > end:

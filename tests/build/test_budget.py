@@ -1,4 +1,4 @@
-"""What a budget allows, and what is no budget."""
+"""Which entries a budget affords, and which budgets are invalid."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from hudi_index_service import Budget
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.hudi.protocol import BaseFile
 
 
 def due(*sizes: int) -> list[DueEntry]:
@@ -21,7 +21,7 @@ def due(*sizes: int) -> list[DueEntry]:
         (Budget(), 4),
         (Budget(files=3), 3),
         (Budget(files=9), 4),
-        (Budget(bytes=1), 1),  # larger than the whole budget, and built all the same
+        (Budget(bytes=1), 1),  # the file exceeds the whole budget and is still built
         (Budget(bytes=100), 1),
         (Budget(bytes=101), 2),
         (Budget(bytes=150), 2),
@@ -30,13 +30,13 @@ def due(*sizes: int) -> list[DueEntry]:
         (Budget(minutes=1, requests_per_second=0.1), 4),
     ],
 )
-def test_the_first_entries_as_far_as_it_goes(budget: Budget, affordable: int) -> None:
+def test_a_budget_affords_the_first_entries(budget: Budget, affordable: int) -> None:
     entries = due(100, 50, 10, 10)
     assert list(budget.affordable(entries)) == entries[:affordable]
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
 @pytest.mark.parametrize("limit", ["files", "bytes", "minutes", "requests_per_second"])
-def test_a_limit_is_above_0(limit: str, value: Any) -> None:
+def test_limits_must_be_positive_and_finite(limit: str, value: Any) -> None:
     with pytest.raises(ConfigInvalid, match=f"budget's {limit} is"):
         Budget(**{limit: value})

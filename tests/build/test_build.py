@@ -1,4 +1,4 @@
-"""Builds on real tables: what is due, what is built, and that doing it again does nothing."""
+"""Builds on real tables: what is due, what is built, and that a repeated build does nothing."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
 from hudi_index_service.build.run import Build, run_build
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.config import BuildSettings, Settings
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import BuildFailed, BuildInProgress, ConfigInvalid
-from hudi_index_service.storage import Storage
+from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.storage.store import Storage
 from tests.build.conftest import CopyTable
 from tests.build.entries import (
     all_manifests,
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def partitions(build: Build) -> list[str]:
-    """Where the base files lie that were due."""
+    """The partitions of the base files that were due."""
     return sorted(entry.base_file.partition for entry in build.due)
 
 
 def test_incremental_builds_what_clustering_wrote(cow: IndexedTable) -> None:
     build = cow.build()
 
-    # The even ids' partition was rewritten by an upsert since: no table service, not due.
+    # The even ids' partition was rewritten by an upsert, which is no table service: not due.
     assert partitions(build) == ["2026-01-02"]
     assert [outcome.status for outcome in build.outcomes] == [TaskStatus.BUILT]
     assert build.outcomes[0].rows == 50
@@ -71,7 +71,7 @@ def test_building_twice_is_a_no_op(cow: IndexedTable) -> None:
     assert {path: path.stat().st_mtime_ns for path in Path(cow.uri).rglob("*")} == before
 
 
-def test_a_dry_run_only_says_what_is_due(cow: IndexedTable) -> None:
+def test_a_dry_run_only_lists_what_is_due(cow: IndexedTable) -> None:
     build = cow.build(strategy="all", dry_run=True)
     assert len(build.due) == 2
     assert build.outcomes == ()
@@ -89,19 +89,19 @@ def test_partitions_and_instants_narrow_a_build(cow: IndexedTable) -> None:
         cow.build(strategy="all", partitions=["absent"])
 
 
-def test_an_index_defined_after_clustering_starts_with_the_next(cow: IndexedTable) -> None:
+def test_clustering_before_the_definition_is_not_due(cow: IndexedTable) -> None:
     cow.drop_index("early")
     cow.create_index("late", ["msg"])
     assert cow.build().due == ()
     assert len(cow.build(strategy="all", dry_run=True).due) == 2
 
 
-def test_unknown_strategy(cow: IndexedTable) -> None:
+def test_an_unknown_strategy_is_refused(cow: IndexedTable) -> None:
     with pytest.raises(ConfigInvalid, match="strategy 'some'"):
         cow.build(strategy="some")  # type: ignore[arg-type]
 
 
-def test_compaction_is_built_and_logs_above_it_are_merged(mor: IndexedTable) -> None:
+def test_a_compacted_file_is_built_and_later_logs_are_merged(mor: IndexedTable) -> None:
     build = mor.build()
 
     assert [outcome.status for outcome in build.outcomes] == [TaskStatus.BUILT]
@@ -134,12 +134,12 @@ def test_a_later_definition_adds_a_generation_that_keeps_the_columns(cow: Indexe
     for manifest in manifests(cow.uri):
         assert columns(manifest) == ["amount", "id", "msg"]
         assert sorted(manifest.definitions) == ["early", "keys"]
-    assert len(all_manifests(cow.uri)) == 4, "nothing is ever replaced"
+    assert len(all_manifests(cow.uri)) == 4, "manifests are never replaced"
     assert_no_stray_data(cow.uri)
     assert cow.scan("id = '7' and amount = 21", use_index="require").count() == 1
 
 
-def test_a_definition_that_analyses_a_column_adds_to_its_fields(cow: IndexedTable) -> None:
+def test_a_definition_with_an_analyzer_adds_a_text_field(cow: IndexedTable) -> None:
     cow.build(strategy="all")
     cow.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
     cow.build(strategy="all")
@@ -149,7 +149,7 @@ def test_a_definition_that_analyses_a_column_adds_to_its_fields(cow: IndexedTabl
         assert msg.fields == ("keyword", "text:standard")
 
 
-def test_an_entry_whose_data_went_missing_is_built_anew(cow: IndexedTable) -> None:
+def test_an_entry_with_missing_data_is_rebuilt(cow: IndexedTable) -> None:
     cow.build(strategy="all")
     data_files(cow.uri)[0].unlink()
 
@@ -171,7 +171,7 @@ def test_a_damaged_manifest_is_superseded(cow: IndexedTable) -> None:
     assert sorted(m.generation for m in manifests(cow.uri)) == [1, 2]
 
 
-def test_entries_of_a_newer_format_are_left_alone(cow: IndexedTable) -> None:
+def test_entries_of_a_newer_format_are_not_rebuilt(cow: IndexedTable) -> None:
     cow.build(strategy="all")
     for manifest in all_manifests(cow.uri):
         manifest.write_text('{"format": [2, 0]}')
@@ -203,10 +203,10 @@ def test_one_damaged_base_file_fails_alone(cow: IndexedTable) -> None:
     assert record.finished is not None
     assert (record.finished["built"], record.finished["failed"]) == (1, 1)
     newest.write_bytes(content)
-    assert len(cow.build(strategy="all").built) == 1, "the next build tries it again"
+    assert len(cow.build(strategy="all").built) == 1, "the next build retries it"
 
 
-def test_records_tell_what_happened(cow: IndexedTable) -> None:
+def test_build_records_contain_the_outcomes(cow: IndexedTable) -> None:
     build = cow.build(strategy="all")
     (record,) = cow.builds()
 
@@ -219,17 +219,17 @@ def test_records_tell_what_happened(cow: IndexedTable) -> None:
     assert {m.build.id for m in manifests(cow.uri)} == {build.id}
 
 
-def test_progress_is_told(cow: IndexedTable) -> None:
+def test_progress_is_reported(cow: IndexedTable) -> None:
     seen: list[tuple[int, int]] = []
     cow.build(strategy="all", progress=lambda done, of: seen.append((done, of)))
     assert seen[-1] == (2, 2)
 
 
 class Stop(Exception):
-    """Raised by a caller that wants no more."""
+    """Raised by a caller to stop the build."""
 
 
-def test_a_build_broken_off_says_so_and_leaves_whole_entries(
+def test_an_aborted_build_is_recorded_and_leaves_complete_entries(
     copy_table: CopyTable, tmp_path: Path
 ) -> None:
     settings = Settings(cache_folder=tmp_path, build=BuildSettings(parallelism=1))
@@ -256,21 +256,25 @@ def test_spark_builds_the_same_entries(
     cow.build(strategy="all")
     other = tmp_path / "spark"
     Path(cow.uri).rename(other)
-    by_threads = manifests(other)
-    by_spark_table = open_table(copy_table("cow"), spark=spark)
+    built_by_threads = manifests(other)
+    spark_table = open_table(copy_table("cow"), spark=spark)
 
-    build = by_spark_table.build(strategy="all")
+    build = spark_table.build(strategy="all")
 
     assert len(build.built) == 2
-    for ours, theirs in zip(by_threads, manifests(by_spark_table.uri), strict=True):
+    for thread_built, spark_built in zip(built_by_threads, manifests(spark_table.uri), strict=True):
         same = ("base_file", "columns", "definitions", "index_type", "generation")
-        assert [getattr(ours, name) for name in same] == [getattr(theirs, name) for name in same]
-        assert [m.name for m in ours.data.members] == [m.name for m in theirs.data.members]
-    assert_no_stray_data(by_spark_table.uri)
+        assert [getattr(thread_built, name) for name in same] == [
+            getattr(spark_built, name) for name in same
+        ]
+        assert [m.name for m in thread_built.data.members] == [
+            m.name for m in spark_built.data.members
+        ]
+    assert_no_stray_data(spark_table.uri)
 
 
-class Dying(Executor):
-    """Loses its job before any task has ended."""
+class DyingExecutor(Executor):
+    """Its job dies before any task has ended."""
 
     parallelism = processes = 1
 
@@ -279,13 +283,13 @@ class Dying(Executor):
         raise BuildFailed("The Spark job failed: it was cancelled.")
 
 
-def test_a_job_that_dies_is_a_failed_build(cow: IndexedTable, settings: Settings) -> None:
+def test_a_build_fails_if_its_job_dies(cow: IndexedTable, settings: Settings) -> None:
     with pytest.raises(BuildFailed, match="cancelled"):
         run_build(
             cow._table,
             cow._requirements(),
             strategy=Strategy.ALL,
-            executor=Dying(),
+            executor=DyingExecutor(),
             settings=settings,
         )
     assert cow.builds()[0].state == "failed"
@@ -293,7 +297,7 @@ def test_a_job_that_dies_is_a_failed_build(cow: IndexedTable, settings: Settings
     assert cow.status()[0].indexed == 2
 
 
-def test_a_living_build_is_not_disturbed(cow: IndexedTable) -> None:
+def test_a_running_build_blocks_another(cow: IndexedTable) -> None:
     records = BuildRecords(Storage(cow.uri), stale_seconds=60)
     running = records.start({"strategy": "all"})
     running.beat()
@@ -305,7 +309,7 @@ def test_a_living_build_is_not_disturbed(cow: IndexedTable) -> None:
     assert len(cow.build(strategy="all").built) == 2
 
 
-def test_a_silent_build_is_passed_over(cow: IndexedTable) -> None:
+def test_a_build_without_heartbeats_is_dead(cow: IndexedTable) -> None:
     BuildRecords(Storage(cow.uri), stale_seconds=60).start({}).beat()
     for path in Path(cow.uri, BUILDS_FOLDER).rglob("*"):
         os.utime(path, (1_000_000, 1_000_000))
@@ -315,7 +319,7 @@ def test_a_silent_build_is_passed_over(cow: IndexedTable) -> None:
     assert [record.state for record in cow.builds()] == ["finished", "dead"]
 
 
-def test_hudi_goes_on_writing(
+def test_hudi_can_write_after_a_build(
     copy_table: CopyTable, spark: "SparkSession", settings: Settings
 ) -> None:
     table = open_table(copy_table("cow"), settings=settings)

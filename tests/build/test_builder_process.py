@@ -1,4 +1,4 @@
-"""Which process runs a build, and when it is certain that it has ended."""
+"""Which process runs a build, and when its end is certain."""
 
 import json
 import os
@@ -13,9 +13,9 @@ import pytest
 from hudi_index_service.build.builder_process import BuilderProcess
 from hudi_index_service.build.record import BuildRecords, BuildState
 from hudi_index_service.errors import BuildInProgress
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 
-SAY_WHO = """
+PRINT_PROCESS = """
 import json, sys
 from hudi_index_service.build.builder_process import BuilderProcess
 print(json.dumps(BuilderProcess.current().to_dict()), flush=True)
@@ -25,7 +25,7 @@ sys.stdin.read()
 START_A_BUILD = """
 import sys
 from hudi_index_service.build.record import BuildRecords
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 BuildRecords(Storage(sys.argv[1]), stale_seconds=600).start({})
 print("started", flush=True)
 sys.stdin.read()
@@ -34,35 +34,38 @@ sys.stdin.read()
 
 @pytest.fixture
 def other() -> Iterator[subprocess.Popen[str]]:
-    """Another process that lives until it is told to end."""
+    """Another process, which lives until it is killed."""
     with subprocess.Popen(
-        [sys.executable, "-c", SAY_WHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PRINT_PROCESS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         yield process
         process.kill()
 
 
-def named_by(process: subprocess.Popen[str]) -> BuilderProcess:
+def process_of(process: subprocess.Popen[str]) -> BuilderProcess:
     assert process.stdout is not None
     named = BuilderProcess.from_dict(json.loads(process.stdout.readline()))
-    assert named is not None, "this system's /proc tells all that is needed"
+    assert named is not None, "this system's /proc has all that is needed"
     return named
 
 
-def test_a_process_is_gone_once_it_was_killed(other: subprocess.Popen[str]) -> None:
-    builder = named_by(other)
+def test_a_killed_process_is_gone(other: subprocess.Popen[str]) -> None:
+    builder = process_of(other)
     assert builder.pid == other.pid
     assert not builder.is_gone()
 
     other.kill()
     os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
-    assert builder.is_gone(), "a zombie that nobody has waited for"
+    assert builder.is_gone(), "a zombie that has not been reaped"
     other.wait()
     assert builder.is_gone()
 
 
-def test_a_process_with_the_same_id_may_be_another(other: subprocess.Popen[str]) -> None:
-    builder = named_by(other)
+def test_a_reused_process_id_is_recognized(other: subprocess.Popen[str]) -> None:
+    builder = process_of(other)
     assert builder.process_started is not None
 
     assert replace(builder, process_started=builder.process_started - 1).is_gone()
@@ -73,7 +76,7 @@ def test_a_process_with_the_same_id_may_be_another(other: subprocess.Popen[str])
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
+    "change",
     [
         {"host": "another-host"},
         {"boot_id": "11111111-2222-3333-4444-555555555555"},
@@ -81,18 +84,18 @@ def test_a_process_with_the_same_id_may_be_another(other: subprocess.Popen[str])
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_nothing_is_certain_of_another_system(
-    other: subprocess.Popen[str], elsewhere: dict[str, object]
+def test_a_process_of_another_system_is_never_known_to_be_gone(
+    other: subprocess.Popen[str], change: dict[str, object]
 ) -> None:
-    """A container with this host's name, or the same container before it was started again."""
-    builder = named_by(other)
+    """A container with this host's name, or the same container before a restart."""
+    builder = process_of(other)
     other.kill()
     other.wait()
     assert builder.is_gone()
-    assert not replace(builder, **elsewhere).is_gone()
+    assert not replace(builder, **change).is_gone()
 
 
-def test_a_record_without_the_process_s_start_is_certain_of_nothing() -> None:
+def test_an_incomplete_process_record_is_ignored() -> None:
     whole = BuilderProcess.current().to_dict()
     assert set(whole) == {"host", "pid", "boot_id", "pid_namespace", "process_started"}
     for key in whole:
@@ -102,7 +105,7 @@ def test_a_record_without_the_process_s_start_is_certain_of_nothing() -> None:
     assert BuilderProcess.from_dict({}) is None
 
 
-def test_the_record_of_a_killed_process_is_dead_at_once(tmp_path: Path) -> None:
+def test_the_build_of_a_killed_process_is_dead_at_once(tmp_path: Path) -> None:
     records = BuildRecords(Storage(tmp_path), stale_seconds=600)
     with subprocess.Popen(
         [sys.executable, "-c", START_A_BUILD, str(tmp_path)],
@@ -123,8 +126,8 @@ def test_the_record_of_a_killed_process_is_dead_at_once(tmp_path: Path) -> None:
     assert records.start({}).id == "000002"
 
 
-def test_a_build_of_this_process_is_over_with_its_context(tmp_path: Path) -> None:
-    """Whatever became of its last record: the disk may have been full."""
+def test_a_build_of_this_process_ends_with_its_context(tmp_path: Path) -> None:
+    """Even if its last record could not be written, for instance because the disk was full."""
     records = BuildRecords(Storage(tmp_path), stale_seconds=600)
     with records.start({}):
         with pytest.raises(BuildInProgress):

@@ -1,4 +1,4 @@
-"""Minimum and maximum of a column, over batches."""
+"""The minimum and maximum of a column over several batches."""
 
 from datetime import date
 from decimal import Decimal
@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.build.extremes import Extremes
+from hudi_index_service.build.entry.extremes import Extremes
 
 NAN = float("nan")
 
@@ -34,13 +34,13 @@ def extremes(type: pa.DataType, *batches: list[object]) -> tuple[str | None, str
         (pa.string(), ([None], []), (None, None)),
     ],
 )
-def test_extremes(
+def test_extremes_cover_all_batches(
     type: pa.DataType, batches: tuple[list[object], ...], expected: tuple[str | None, str | None]
 ) -> None:
     assert extremes(type, *batches) == expected
 
 
-def test_what_python_has_no_date_for_is_compared_all_the_same() -> None:
+def test_dates_beyond_pythons_range_are_compared() -> None:
     days = pa.array([2**31 - 1, 5_000_000, 0], pa.int32()).cast(pa.date32())
     found = Extremes()
     for at in range(3):
@@ -55,7 +55,7 @@ def test_what_python_has_no_date_for_is_compared_all_the_same() -> None:
     assert found.maximum is None or "1970" not in found.maximum
 
 
-def test_bytes_that_are_no_text_have_no_spelling() -> None:
+def test_invalid_utf8_gives_no_extreme() -> None:
     broken = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe")]
     )

@@ -1,4 +1,4 @@
-"""Builders that race, die, lack rights or find the table changed: entries stay whole."""
+"""Builders that race, die, lack permissions or find the table changed: entries stay consistent."""
 
 import subprocess
 import sys
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -25,26 +25,26 @@ from tests.build.entries import (
 
 
 def task(table: IndexedTable, names: list[str], build_id: str = "000001") -> BuildTask:
-    """A task for the base file of the first partition with columns of the caller's choice."""
+    """A task for the base file of the first partition with the given columns."""
     due = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due[0]
     schema, kind = table.schema(), index_type("lucene")
     specs = tuple(
         ColumnSpec(name, schema.field(name).type, kind.fields(name, schema.field(name).type, {}))
         for name in names
     )
-    asked = DueEntry(due.base_file, "lucene", specs, {"of_" + "_".join(names): "0"})
-    return BuildTask(Storage(table.uri), asked, build_id, memory_mb=16, batch_rows=1000)
+    wanted = DueEntry(due.base_file, "lucene", specs, {"of_" + "_".join(names): "0"})
+    return BuildTask(Storage(table.uri), wanted, build_id, memory_mb=16, batch_rows=1000)
 
 
 def test_racing_builders_lose_no_column(cow: IndexedTable) -> None:
-    asked = [["id"], ["amount"], ["msg", "ts"], ["ts", "id"]]
-    tasks = [task(cow, names, f"{i:06}") for i, names in enumerate(asked)]
+    wanted = [["id"], ["amount"], ["msg", "ts"], ["ts", "id"]]
+    tasks = [task(cow, names, f"{i:06}") for i, names in enumerate(wanted)]
     together = threading.Barrier(len(tasks))
     outcomes: list[TaskOutcome] = []
 
-    def build(own: BuildTask) -> None:
+    def build(build_task: BuildTask) -> None:
         together.wait()
-        outcomes.append(run_task(own))
+        outcomes.append(run_task(build_task))
 
     threads = [threading.Thread(target=build, args=(each,)) for each in tasks]
     for thread in threads:
@@ -55,20 +55,20 @@ def test_racing_builders_lose_no_column(cow: IndexedTable) -> None:
     assert {outcome.status for outcome in outcomes} <= {TaskStatus.BUILT, TaskStatus.PRESENT}
     (manifest,) = manifests(cow.uri)
     assert columns(manifest) == ["amount", "id", "msg", "ts"]
-    # Whoever found its columns there already had nothing to publish.
+    # A builder that found its columns already there had nothing to publish.
     assert set(manifest.definitions) >= {"of_amount", "of_msg_ts"}
     assert len(all_manifests(cow.uri)) == manifest.generation
     assert_no_stray_data(cow.uri)
 
 
 def test_racing_builders_of_the_same_columns_publish_once(cow: IndexedTable) -> None:
-    own = task(cow, ["id"])
+    build_task = task(cow, ["id"])
     together = threading.Barrier(4)
     statuses: list[TaskStatus] = []
 
     def build() -> None:
         together.wait()
-        statuses.append(run_task(own).status)
+        statuses.append(run_task(build_task).status)
 
     threads = [threading.Thread(target=build) for _ in range(4)]
     for thread in threads:
@@ -81,38 +81,38 @@ def test_racing_builders_of_the_same_columns_publish_once(cow: IndexedTable) -> 
     assert_no_stray_data(cow.uri)
 
 
-def test_a_base_file_cleaned_since_planning_is_gone_and_no_error(cow: IndexedTable) -> None:
-    own = task(cow, ["id"])
-    Path(cow.uri, own.due.base_file.path).unlink()
+def test_a_base_file_cleaned_since_planning_is_gone_without_an_error(cow: IndexedTable) -> None:
+    build_task = task(cow, ["id"])
+    Path(cow.uri, build_task.due.base_file.path).unlink()
 
-    outcome = run_task(own)
+    outcome = run_task(build_task)
 
     assert (outcome.status, outcome.error) == (TaskStatus.GONE, None)
     assert data_files(cow.uri) == []
 
 
-def test_another_missing_file_is_a_failure(
+def test_another_missing_file_fails_the_task(
     cow: IndexedTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    own = task(cow, ["id"])
+    build_task = task(cow, ["id"])
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
 
-    outcome = run_task(own)
+    outcome = run_task(build_task)
 
     assert outcome.status is TaskStatus.FAILED
     assert outcome.error is not None
     assert "absent" in outcome.error
 
 
-def test_a_column_that_cannot_be_read_as_its_type_fails(cow: IndexedTable) -> None:
-    own = task(cow, ["id", "msg"])
+def test_a_column_of_an_incompatible_type_fails_the_task(cow: IndexedTable) -> None:
+    build_task = task(cow, ["id", "msg"])
     specs = tuple(
         replace(spec, type=cow.schema().field("amount").type, fields=("number",))
         if spec.name == "msg"
         else spec
-        for spec in own.due.columns
+        for spec in build_task.due.columns
     )
-    outcome = run_task(replace(own, due=replace(own.due, columns=specs)))
+    outcome = run_task(replace(build_task, due=replace(build_task.due, columns=specs)))
 
     assert outcome.status is TaskStatus.FAILED
     assert outcome.error is not None
@@ -120,13 +120,13 @@ def test_a_column_that_cannot_be_read_as_its_type_fails(cow: IndexedTable) -> No
     assert data_files(cow.uri) == []
 
 
-# Nothing is replaced: a profiler sees Storage.create called for a manifest, and the process dies.
+# The code is unmodified: a profiler kills the process when Storage.create is called for a manifest.
 BUILD_AND_DIE = """
 import os, signal, sys, threading
 from pathlib import Path
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 
 def watch(frame, event, argument):
     if event == "call" and frame.f_code is Storage.create.__code__:
@@ -138,7 +138,7 @@ open_table(sys.argv[1], settings=Settings(cache_folder=Path(sys.argv[2]))).build
 """
 
 
-def test_a_build_killed_before_its_manifest_leaves_nothing_visible(
+def test_a_build_killed_before_its_manifest_leaves_no_entry(
     cow: IndexedTable, tmp_path: Path
 ) -> None:
     killed = subprocess.run(
@@ -155,13 +155,13 @@ def test_a_build_killed_before_its_manifest_leaves_nothing_visible(
     assert [status.indexed for status in cow.status()] == [0]
     assert [record.state for record in cow.builds()] == ["dead"]
 
-    # Its heartbeat is fresh, but its process is gone: nobody waits for it.
+    # Its heartbeat is recent, but its process is gone, so the next build need not wait.
     assert len(cow.build(strategy="all").built) == 2
     assert [status.covered for status in cow.status()] == [2]
-    assert len(data_files(cow.uri)) > 2, "the cleaner's to remove"
+    assert len(data_files(cow.uri)) > 2, "the cleaner will remove the others"
 
 
-# Files cannot grow for a while, as on a full disk: that the build began is all that is recorded.
+# Files cannot grow for a while, as on a full disk: the record has only the start of the build.
 BUILD_ON_A_FULL_DISK_AND_AGAIN = """
 import resource, sys
 from pathlib import Path
@@ -175,7 +175,7 @@ print(len(table.build(strategy="all").built), [each.state.value for each in tabl
 """
 
 
-def test_a_process_whose_disk_was_full_does_not_wait_for_itself(
+def test_a_process_does_not_wait_for_its_own_failed_build(
     cow: IndexedTable, tmp_path: Path
 ) -> None:
     ended = subprocess.run(
@@ -188,8 +188,8 @@ def test_a_process_whose_disk_was_full_does_not_wait_for_itself(
     assert ended.stdout.splitlines() == ["2 ['dead']", "2 ['finished', 'dead']"], ended.stderr
 
 
-# This process may be root's, whom no mode of a file stops. What is imported and started lazily is
-# so before the rights go: the interpreter itself may lie where others cannot read.
+# This process may be root's, to whom file modes do not apply. Lazy imports and starts happen before
+# it gives up its rights: other users may not be able to read the interpreter's files.
 BUILD_AS_NOBODY = """
 import os, sys
 from pathlib import Path
@@ -222,8 +222,8 @@ print(table().verify().problems, [status.covered for status in table().status()]
 
 
 @pytest.fixture
-def open_to_all(cow: IndexedTable) -> Iterator[IndexedTable]:
-    """The table, readable by every user and writable by none but its owner."""
+def readable_by_all(cow: IndexedTable) -> Iterator[IndexedTable]:
+    """The table, readable by every user and writable only by its owner."""
     changed = {}
     for parent in (Path(cow.uri), *Path(cow.uri).parents):
         if not parent.stat().st_mode & 0o005:
@@ -235,7 +235,7 @@ def open_to_all(cow: IndexedTable) -> Iterator[IndexedTable]:
 
 
 def output_of(script: str, table: IndexedTable, folder: Path) -> list[str]:
-    """Runs a script, which gives up its rights, on the table; the lines that it prints."""
+    """Runs a script that gives up its rights on the table; returns the lines that it prints."""
     run = subprocess.run(
         [sys.executable, "-c", script, table.uri, str(folder / "cache")],
         capture_output=True,
@@ -248,36 +248,36 @@ def output_of(script: str, table: IndexedTable, folder: Path) -> list[str]:
 
 
 def test_without_write_access_building_is_refused_and_reading_works(
-    open_to_all: IndexedTable, tmp_path: Path
+    readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    open_to_all.build(strategy="all")
-    for path in Path(open_to_all.uri).rglob("*"):
+    readable_by_all.build(strategy="all")
+    for path in Path(readable_by_all.uri).rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
-    lines = output_of(BUILD_AS_NOBODY, open_to_all, tmp_path)
+    lines = output_of(BUILD_AS_NOBODY, readable_by_all, tmp_path)
 
     assert lines == [
         "PERMISSION_DENIED",
         "PERMISSION_DENIED",
-        "done",  # nothing is due: nothing has to be written
+        "done",  # nothing is due, so nothing has to be written
         "1",
         "() [2]",
     ]
 
 
 def test_without_write_access_a_due_build_is_refused(
-    open_to_all: IndexedTable, tmp_path: Path
+    readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    open_to_all.build(strategy="all")
-    open_to_all.create_index("more", ["id"])
+    readable_by_all.build(strategy="all")
+    readable_by_all.create_index("more", ["id"])
     script = BUILD_AS_NOBODY.replace('table().build(strategy="all").due == ()', "True").replace(
         '"more"', '"others"'
     )
 
-    lines = output_of(script, open_to_all, tmp_path)
+    lines = output_of(script, readable_by_all, tmp_path)
 
     assert lines[1:4] == ["PERMISSION_DENIED", "PERMISSION_DENIED", "1"]
-    assert len(all_manifests(open_to_all.uri)) == 2
+    assert len(all_manifests(readable_by_all.uri)) == 2
 
 
 READ_AS_NOBODY = """
@@ -298,15 +298,15 @@ print(scan().to_arrow().num_rows, scan().explain().uses_index)
 
 
 @pytest.mark.parametrize("hidden", [".", "_service", "lucene"])
-def test_a_reader_who_may_not_read_the_index_gets_the_answer_by_a_scan(
-    hidden: str, open_to_all: IndexedTable, tmp_path: Path
+def test_a_reader_without_access_to_the_index_scans(
+    hidden: str, readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    open_to_all.build(strategy="all")
-    for path in Path(open_to_all.uri).rglob("*"):
+    readable_by_all.build(strategy="all")
+    for path in Path(readable_by_all.uri).rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    (Path(open_to_all.uri) / ".hoodie" / ".index" / hidden).chmod(0o700)
+    (Path(readable_by_all.uri) / ".hoodie" / ".index" / hidden).chmod(0o700)
 
-    lines = output_of(READ_AS_NOBODY, open_to_all, tmp_path)
+    lines = output_of(READ_AS_NOBODY, readable_by_all, tmp_path)
 
     assert lines == ["1 False"]
 
@@ -319,26 +319,26 @@ from hudi_index_service.config import Settings
 
 uri, cache = sys.argv[1:]
 table = open_table(uri, settings=Settings(cache_folder=Path(cache)))
-table.verify()  # which imports all that a user without rights might not find
+table.verify()  # imports everything, which a user without rights might not be able to
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 print([problem.reason for problem in table.verify().problems])
 """
 
 
-def test_verify_names_a_data_file_that_it_may_not_read(
-    open_to_all: IndexedTable, tmp_path: Path
+def test_verify_names_a_data_file_without_read_permission(
+    readable_by_all: IndexedTable, tmp_path: Path
 ) -> None:
-    open_to_all.build(strategy="all")
-    for path in Path(open_to_all.uri).rglob("*"):
+    readable_by_all.build(strategy="all")
+    for path in Path(readable_by_all.uri).rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     data = next(
         path
-        for path in Path(open_to_all.uri, ".hoodie", ".index", "lucene").rglob("*")
+        for path in Path(readable_by_all.uri, ".hoodie", ".index", "lucene").rglob("*")
         if path.is_file() and path.suffix != ".json"
     )
     data.chmod(0o600)
 
-    (line,) = output_of(VERIFY_AS_NOBODY, open_to_all, tmp_path)
+    (line,) = output_of(VERIFY_AS_NOBODY, readable_by_all, tmp_path)
 
     assert "cannot be read: Permission denied" in line

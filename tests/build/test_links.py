@@ -1,5 +1,5 @@
-"""Symbolic links below ``.hoodie/.index``: whoever may write that folder must not make builders,
-cleaners and changes of definitions write or delete where he may not."""
+"""Symbolic links below ``.hoodie/.index``: a user who may write that folder must not be able to
+make builders, cleaners and changes of definitions write or delete anywhere else."""
 
 import shutil
 from collections.abc import Callable
@@ -27,7 +27,7 @@ OPERATIONS: dict[str, Callable[[IndexedTable], object]] = {
 
 
 def content(folder: Path) -> dict[str, bytes | None]:
-    """Everything in a folder: path → bytes, None of folders."""
+    """Everything in a folder: path → bytes, None for folders."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
@@ -37,35 +37,35 @@ def content(folder: Path) -> dict[str, bytes | None]:
 @pytest.mark.parametrize(
     "link", ["", "_service", "_service/definitions", "_service/builds", "lucene", "lucene/*"]
 )
-def test_nothing_is_written_or_deleted_behind_a_link(
+def test_nothing_is_written_or_deleted_through_a_link(
     cow: IndexedTable, tmp_path: Path, link: str
 ) -> None:
     assert len(cow.build(strategy="all").built) == 2
-    (place, *_) = sorted(Path(cow.uri, INDEX).glob(link)) if link else [Path(cow.uri, INDEX)]
-    elsewhere = tmp_path / "elsewhere"
-    shutil.move(place, elsewhere)
-    place.symlink_to(elsewhere)
-    before = content(elsewhere)
+    (link_path, *_) = sorted(Path(cow.uri, INDEX).glob(link)) if link else [Path(cow.uri, INDEX)]
+    target = tmp_path / "elsewhere"
+    shutil.move(link_path, target)
+    link_path.symlink_to(target)
+    before = content(target)
 
     for name, operation in OPERATIONS.items():
         try:
             operation(cow)
         except IndexServiceError as error:
-            assert "is a symbolic link" in str(error), name  # noqa: PT017 - others pass
-        assert content(elsewhere) == before, name
-    assert place.is_symlink()
+            assert "is a symbolic link" in str(error), name  # noqa: PT017 - others succeed
+        assert content(target) == before, name
+    assert link_path.is_symlink()
 
 
-def test_a_builder_names_the_link_and_where_it_stands(cow: IndexedTable, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    Path(cow.uri, INDEX, "lucene").symlink_to(elsewhere)
+def test_the_error_names_the_link_and_its_path(cow: IndexedTable, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    Path(cow.uri, INDEX, "lucene").symlink_to(target)
 
     with pytest.raises(BuildFailed, match=rf"{cow.uri}/{INDEX}/lucene is a symbolic link\."):
         cow.build(strategy="all").raise_for_failures()
     assert cow.scan("amount = 3").count() == 1
     assert data_files(cow.uri) == []
-    assert list(elsewhere.iterdir()) == []
+    assert list(target.iterdir()) == []
 
     shutil.move(Path(cow.uri, INDEX), tmp_path / "index")
     Path(cow.uri, INDEX).symlink_to(tmp_path / "index")

@@ -1,4 +1,4 @@
-"""Memory of workers: too little is refused by name before anything runs; enough is enough."""
+"""Memory of workers: too little is refused by name before anything runs; just enough suffices."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.memory import (
+from hudi_index_service.build.entry.memory import (
     RESERVED_MB,
     RESERVED_WITHOUT_JVM_MB,
     RESIDENT_MB,
@@ -25,7 +25,7 @@ HEAP_MB = 256
 IN_A_WORKER = """
 import resource, sys
 import pyarrow as pa
-from hudi_index_service.build.memory import prepare_worker
+from hudi_index_service.build.entry.memory import prepare_worker
 limit = int(sys.argv[1]) << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 prepare_worker(int(sys.argv[2]), runs_jvm=sys.argv[3:] == ["jvm"])
@@ -95,23 +95,25 @@ def on_spark(path: str, memory: str, cores: int) -> dict[str, object]:
     return found
 
 
-def test_spark_workers_with_too_little_are_refused_before_a_task_runs(cow: IndexedTable) -> None:
-    # Two cores share it: each worker gets 900 MiB.
+def test_spark_workers_with_too_little_memory_are_refused_before_a_task_runs(
+    cow: IndexedTable,
+) -> None:
+    # Two cores share the memory: each worker gets 900 MiB.
     found = on_spark(cow.uri, "1800m", cores=2)
 
     assert found == {
         "refused": "WORKER_MEMORY_TOO_SMALL: A Python worker may reserve 900 MiB (RLIMIT_AS; Spark "
-        "sets it to spark.executor.pyspark.memory divided by spark.executor.cores), and needs "
-        "1536: lucene.heap_mb of 256 and 1280 besides. Set spark.executor.pyspark.memory to 1536m "
-        "or more for each core, leave it out, or set lucene.heap_mb lower "
-        "(HUDI_INDEX_LUCENE__HEAP_MB for the workers too).",
+        "sets it to spark.executor.pyspark.memory divided by spark.executor.cores), but needs "
+        "1536 MiB: lucene.heap_mb of 256 and 1280 more. Set spark.executor.pyspark.memory to "
+        "1536m or more for each core, leave it out, or lower lucene.heap_mb "
+        "(for the workers too: HUDI_INDEX_LUCENE__HEAP_MB).",
         "limit_mb": 900,
     }
     assert cow.builds()[0].state == "failed"
     assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
 
 
-def test_spark_workers_with_just_enough_build(cow: IndexedTable) -> None:
+def test_spark_workers_with_just_enough_memory_build(cow: IndexedTable) -> None:
     found = on_spark(cow.uri, f"{HEAP_MB + RESERVED_MB}m", cores=1)
 
     assert found == {"built": 2, "limit_mb": HEAP_MB + RESERVED_MB}
@@ -119,7 +121,7 @@ def test_spark_workers_with_just_enough_build(cow: IndexedTable) -> None:
     assert table.scan("amount < 30", use_index="require").count() == 10
 
 
-def test_a_worker_checks_the_limit_that_it_was_given() -> None:
+def test_a_worker_checks_its_own_limit() -> None:
     refused = run(IN_A_WORKER, str(HEAP_MB + RESERVED_MB - 1), "16", "jvm")
     assert refused.returncode == 1
     assert "WORKER_MEMORY_TOO_SMALL: A Python worker may reserve 1535 MiB" in refused.stderr
@@ -128,36 +130,36 @@ def test_a_worker_checks_the_limit_that_it_was_given() -> None:
     assert allowed.stdout == "system\n", allowed.stderr
 
 
-def test_a_worker_without_a_java_machine_needs_no_heap() -> None:
+def test_a_worker_without_a_jvm_needs_no_heap() -> None:
     least = 16 + RESERVED_WITHOUT_JVM_MB
     refused = run(IN_A_WORKER, str(least - 1), "16")
-    assert f"needs {least}: build.memory_mb of 16 and" in refused.stderr
+    assert f"needs {least} MiB: build.memory_mb of 16 and" in refused.stderr
     assert "HUDI_INDEX_BUILD__MEMORY_MB" in refused.stderr
 
     allowed = run(IN_A_WORKER, str(least), "16")
     assert allowed.stdout == "system\n", allowed.stderr
 
 
-def test_a_btree_is_built_and_asked_without_a_java_machine(cow: IndexedTable) -> None:
+def test_a_btree_is_built_and_queried_without_a_jvm(cow: IndexedTable) -> None:
     done = run(WITHOUT_JVM, cow.uri)
 
     assert done.stdout == "10 False\n", done.stderr
 
 
-def test_limits_are_compared_with_heap_and_the_rest() -> None:
+def test_limits_are_compared_with_the_sum_of_all_needs() -> None:
     heap, writer = Needs.of_heap(768), Needs.of_writer(384)
     check_address_space(768 + RESERVED_MB, heap)
     with pytest.raises(WorkerMemoryTooSmall, match="needs 2048"):
         check_address_space(768 + RESERVED_MB - 1, heap)
     check_held(768 + RESIDENT_MB, heap)
-    with pytest.raises(WorkerMemoryTooSmall, match=r"may hold 1000 MiB.* needs 1068"):
+    with pytest.raises(WorkerMemoryTooSmall, match=r"limit of 1000 MiB.* needs 1068"):
         check_held(1000, heap)
     check_held(1000, writer)
-    with pytest.raises(WorkerMemoryTooSmall, match=r"needs 684: build.memory_mb of 384"):
+    with pytest.raises(WorkerMemoryTooSmall, match=r"needs 684 MiB: build.memory_mb of 384"):
         check_held(683, writer)
 
 
-def test_containers_limits_are_found_in_control_groups_of_both_versions(tmp_path: Path) -> None:
+def test_container_limits_are_read_from_both_cgroup_versions(tmp_path: Path) -> None:
     groups, mount = tmp_path / "cgroup", tmp_path / "mount"
 
     def limit(path: str, text: str) -> None:

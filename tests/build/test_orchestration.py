@@ -1,5 +1,5 @@
-"""Builds that are budgeted, cancelled, resumed, watched, or that fail: on one table of seven base
-files, two of a later instant."""
+"""Builds that are budgeted, cancelled, resumed, observed, or that fail: on one table of seven base
+files, two of which have a later instant."""
 
 import shutil
 from collections.abc import Callable, Generator, Sequence
@@ -13,21 +13,21 @@ import pytest
 
 from hudi_index_service import Budget, IndexedTable, open_table
 from hudi_index_service.build.budget import UNLIMITED
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords, BuildState, RunningBuild
 from hudi_index_service.build.run import Build, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, StorageFailed
-from hudi_index_service.rate_limit import RateLimit
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.commit_metadata import CommitMetadata
-from hudi_index_service.table.protocol import Instant
+from hudi_index_service.hudi.commit_metadata import CommitMetadata
+from hudi_index_service.hudi.protocol import Instant
+from hudi_index_service.storage.store import Storage
+from hudi_index_service.storage.throttle import RateLimit
 from tests.build.entries import all_manifests, assert_no_stray_data, manifests
 from tests.build.spark_jobs import all_jobs_end
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.golden.table import Golden
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,16 +36,9 @@ FILES, ROWS = 7, 110
 
 
 @pytest.fixture(scope="module")
-def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Seven partitions, ``amount=0`` to ``6`` by the last digit of id; 5 and 6 written later."""
-    path = tmp_path_factory.mktemp("days") / "days"
-    options = hudi_options("days", partition_column="digit", **NO_METADATA_TABLE)
-    rows = numbered_rows(spark, 0, ROWS).selectExpr(
-        "*", "cast(cast(id as int) % 7 as string) digit"
-    )
-    rows = rows.coalesce(1).cache()
-    write(rows.where("digit < '5'"), path, options, "bulk_insert", mode="overwrite")
-    write(rows.where("digit >= '5'"), path, options, "bulk_insert")
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven partitions, ``0`` to ``6``: id modulo 7; 5 and 6 were written later."""
+    path = golden("seven_partitions").put(tmp_path_factory.mktemp("days"))
     open_table(path).create_index("by_amount", ["amount", "msg"])
     return path
 
@@ -66,11 +59,11 @@ Run = Callable[..., Build]
 
 @pytest.fixture
 def run_on(table: IndexedTable, settings: Settings) -> Run:
-    """Builds everything on an executor of the test's own."""
+    """Builds everything with the test's own executor."""
 
     def run(executor: Executor, budget: Budget = UNLIMITED) -> Build:
         return run_build(
-            table._table,
+            table.hudi_table,
             table._requirements(),
             strategy=Strategy.ALL,
             executor=executor,
@@ -86,7 +79,7 @@ def partitions(build: Build) -> list[str]:
 
 
 def damage(table: IndexedTable, partition: str) -> Callable[[], None]:
-    """Makes the partition's base file unreadable. Returns what mends it."""
+    """Makes the partition's base file unreadable. Returns a function that repairs it."""
     (base_file,) = Path(table.uri, partition).glob("*.parquet")
     whole = base_file.read_bytes()
     base_file.write_bytes(b"PAR1" + b"\0" * (len(whole) - 8) + b"PAR1")
@@ -96,7 +89,7 @@ def damage(table: IndexedTable, partition: str) -> Callable[[], None]:
 # --- budget ----------------------------------------------------------------------------------
 
 
-def test_a_budget_of_files_goes_to_the_newest_instant_first(table: IndexedTable) -> None:
+def test_a_budget_of_files_is_spent_on_the_newest_instant_first(table: IndexedTable) -> None:
     first = table.build(strategy="all", budget=Budget(files=2))
 
     assert (first.state, first.stopped_by) == (BuildState.STOPPED, "budget spent: files")
@@ -108,14 +101,14 @@ def test_a_budget_of_files_goes_to_the_newest_instant_first(table: IndexedTable)
     )
 
 
-def test_a_budget_of_bytes_stops_behind_the_file_that_spends_it(table: IndexedTable) -> None:
+def test_a_budget_of_bytes_stops_after_the_file_that_spends_it(table: IndexedTable) -> None:
     sizes = [each.base_file.size for each in table.build(strategy="all", dry_run=True).due]
     build = table.build(strategy="all", budget=Budget(bytes=sum(sizes[:3])))
 
     assert (len(build.built), build.stopped_by) == (3, "budget spent: bytes")
 
 
-def test_whoever_goes_on_builds_nothing_twice(table: IndexedTable) -> None:
+def test_resumed_builds_build_nothing_twice(table: IndexedTable) -> None:
     for _ in range(3):
         table.build(strategy="all", budget=Budget(files=3))
 
@@ -126,8 +119,8 @@ def test_whoever_goes_on_builds_nothing_twice(table: IndexedTable) -> None:
     assert_no_stray_data(table.uri)
 
 
-class Punctual(Executor):
-    """Runs tasks one by one, and from the second on as if their time were over."""
+class OnlyFirstInTime(Executor):
+    """Runs tasks one by one; after the first, their deadline has passed."""
 
     parallelism = processes = 1
 
@@ -137,10 +130,10 @@ class Punctual(Executor):
             yield run_task(replace(task, deadline=0.0))
 
 
-def test_what_was_begun_in_time_is_finished_and_nothing_begins_late(
+def test_tasks_begun_before_the_deadline_finish_and_none_begin_after(
     table: IndexedTable, run_on: Run
 ) -> None:
-    build = run_on(Punctual(), Budget(minutes=60))
+    build = run_on(OnlyFirstInTime(), Budget(minutes=60))
 
     assert [outcome.status for outcome in build.outcomes] == [TaskStatus.BUILT] + (
         [TaskStatus.LEFT] * (FILES - 1)
@@ -150,12 +143,12 @@ def test_what_was_begun_in_time_is_finished_and_nothing_begins_late(
     assert len(table.build(strategy="all").built) == FILES - 1
 
 
-def test_no_time_at_all_builds_nothing(table: IndexedTable) -> None:
+def test_a_budget_of_no_time_builds_nothing(table: IndexedTable) -> None:
     build = table.build(strategy="all", budget=Budget(minutes=1e-12))
     assert (build.state, build.built, build.left) == (BuildState.STOPPED, (), FILES)
 
 
-def test_tasks_share_the_rate_of_requests(
+def test_tasks_share_the_request_rate(
     table: IndexedTable, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
@@ -166,18 +159,20 @@ def test_tasks_share_the_rate_of_requests(
             waited.append(seconds)
 
     limit = RateLimit(5, clock=lambda: 0.0, wait=wait)
-    monkeypatch.setattr("hudi_index_service.storage.shared_limit", lambda location, rate: limit)
+    monkeypatch.setattr(
+        "hudi_index_service.storage.store.shared_limit", lambda location, rate: limit
+    )
 
     build = table.build(strategy="all", budget=Budget(requests_per_second=5))
 
     assert len(build.built) == FILES
-    # Not one more than five a second, whichever task asked.
+    # No more than five requests a second, over all tasks.
     assert sorted(waited) == pytest.approx([turn / 5 for turn in range(1, len(waited) + 1)])
-    assert len(waited) > 3 * FILES, "listing, upload and manifest of each entry at least"
+    assert len(waited) > 3 * FILES, "at least listing, upload and manifest of each entry"
 
 
-class Observed(Executor):
-    """Takes tasks down and runs none."""
+class TaskRecorder(Executor):
+    """Records the tasks and runs none."""
 
     parallelism = processes = 4
 
@@ -189,18 +184,18 @@ class Observed(Executor):
         yield None
 
 
-def test_processes_get_an_equal_share_of_the_rate(table: IndexedTable, run_on: Run) -> None:
-    executor = Observed()
+def test_processes_get_equal_shares_of_the_request_rate(table: IndexedTable, run_on: Run) -> None:
+    executor = TaskRecorder()
     run_on(executor, Budget(requests_per_second=10))
     assert {task.storage.requests_per_second for task in executor.tasks} == {2.5}
-    assert table._table.storage.requests_per_second is None
+    assert table.hudi_table.storage.requests_per_second is None
 
 
 # --- cancel ----------------------------------------------------------------------------------
 
 
-class Patient(Executor):
-    """Runs the first task, then waits for ever: until it is closed."""
+class BlocksAfterFirst(Executor):
+    """Runs the first task, then waits until it is closed."""
 
     parallelism = processes = 1
 
@@ -220,16 +215,16 @@ class Patient(Executor):
             self.closed = True
 
 
-def test_a_build_is_cancelled_from_elsewhere_and_resumed(
+def test_a_build_is_cancelled_by_another_client_and_resumed(
     table: IndexedTable, run_on: Run, settings: Settings
 ) -> None:
-    executor, builds = Patient(), []
+    executor, builds = BlocksAfterFirst(), []
     builder = Thread(target=lambda: builds.append(run_on(executor)))
     builder.start()
     assert executor.first_is_done.wait(60)
-    elsewhere = open_table(table.uri, settings=settings)
-    assert elsewhere.cancel() == "000001"
-    assert elsewhere.cancel() == "000001", "asking twice is asking once"
+    other_client = open_table(table.uri, settings=settings)
+    assert other_client.cancel() == "000001"
+    assert other_client.cancel() == "000001", "a second request changes nothing"
     builder.join(60)
 
     (build,) = builds
@@ -244,25 +239,25 @@ def test_a_build_is_cancelled_from_elsewhere_and_resumed(
     assert {manifest.generation for manifest in manifests(table.uri)} == {1}
 
 
-class Winding(Patient):
-    """Once it is closed, waits for what it has begun: until the test lets it end."""
+class SlowToClose(BlocksAfterFirst):
+    """When closed, waits for the task that it began, until the test lets it end."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.closing, self.over = Event(), Event()
+        self.closing, self.may_end = Event(), Event()
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
         try:
             yield from super().run(tasks)
         finally:
             self.closing.set()
-            assert self.over.wait(60)
+            assert self.may_end.wait(60)
 
 
-def test_a_cancelled_build_lives_until_the_tasks_that_it_began_have_ended(
+def test_a_cancelled_build_runs_until_its_started_tasks_have_ended(
     table: IndexedTable, run_on: Run, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor, beaten = Winding(), Event()
+    executor, beaten = SlowToClose(), Event()
     beat = RunningBuild.beat
 
     def watched(self: RunningBuild, progress: BuildProgress | None = None) -> None:
@@ -277,25 +272,25 @@ def test_a_cancelled_build_lives_until_the_tasks_that_it_began_have_ended(
     assert table.cancel() == "000001"
     assert executor.closing.wait(60)
 
-    assert beaten.wait(60), "it shows that it lives"
-    executor.over.set()
+    assert beaten.wait(60), "its heartbeat continues"
+    executor.may_end.set()
     builder.join(60)
     assert table.builds()[0].state is BuildState.CANCELLED
 
 
-def test_on_spark_the_jobs_are_cancelled(
+def test_cancelling_a_build_on_spark_cancels_its_jobs(
     table: IndexedTable, spark: "SparkSession", settings: Settings
 ) -> None:
     by_spark = open_table(table.uri, spark=spark, settings=settings)
-    asked = []
+    cancelled = []
 
     build = by_spark.build(
         strategy="all",
-        budget=Budget(requests_per_second=0.2),  # so slow that nothing ends before the heartbeat
-        progress=lambda done, of: asked.append(table.cancel()),
+        budget=Budget(requests_per_second=0.2),  # too slow for any task to end before the heartbeat
+        progress=lambda done, of: cancelled.append(table.cancel()),
     )
 
-    assert set(asked) == {"000001"}
+    assert set(cancelled) == {"000001"}
     assert (build.state, build.built, build.left) == (BuildState.CANCELLED, (), FILES)
     assert all_jobs_end(spark)
     assert len(by_spark.build(strategy="all").built) == FILES
@@ -308,7 +303,7 @@ def test_without_a_running_build_there_is_nothing_to_cancel(table: IndexedTable)
     assert table.cancel() is None
 
 
-def test_a_request_to_cancel_is_no_sign_of_life(table: IndexedTable) -> None:
+def test_a_cancel_request_does_not_count_as_a_heartbeat(table: IndexedTable) -> None:
     storage = Storage(table.uri)
     BuildRecords(storage, stale_seconds=60).start({})
     assert table.cancel() == "000001"
@@ -316,23 +311,27 @@ def test_a_request_to_cancel_is_no_sign_of_life(table: IndexedTable) -> None:
     assert BuildRecords(storage, stale_seconds=0).all()[0].state is BuildState.DEAD
 
 
-def test_control_c_is_a_cancelled_build(table: IndexedTable) -> None:
+def test_control_c_cancels_a_build(table: IndexedTable) -> None:
     def interrupt(done: int, of: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         table.build(strategy="all", progress=interrupt)
     (record,) = table.builds()
-    told = record.to_dict()
-    assert (record.state, told["stopped_by"], told["error"]) == ("cancelled", "interrupted", None)
-    # What tasks that had begun by then have published counts as well.
-    assert [told["built"]] == [status.indexed for status in table.status()]
+    as_dict = record.to_dict()
+    assert (record.state, as_dict["stopped_by"], as_dict["error"]) == (
+        "cancelled",
+        "interrupted",
+        None,
+    )
+    # Entries published by tasks that were already running count as well.
+    assert [as_dict["built"]] == [status.indexed for status in table.status()]
 
 
 # --- progress and records --------------------------------------------------------------------
 
 
-def test_a_running_build_tells_how_far_it_is(table: IndexedTable, run_on: Run) -> None:
+def test_a_running_build_reports_its_progress(table: IndexedTable, run_on: Run) -> None:
     seen = []
 
     class Watched(Executor):
@@ -349,7 +348,7 @@ def test_a_running_build_tells_how_far_it_is(table: IndexedTable, run_on: Run) -
     before = running.progress
     assert before is not None
     assert (before.files, before.files_done, before.rows_done) == (FILES, 0, 0)
-    # As the commits' metadata has it: no base file was opened for it.
+    # The number of rows comes from the commits' metadata: no base file was opened for it.
     assert (before.rows, before.rows_estimated) == (ROWS, False)
     assert (before.rows_per_second, before.eta_seconds) == (None, None)
     after = table.builds()[0].progress
@@ -360,7 +359,7 @@ def test_a_running_build_tells_how_far_it_is(table: IndexedTable, run_on: Run) -
     assert after.eta_seconds == 0
 
 
-def test_rows_that_cannot_be_told_beforehand_are_counted_as_they_come(
+def test_rows_not_known_in_advance_are_counted_as_they_are_built(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreadable(self: CommitMetadata, instant: Instant) -> dict[str, int]:
@@ -378,7 +377,7 @@ def test_rows_that_cannot_be_told_beforehand_are_counted_as_they_come(
     )
 
 
-def test_one_id_runs_through_everything(
+def test_the_build_id_is_in_records_manifests_and_logs(
     table: IndexedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="hudi_index_service.build"):
@@ -392,10 +391,10 @@ def test_one_id_runs_through_everything(
 
 
 @pytest.mark.parametrize("operation", ["heartbeat", "finished.json", "cancel.json"])
-def test_a_record_that_cannot_be_written_costs_no_result(
+def test_a_build_succeeds_if_its_record_cannot_be_written(
     operation: str, table: IndexedTable, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The disk is full for the record; entries find room.
+    # The disk is full for the record, not for entries.
     refused = Event()
     for name in ("create", "replace", "size"):
         real = getattr(Storage, name)
@@ -426,11 +425,11 @@ def test_a_record_that_cannot_be_written_costs_no_result(
 # --- failures --------------------------------------------------------------------------------
 
 
-def test_wake_ups_leave_a_failing_file_alone_for_a_while(table: IndexedTable) -> None:
-    mend = damage(table, "6")
+def test_a_failing_file_is_retried_with_backoff(table: IndexedTable) -> None:
+    repair = damage(table, "6")
     assert len(table.build(strategy="all", budget=Budget(files=1)).failed) == 1
 
-    # The others are built; the failing one waits.
+    # The others are built; the failing one has to wait.
     build = table.build(strategy="all", retry_failed="backoff")
     assert (len(build.built), build.failed) == (FILES - 1, ())
     (deferred,) = build.deferred
@@ -438,12 +437,12 @@ def test_wake_ups_leave_a_failing_file_alone_for_a_while(table: IndexedTable) ->
     failed = datetime.fromisoformat(deferred.failed.last)
     assert build.retry_at == deferred.retry_at == failed + timedelta(seconds=60)
 
-    # Nothing else is due: no record for that.
+    # Nothing else is due, so there is no record.
     again = table.build(strategy="all", retry_failed="backoff")
     assert (again.id, again.due, len(again.deferred)) == ("", (), 1)
     assert len(table.builds()) == 2
 
-    # By hand it is tried at once; then it waits twice as long.
+    # A manual build retries it at once; then it has to wait twice as long.
     assert len(table.build(strategy="all").failed) == 1
     (deferred,) = table.build(strategy="all", retry_failed="backoff").deferred
     assert deferred.failed.times == 2
@@ -453,21 +452,21 @@ def test_wake_ups_leave_a_failing_file_alone_for_a_while(table: IndexedTable) ->
     assert "6/" in failing.path
     assert failing.error
 
-    mend()
+    repair()
     assert len(table.build(strategy="all").built) == 1
     assert table.status().failing == ()
     assert table.build(strategy="all", retry_failed="backoff").deferred == ()
 
 
-def test_what_always_fails_does_not_use_up_a_budget(table: IndexedTable) -> None:
-    """The newest base file, which is built first, cannot be built at all."""
+def test_a_file_that_always_fails_does_not_exhaust_the_budget(table: IndexedTable) -> None:
+    """The newest base file, which comes first, cannot be built."""
     damage(table, "6")
     for _ in range(FILES):
         table.build(strategy="all", budget=Budget(files=1))
     assert len(all_manifests(table.uri)) == FILES - 1
 
 
-def test_with_other_columns_a_failing_file_is_tried_at_once(table: IndexedTable) -> None:
+def test_a_failing_file_is_retried_at_once_with_other_columns(table: IndexedTable) -> None:
     damage(table, "6")
     table.build(strategy="all")
     assert len(table.build(strategy="all", retry_failed="backoff").deferred) == 1
@@ -478,12 +477,12 @@ def test_with_other_columns_a_failing_file_is_tried_at_once(table: IndexedTable)
     assert (len(build.failed), build.deferred) == (1, ())
 
 
-def test_what_failed_with_columns_that_nobody_wants_any_more_is_over(table: IndexedTable) -> None:
-    mend = damage(table, "6")
+def test_a_failure_with_dropped_columns_ends_with_the_next_build(table: IndexedTable) -> None:
+    repair = damage(table, "6")
     table.build(strategy="all")
-    mend()
+    repair()
     table.alter_index("by_amount", drop=["msg"])
-    assert len(table.status().failing) == 1, "its entry is lacking still"
+    assert len(table.status().failing) == 1, "its entry is still missing"
 
     assert len(table.build(strategy="all").built) == 1
     assert table.status().failing == ()
@@ -492,7 +491,7 @@ def test_what_failed_with_columns_that_nobody_wants_any_more_is_over(table: Inde
     assert record.finished["failing"] == []
 
 
-def test_what_failed_for_a_dropped_index_is_over(table: IndexedTable) -> None:
+def test_failures_of_a_dropped_index_are_forgotten(table: IndexedTable) -> None:
     damage(table, "6")
     table.build(strategy="all")
     assert len(table.status().failing) == 1
@@ -501,7 +500,7 @@ def test_what_failed_for_a_dropped_index_is_over(table: IndexedTable) -> None:
     assert table.status().failing == ()
 
 
-def test_now_or_backoff(table: IndexedTable) -> None:
+def test_unknown_values_of_retry_failed_are_refused(table: IndexedTable) -> None:
     never: RetryFailed = "never"  # type: ignore[assignment]
     with pytest.raises(ConfigInvalid, match="retry_failed='never'"):
         table.build(retry_failed=never)
@@ -510,7 +509,7 @@ def test_now_or_backoff(table: IndexedTable) -> None:
 # --- dry run ---------------------------------------------------------------------------------
 
 
-def test_a_dry_run_tells_the_cost_only_where_it_is_known(table: IndexedTable) -> None:
+def test_a_dry_run_estimates_the_cost_only_if_it_is_known(table: IndexedTable) -> None:
     plan = table.build(strategy="all", dry_run=True)
     assert plan.estimate is not None
     total = sum(each.base_file.size for each in plan.due)

@@ -1,4 +1,4 @@
-"""Large base files are built in parts: planned, staged, joined, published once."""
+"""Large base files are built in parts: planned, staged, combined, and published once."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,20 +7,20 @@ from threading import Event, Lock
 import pyarrow as pa
 import pytest
 
+from hudi_index_service.build.entry.parts import Part, largest_first, part_counts
+from hudi_index_service.build.entry.staging import Staging
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.executor import LocalExecutor
-from hudi_index_service.build.parts import Part, largest_first, part_counts
 from hudi_index_service.build.schedule import Schedule
-from hudi_index_service.build.staging import Staging
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.local_copy import packed_index
-from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file
 from tests.index.conftest import rows_where
 
@@ -28,7 +28,7 @@ MB = 2**20
 
 
 def makespan(sizes: list[int], slots: int) -> float:
-    """When the last of the tasks ends, in bytes, if each slot takes the next when it is idle."""
+    """When the last task ends, in bytes, if each slot takes the next task when it is idle."""
     counts = part_counts(sizes, slots=slots, least=1)
     parts = [size / count for size, count in zip(sizes, counts, strict=True) for _ in range(count)]
     busy = [0.0] * slots
@@ -39,12 +39,12 @@ def makespan(sizes: list[int], slots: int) -> float:
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 8, 64])
 @pytest.mark.parametrize("small", [0, 1, 20, 500])
-def test_one_large_and_some_small_base_files_keep_every_core_busy(slots: int, small: int) -> None:
+def test_large_and_small_base_files_keep_every_core_busy(slots: int, small: int) -> None:
     sizes = [363 * MB, *[5 * MB] * small]
     assert makespan(sizes, slots) <= 1.05 * sum(sizes) / slots + 5 * MB
 
 
-def test_in_how_many_parts_base_files_are_built() -> None:
+def test_the_number_of_parts_depends_on_size_and_slots() -> None:
     assert part_counts([363 * MB], slots=2, least=32 * MB) == [2]
     assert part_counts([363 * MB], slots=100, least=32 * MB) == [11]
     assert part_counts([63 * MB], slots=100, least=32 * MB) == [1]
@@ -56,7 +56,7 @@ def test_in_how_many_parts_base_files_are_built() -> None:
 
 @pytest.mark.parametrize("total", [0, 1, 2, 7, 1000])
 @pytest.mark.parametrize("of", [1, 2, 3, 7])
-def test_parts_are_all_rows_in_order(total: int, of: int) -> None:
+def test_parts_cover_all_rows_in_order(total: int, of: int) -> None:
     parts = [Part(number, of).rows(total) for number in range(of)]
     assert [row for part in parts for row in part] == list(range(total))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
@@ -64,7 +64,7 @@ def test_parts_are_all_rows_in_order(total: int, of: int) -> None:
 
 @pytest.fixture(params=["local", "remote"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    """A local folder, and a store whose files have no local path."""
+    """A local folder, and a remote store whose files have no local path."""
     return Storage(tmp_path if request.param == "local" else f"memory://{tmp_path}")
 
 
@@ -80,14 +80,14 @@ def only_manifest(storage: Storage) -> Manifest:
 
 
 def assert_index_answers(storage: Storage, task: BuildTask, rows: pa.Table, cache: Path) -> None:
-    """Row ids are positions in the base file, at the borders of parts and everywhere else."""
+    """Row ids are positions in the base file, at the boundaries of parts and elsewhere."""
     entry = EntryListing(storage, "lucene").find(task.due.base_file)
-    columns = [column.stored() for column in entry.manifest.columns]
+    columns = entry.manifest.columns
     with packed_index(storage, entry, Settings(cache_folder=cache)) as index:
         reader = index_type("lucene").open(index, columns)
     last = len(rows) - 1
-    borders = [0, 1, last // 3, last // 3 + 1, last // 2, last // 2 + 1, last - 1, last]
-    wheres = [f"id = {border}" for border in borders]
+    boundaries = [0, 1, last // 3, last // 3 + 1, last // 2, last // 2 + 1, last - 1, last]
+    wheres = [f"id = {boundary}" for boundary in boundaries]
     wheres += ["sender = 'User13'", "amount is null", "amount < 40.0", f"id > {last // 2}"]
     for where in wheres:
         leaf = negation_normal_form(parse_predicate(where, rows.schema))
@@ -96,9 +96,7 @@ def assert_index_answers(storage: Storage, task: BuildTask, rows: pa.Table, cach
     reader.close()
 
 
-def test_a_base_file_in_parts_has_the_entry_that_it_has_in_one(
-    storage: Storage, tmp_path: Path
-) -> None:
+def test_building_in_parts_gives_the_same_entry(storage: Storage, tmp_path: Path) -> None:
     rows = numbered_rows(10_003)
     base_file = write_base_file(storage, rows, row_group_size=2_500)
     task = build_task(storage, base_file, rows.schema)
@@ -119,12 +117,12 @@ def test_a_base_file_in_parts_has_the_entry_that_it_has_in_one(
     whole = only_manifest(storage)
     assert len([m for m in whole.data.members if m.name.endswith(".si")]) == 1
     assert (whole.base_file, whole.definitions) == (in_parts.base_file, in_parts.definitions)
-    for ours, theirs in zip(in_parts.columns, whole.columns, strict=True):
-        # Terms that several segments have are counted in each.
-        assert ours.model_copy(update={"distinct": theirs.distinct}) == theirs
+    for in_part, in_whole in zip(in_parts.columns, whole.columns, strict=True):
+        # A term in several segments is counted in each of them.
+        assert in_part.model_copy(update={"distinct": in_whole.distinct}) == in_whole
 
 
-def test_extremes_are_joined_in_the_order_of_their_types(storage: Storage) -> None:
+def test_extremes_of_parts_are_combined_in_the_order_of_their_types(storage: Storage) -> None:
     rows = pa.table(
         {
             "n": [9, 10, 100, -1],
@@ -139,14 +137,14 @@ def test_extremes_are_joined_in_the_order_of_their_types(storage: Storage) -> No
     assert found == expected
 
 
-def test_more_parts_than_rows(storage: Storage) -> None:
+def test_a_base_file_may_have_fewer_rows_than_parts(storage: Storage) -> None:
     rows = numbered_rows(3)
     run([build_task(storage, write_base_file(storage, rows), rows.schema)], parallelism=7)
     assert only_manifest(storage).base_file.rows == 3
 
 
-def test_parts_run_again_and_late_ones_change_nothing(storage: Storage, tmp_path: Path) -> None:
-    """As Spark does with tasks whose worker was lost, or that it runs twice to be sure."""
+def test_repeated_and_late_parts_change_nothing(storage: Storage, tmp_path: Path) -> None:
+    """Spark repeats a task if its worker was lost, or speculatively."""
     rows = numbered_rows(1_000)
     task = build_task(storage, write_base_file(storage, rows), rows.schema)
     schedule = Schedule([task], slots=3)
@@ -157,29 +155,29 @@ def test_parts_run_again_and_late_ones_change_nothing(storage: Storage, tmp_path
     outcomes = [TaskOutcome("", "", TaskStatus.STAGED)] * 2
     assert schedule.ended(0, outcomes[0]) is None
     assert schedule.ended(1, outcomes[1]) is None
-    joined = run_task(third)
-    assert joined.status is TaskStatus.BUILT
-    assert run_task(second).status is TaskStatus.PRESENT, "a late one finds it published"
-    assert schedule.ended(2, joined) is not None
+    combined = run_task(third)
+    assert combined.status is TaskStatus.BUILT
+    assert run_task(second).status is TaskStatus.PRESENT, "a late part finds the entry published"
+    assert schedule.ended(2, combined) is not None
 
     manifest = only_manifest(storage)
     assert stored_below(storage) == [manifest.data.name, "manifest-0001.json"]
     assert_index_answers(storage, task, rows, tmp_path / "cache")
 
 
-def test_columns_that_another_builder_adds_between_parts_are_not_lost(
+def test_columns_added_by_another_builder_between_parts_are_kept(
     storage: Storage, tmp_path: Path
 ) -> None:
     rows = numbered_rows(1_000)
     base_file = write_base_file(storage, rows)
-    ours = build_task(storage, base_file, rows.select(["id", "sender"]).schema)
-    theirs = replace(
+    narrow = build_task(storage, base_file, rows.select(["id", "sender"]).schema)
+    other = replace(
         build_task(storage, base_file, rows.select(["amount"]).schema), build_id="000008"
     )
-    schedule = Schedule([ours], slots=2)
+    schedule = Schedule([narrow], slots=2)
 
     first = run_task(schedule.tasks[0])
-    assert run_task(theirs).status is TaskStatus.BUILT
+    assert run_task(other).status is TaskStatus.BUILT
     second = run_task(schedule.tasks[1])
 
     assert [first.status, second.status] == [TaskStatus.STAGED] * 2
@@ -193,7 +191,7 @@ def test_columns_that_another_builder_adds_between_parts_are_not_lost(
     assert_index_answers(storage, whole, rows, tmp_path / "cache")
 
 
-def test_a_part_that_fails_fails_its_base_file_alone(tmp_path: Path) -> None:
+def test_a_failing_part_fails_only_its_base_file(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     rows = numbered_rows(5_000)
     good = write_base_file(storage, rows, "good")
@@ -212,10 +210,10 @@ def test_a_part_that_fails_fails_its_base_file_alone(tmp_path: Path) -> None:
     assert failure.status is TaskStatus.FAILED
     assert failure.error is not None
     assert damaged.path in failure.error
-    assert len(stored_below(storage)) == 2, "nothing staged is left"
+    assert len(stored_below(storage)) == 2, "no staged file is left"
 
 
-def test_a_damaged_part_is_not_joined(storage: Storage) -> None:
+def test_a_damaged_part_is_not_combined(storage: Storage) -> None:
     rows = numbered_rows(1_000)
     task = build_task(storage, write_base_file(storage, rows), rows.schema)
     first, second = Schedule([task], slots=2).tasks
@@ -225,15 +223,15 @@ def test_a_damaged_part_is_not_joined(storage: Storage) -> None:
     content[len(content) // 2] ^= 1
     storage.replace(packed.path, bytes(content))
 
-    joined = run_task(second)
+    combined = run_task(second)
 
-    assert joined.status is TaskStatus.FAILED
-    assert joined.error is not None
-    assert f"{packed.path} is damaged" in joined.error
+    assert combined.status is TaskStatus.FAILED
+    assert combined.error is not None
+    assert f"{packed.path} is damaged" in combined.error
 
 
 class Gated(Storage):
-    """Stores nothing before the gate is open, and then only what came first."""
+    """Stores nothing until the gate opens, and then only the first upload."""
 
     def __init__(self, uri: Path) -> None:
         super().__init__(uri)
@@ -247,7 +245,7 @@ class Gated(Storage):
         super().upload(path, source)
 
 
-def test_a_build_given_up_removes_what_was_staged_after_that(
+def test_an_abandoned_build_removes_files_staged_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = Gated(tmp_path)
@@ -269,7 +267,7 @@ def test_a_build_given_up_removes_what_was_staged_after_that(
     assert stored_below(storage) == []
 
 
-def test_a_base_file_begun_in_time_is_finished_late(storage: Storage) -> None:
+def test_a_base_file_begun_before_the_deadline_is_finished_after_it(storage: Storage) -> None:
     rows = numbered_rows(1_000)
     task = build_task(storage, write_base_file(storage, rows), rows.schema, deadline=1e12)
     first, second = Schedule([task], slots=2).tasks
@@ -280,7 +278,7 @@ def test_a_base_file_begun_in_time_is_finished_late(storage: Storage) -> None:
     assert run_task(another_build).status is TaskStatus.LEFT
 
 
-def test_what_other_builders_changed_is_built_anew_in_one_part_each() -> None:
+def test_base_files_changed_by_other_builders_are_rebuilt_in_one_part() -> None:
     storage = Storage("memory://anew")
     rows = numbered_rows(10)
     files = [
@@ -295,10 +293,10 @@ def test_what_other_builders_changed_is_built_anew_in_one_part_each() -> None:
     left = schedule.undecided().tasks
 
     assert [task.part.of for task in left] == [1, 1]
-    assert [task.deadline for task in left] == [None, None], "they were begun in time"
+    assert [task.deadline for task in left] == [None, None], "they began in time"
 
 
-def test_with_a_deadline_tasks_begin_in_the_order_given() -> None:
+def test_tasks_with_a_deadline_begin_in_the_given_order() -> None:
     storage = Storage("memory://order")
     rows = numbered_rows(10)
     files = [write_base_file(storage, rows, name) for name in ("new", "old")]
@@ -312,7 +310,7 @@ def test_with_a_deadline_tasks_begin_in_the_order_given() -> None:
     assert ids == ["new", "old", "old"]
 
 
-def test_idle_slots_and_a_process_memory_are_shared_among_tasks() -> None:
+def test_tasks_share_idle_slots_and_the_memory_of_a_process() -> None:
     storage = Storage("memory://sharing")
     rows = numbered_rows(10)
     base_file = BaseFile("f1.parquet", "", "f1", "20260101000000000", 1000)
@@ -342,7 +340,9 @@ def test_idle_slots_and_a_process_memory_are_shared_among_tasks() -> None:
         (["staged", "staged"], None),
     ],
 )
-def test_how_a_base_file_ended_whose_parts_ended_so(parts: list[str], whole: str | None) -> None:
+def test_the_outcome_of_a_base_file_follows_from_its_parts(
+    parts: list[str], whole: str | None
+) -> None:
     storage = Storage("memory://ends")
     rows = numbered_rows(10)
     base_file = BaseFile("f1.parquet", "", "f1", "20260101000000000", 1000)
@@ -351,6 +351,6 @@ def test_how_a_base_file_ended_whose_parts_ended_so(parts: list[str], whole: str
         schedule.ended(position, TaskOutcome(base_file.path, "lucene", TaskStatus(part)))
         for position, part in enumerate(parts)
     ]
-    assert found[0] is None, "not before all parts have ended"
+    assert found[0] is None, "undecided until all parts have ended"
     assert (found[1].status.value if found[1] else None) == whole
     assert len(schedule.undecided().tasks) == (whole is None)

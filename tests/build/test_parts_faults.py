@@ -1,14 +1,14 @@
-"""A build in parts whose storage fails at any one of its calls: the next build converges."""
+"""A build in parts whose storage fails at any one call: the next build converges."""
 
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.schedule import Schedule
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
-from hudi_index_service.index.entry import EntryListing
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, write_base_file
 from tests.faults.faulty_storage import FAULTS, Call, Fault, GatedStorage, Killed, numbered
 
@@ -23,7 +23,7 @@ def task_on(root: Path) -> BuildTask:
 
 
 def run_in_parts(task: BuildTask) -> TaskOutcome | None:
-    """Both parts, one after the other, and what becomes of the base file."""
+    """Runs both parts in turn; returns the outcome of the base file."""
     schedule = Schedule([task], slots=2)
     found = [schedule.ended(at, run_task(part)) for at, part in enumerate(schedule.tasks)]
     for part in schedule.undecided().tasks:
@@ -34,9 +34,11 @@ def run_in_parts(task: BuildTask) -> TaskOutcome | None:
 
 @pytest.mark.parametrize("remote", [False, True], ids=["local", "remote"])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_at_any_call(tmp_path: Path, fault: Fault, remote: bool) -> None:
+def test_the_next_build_converges_after_a_fault_at_any_call(
+    tmp_path: Path, fault: Fault, remote: bool
+) -> None:
     calls = calls_of_a_build(tmp_path / "counted", remote)
-    assert sum(call.operation == "upload" for call in calls) == 3, "two parts and what they make"
+    assert sum(call.operation == "upload" for call in calls) == 3, "two parts and their result"
 
     for call in calls:
         if call.operation not in fault.hits:

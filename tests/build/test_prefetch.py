@@ -5,10 +5,10 @@ from collections.abc import Generator
 
 import pytest
 
-from hudi_index_service.build.prefetch import read_ahead
+from hudi_index_service.build.entry.prefetch import read_ahead
 
 
-def test_items_come_in_order_from_a_thread_of_their_own() -> None:
+def test_items_are_read_in_order_by_a_separate_thread() -> None:
     threads = set()
 
     def numbers() -> Generator[int, None, None]:
@@ -21,7 +21,7 @@ def test_items_come_in_order_from_a_thread_of_their_own() -> None:
     assert threads == {"index-build-read"}
 
 
-def test_no_more_than_the_depth_is_made_ahead() -> None:
+def test_no_more_than_the_depth_is_read_ahead() -> None:
     made = 0
 
     def numbers() -> Generator[int, None, None]:
@@ -31,14 +31,14 @@ def test_no_more_than_the_depth_is_made_ahead() -> None:
             yield number
 
     with read_ahead(numbers(), depth=2) as ready:
-        for taken in range(50):
-            # One in hand, two waiting, one that waits for room.
-            assert made <= taken + 3
-            assert next(ready) == taken
+        for position in range(50):
+            # One returned, two waiting in the queue, one waiting for room.
+            assert made <= position + 3
+            assert next(ready) == position
     assert made == 50
 
 
-def test_an_error_is_raised_where_the_next_item_would_have_come() -> None:
+def test_an_error_is_raised_in_place_of_the_next_item() -> None:
     def numbers() -> Generator[int, None, None]:
         yield 1
         raise ZeroDivisionError("no more")
@@ -65,7 +65,7 @@ def test_leaving_early_closes_the_generator_in_its_thread() -> None:
     assert "index-build-read" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_an_error_of_the_reader_ends_the_thread() -> None:
+def test_an_error_in_the_consumer_ends_the_thread() -> None:
     def numbers() -> Generator[int, None, None]:
         while True:
             yield 0

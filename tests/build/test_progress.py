@@ -1,15 +1,15 @@
-"""Counting a build's progress, by a clock of the test's own."""
+"""Counting a build's progress, with a fake clock."""
 
 from copy import copy
 
 import pytest
 
+from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.task import TaskOutcome, TaskStatus
 from hudi_index_service.build.progress import BuildProgress, ProgressCounter
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.row_count import RowCount
-from hudi_index_service.build.task import TaskOutcome, TaskStatus
-from hudi_index_service.reports import progress_counts
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.cli.reports import progress_counts
+from hudi_index_service.hudi.protocol import BaseFile
 
 
 class FakeClock:
@@ -39,7 +39,9 @@ def outcome(path: str, status: TaskStatus = TaskStatus.BUILT, rows: int = 0) -> 
     return TaskOutcome(path, "lucene", status, rows=rows)
 
 
-def test_rate_and_time_left_follow_what_is_done(clock: FakeClock, entries: list[DueEntry]) -> None:
+def test_rate_and_time_left_follow_from_the_rows_done(
+    clock: FakeClock, entries: list[DueEntry]
+) -> None:
     counter = ProgressCounter(entries, {"a": 10, "b": 30, "c": 60})
     clock.now = 4
     counter.add(outcome("a", rows=10))
@@ -51,9 +53,7 @@ def test_rate_and_time_left_follow_what_is_done(clock: FakeClock, entries: list[
     assert (now.seconds, now.rows_per_second, now.eta_seconds) == (4, 10, 6)
 
 
-def test_rows_within_base_files_count_as_they_are_taken_in(
-    clock: FakeClock, entries: list[DueEntry]
-) -> None:
+def test_rows_count_as_soon_as_they_are_indexed(clock: FakeClock, entries: list[DueEntry]) -> None:
     indexed = RowCount()
     counter = ProgressCounter(entries, {"a": 10, "b": 30, "c": 60}, indexed)
     assert (counter.now().rows_done, counter.now().eta_seconds) == (0, None)
@@ -65,14 +65,14 @@ def test_rows_within_base_files_count_as_they_are_taken_in(
     assert progress_counts(now) == "0/3 files, 25/100 rows, 6 s left"
 
     indexed.add(900)
-    assert counter.now().rows_done == 100, "of one that is built twice, too"
+    assert counter.now().rows_done == 100, "no more, even if a file is built twice"
     for path, rows in {"a": 10, "b": 30, "c": 50}.items():
         counter.add(outcome(path, rows=rows))
-    assert counter.now().rows_done == 90, "what was built, in the end"
-    assert copy(indexed).rows == 0, "as it goes to another process"
+    assert counter.now().rows_done == 90, "in the end, the rows of the outcomes"
+    assert copy(indexed).rows == 0, "as when it is sent to another process"
 
 
-def test_rows_that_no_commit_tells_are_worked_out_from_bytes(
+def test_unknown_row_counts_are_estimated_from_bytes(
     clock: FakeClock, entries: list[DueEntry]
 ) -> None:
     counter = ProgressCounter(entries, {"a": 50})
@@ -83,12 +83,12 @@ def test_rows_that_no_commit_tells_are_worked_out_from_bytes(
     assert (counter.now().rows, counter.now().rows_estimated) == (140, False)
 
 
-def test_nothing_known_is_nothing_told(clock: FakeClock, entries: list[DueEntry]) -> None:
+def test_rows_and_rate_are_none_if_unknown(clock: FakeClock, entries: list[DueEntry]) -> None:
     now = ProgressCounter(entries, {}).now()
     assert (now.rows, now.rows_per_second, now.eta_seconds) == (None, None, None)
 
 
-def test_failed_and_gone_files_are_done_and_left_ones_are_not(
+def test_failed_and_gone_files_count_as_done_and_left_ones_do_not(
     clock: FakeClock, entries: list[DueEntry]
 ) -> None:
     counter = ProgressCounter(entries, {})
@@ -99,7 +99,7 @@ def test_failed_and_gone_files_are_done_and_left_ones_are_not(
     assert (now.files_done, now.files_failed, now.bytes_done, now.rows_done) == (2, 1, 400, 0)
 
 
-def test_it_is_stored_and_read_back(clock: FakeClock, entries: list[DueEntry]) -> None:
+def test_progress_survives_the_round_trip(clock: FakeClock, entries: list[DueEntry]) -> None:
     now = ProgressCounter(entries, {"a": 1}).now()
     assert BuildProgress.from_dict({"at": "whenever", **now.to_dict()}) == now
     assert BuildProgress.from_dict({"at": "whenever"}) is None

@@ -1,37 +1,26 @@
-"""What is due after each thing that Hudi does to a table."""
+"""What is due after each operation of Hudi on a table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.strategy import Strategy, selector
 from hudi_index_service.config import BuildSettings, Settings
-from hudi_index_service.definitions import Column, IndexDefinition, SeenTimeline
 from hudi_index_service.errors import SnapshotChanged
-from hudi_index_service.table.protocol import BaseFile, HudiTable, Instant, ServiceKind
-from tests.hudi_tables import (
-    IN_PROCESS_LOCK,
-    NO_METADATA_TABLE,
-    hudi_options,
-    numbered_rows,
-    run_clustering,
-    run_compaction,
-    write,
-)
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from hudi_index_service.hudi.protocol import BaseFile, HudiTable, Instant, ServiceKind
+from hudi_index_service.metadata.definitions import Column, IndexDefinition, SeenTimeline
+from tests.golden.table import Golden
 
 OpenTable = Callable[..., IndexedTable]
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> OpenTable:
-    """Opens a table, with the setting `build.on` if it is given."""
+    """Opens a table, with the setting `build.on` if given."""
 
     def open_with(path: Path, *on: str) -> IndexedTable:
         build = BuildSettings.model_validate({"on": on} if on else {})
@@ -45,46 +34,44 @@ def instants_due(table: IndexedTable) -> list[str]:
 
 
 def latest(table: IndexedTable) -> str:
-    return table._table.completed_instants()[-1].requested
+    return table.hudi_table.completed_instants()[-1].requested
 
 
-def test_copy_on_write(spark: "SparkSession", opened: OpenTable, tmp_path: Path) -> None:
-    path = tmp_path / "cow"
-    options = hudi_options("cow", **IN_PROCESS_LOCK)
-    write(numbered_rows(spark, 0, 20).coalesce(1), path, options, "bulk_insert", mode="overwrite")
+def test_due_base_files_of_a_copy_on_write_table(
+    golden: Golden, opened: OpenTable, tmp_path: Path
+) -> None:
+    hudi = golden("undone")
+    path = hudi.put(tmp_path / "cow", "written")
     table, eager = opened(path), opened(path, "clustering", "compaction", "commit")
     table.create_index("by_amount", ["amount"])
     assert instants_due(table) == []
     assert instants_due(eager) == [], "written before the index was defined"
 
-    # A plain commit writes a base file: due only where commits count.
-    write(numbered_rows(spark, 5, 6, version=1), path, options)
+    # A plain commit writes a base file, which is due only if `build.on` has commits.
+    hudi.put(path, "updated")
     assert instants_due(table) == []
     assert instants_due(eager) == [latest(table)]
 
-    # Planned clustering has written nothing yet.
-    run_clustering(spark, path, "schedule")
+    # Planned clustering has not written anything yet.
+    hudi.put(path, "clustering planned")
     assert instants_due(table) == []
-    run_clustering(spark, path, "execute")
+    hudi.put(path, "clustered")
     clustered = latest(table)
     assert instants_due(table) == instants_due(eager) == [clustered]
     assert instants_due(opened(path, "compaction")) == []
     table.build()
     assert instants_due(table) == []
-    spark.sql(f"call create_savepoint(path => '{path}', commit_time => '{clustered}')").collect()
 
-    # An insert overwrite is a replace commit, too, and no table service.
-    write(numbered_rows(spark, 0, 30).coalesce(1), path, options, "insert_overwrite_table")
+    # An insert overwrite is a replace commit too, but no table service.
+    hudi.put(path, "overwritten")
     assert instants_due(table) == []
     assert instants_due(eager) == [latest(table)]
 
-    # Clustered once more, and all of that is undone before anything was built: the savepoint's base
-    # file is back, and its entry serves again.
-    run_clustering(spark, path)
+    # Clustered again, then that and the overwrite are rolled back before anything was built: the
+    # base file of the first clustering is back, and its entry is used again.
+    hudi.put(path, "clustered again")
     assert instants_due(table) == [latest(table)]
-    spark.sql(
-        f"call rollback_to_savepoint(path => '{path}', instant_time => '{clustered}')"
-    ).collect()
+    hudi.put(path, "undone")
     assert instants_due(table) == []
     assert table.scan("amount >= 0", use_index="require").count() == 20
     for file in Path(path, ".hoodie/.index/lucene").rglob("*.*"):
@@ -92,24 +79,25 @@ def test_copy_on_write(spark: "SparkSession", opened: OpenTable, tmp_path: Path)
     assert instants_due(table) == [clustered]
 
 
-def test_merge_on_read(spark: "SparkSession", opened: OpenTable, tmp_path: Path) -> None:
-    path = tmp_path / "mor"
-    options = hudi_options("mor", "MERGE_ON_READ", **NO_METADATA_TABLE)
-    write(numbered_rows(spark, 0, 20).coalesce(1), path, options, "bulk_insert", mode="overwrite")
+def test_due_base_files_of_a_merge_on_read_table(
+    golden: Golden, opened: OpenTable, tmp_path: Path
+) -> None:
+    hudi = golden("inserted_and_compacted")
+    path = hudi.put(tmp_path / "mor", "written")
     table, eager = opened(path), opened(path, "compaction", "commit")
     table.create_index("by_amount", ["amount"])
 
-    # Updates go to a log file; inserts into a base file of their own, by a delta commit.
-    write(numbered_rows(spark, 0, 2, version=1), path, options)
+    # Updates go to a log file; inserts go to a new base file, written by a delta commit.
+    hudi.put(path, "updated")
     assert instants_due(eager) == []
-    write(numbered_rows(spark, 20, 25).coalesce(1), path, options, "insert")
+    hudi.put(path, "inserted")
     delta_commit = latest(table)
     assert instants_due(table) == []
     assert instants_due(eager) == [delta_commit]
 
-    run_compaction(spark, path, "schedule")
+    hudi.put(path, "compaction planned")
     assert instants_due(table) == []
-    run_compaction(spark, path, "run")
+    hudi.put(path, "compacted")
     compacted = latest(table)
     assert instants_due(table) == [compacted]
     assert instants_due(opened(path, "clustering")) == []
@@ -120,7 +108,7 @@ def test_merge_on_read(spark: "SparkSession", opened: OpenTable, tmp_path: Path)
 
 @dataclass
 class TimelineOf:
-    """As much of a table as a strategy asks for."""
+    """The part of a table that a strategy uses."""
 
     kinds: Mapping[str, ServiceKind | None]
 
@@ -137,15 +125,15 @@ class TimelineOf:
 @pytest.mark.parametrize(
     ("instant", "due"),
     [
-        ("10", False),  # before the timeline that the definition saw
+        ("10", False),  # before the start of the timeline that the definition saw
         ("20", False),  # on it
-        ("25", True),  # neither on it nor on the active one: archived since
+        ("25", True),  # neither on it nor on the active timeline: archived since
         ("30", True),  # clustering
         ("40", False),  # a plain commit
-        ("50", True),  # archived while its metadata was asked for
+        ("50", True),  # archived while its metadata was being read
     ],
 )
-def test_an_instant_that_nobody_knows_is_due(instant: str, due: bool) -> None:
+def test_an_instant_of_unknown_kind_is_due(instant: str, due: bool) -> None:
     active = {
         "30": ServiceKind.CLUSTERING,
         "40": ServiceKind.NONE,
@@ -168,6 +156,6 @@ def test_an_instant_that_nobody_knows_is_due(instant: str, due: bool) -> None:
     assert wanted(definition, BaseFile(f"f_{instant}.parquet", "", "f", instant, 1)) is due
 
 
-def test_all_wants_everything() -> None:
+def test_all_selects_every_base_file() -> None:
     wanted = selector(Strategy.ALL, cast(HudiTable, TimelineOf({})), ())
     assert wanted(cast(Any, None), BaseFile("f.parquet", "", "f", "10", 1))

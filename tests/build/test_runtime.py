@@ -1,4 +1,4 @@
-"""Where what an index type runs on is missing: builds are refused at once, queries scan."""
+"""An index type's runtime is missing: builds are refused at once, queries scan."""
 
 import json
 import os
@@ -46,16 +46,6 @@ with open_table(sys.argv[1]) as table:
 REMEDY = "Install JDK 17 and set JAVA_HOME to its folder."
 
 
-@pytest.fixture
-def java_25(tmp_path: Path) -> Path:
-    """What looks like a JDK 25."""
-    home = tmp_path / "jdk-25"
-    (home / "lib" / "server").mkdir(parents=True)
-    (home / "lib" / "server" / "libjvm.so").touch()
-    (home / "release").write_text('JAVA_VERSION="25.0.3"\n')
-    return home
-
-
 def run(program: str, *arguments: str, java_home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
@@ -67,7 +57,7 @@ def run(program: str, *arguments: str, java_home: Path) -> subprocess.CompletedP
     )
 
 
-def test_a_build_without_its_java_is_refused_once_before_it_begins(
+def test_a_build_without_its_java_is_refused_before_it_begins(
     cow: IndexedTable, java_25: Path
 ) -> None:
     refused = run(BUILD, cow.uri, "now", java_home=java_25)
@@ -82,7 +72,7 @@ def test_a_build_without_its_java_is_refused_once_before_it_begins(
     assert not Path(cow.uri, ".hoodie/.index/lucene").exists()
 
 
-def test_what_needs_no_java_is_done_without(cow: IndexedTable, java_25: Path) -> None:
+def test_dry_runs_and_empty_builds_need_no_java(cow: IndexedTable, java_25: Path) -> None:
     assert json.loads(run(BUILD, cow.uri, "dry", java_home=java_25).stdout) == {}
 
     cow.build(strategy="all").raise_for_failures()
@@ -94,20 +84,20 @@ def test_queries_scan_and_warn_once(cow: IndexedTable, java_25: Path) -> None:
     expected = cow.scan("amount = 31").count()
     rows = cow.scan("amount > 20", use_index="never").to_arrow().num_rows
 
-    asked = run(QUERY, cow.uri, java_home=java_25)
+    queried = run(QUERY, cow.uri, java_home=java_25)
 
-    assert json.loads(asked.stdout) == {"counts": [expected] * 3, "rows": rows, "remedy": REMEDY}
-    (warning,) = asked.stderr.splitlines()
+    assert json.loads(queried.stdout) == {"counts": [expected] * 3, "rows": rows, "remedy": REMEDY}
+    (warning,) = queried.stderr.splitlines()
     assert warning == (
         "Queries are answered without an index: NATIVE_MODULE_MISSING: lucene needs Java 17, "
         f"but {java_25} is Java 25. {REMEDY}"
     )
 
 
-def test_spark_executors_are_asked_for_theirs(
+def test_the_java_of_spark_executors_is_checked(
     spark: "SparkSession", cow: IndexedTable, java_25: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As spark.executorEnv.JAVA_HOME sets it.
+    # Has the effect of spark.executorEnv.JAVA_HOME.
     monkeypatch.setitem(spark.sparkContext.environment, "JAVA_HOME", str(java_25))
 
     with pytest.raises(NativeModuleMissing) as refused:

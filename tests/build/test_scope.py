@@ -1,4 +1,4 @@
-"""Which partitions a build is narrowed to."""
+"""Which partitions a build is limited to."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ODD = ["[x]", "x", "*"]
 
 
 @pytest.mark.parametrize(
-    ("known", "asked", "found"),
+    ("known", "requested", "found"),
     [
         (HIVE, ["region=eu/dt=2026-01-01"], HIVE[:1]),
         (HIVE, ["/region=eu/dt=2026-01-01/"], HIVE[:1]),
@@ -31,27 +31,29 @@ ODD = ["[x]", "x", "*"]
         (HIVE, [], []),
     ],
 )
-def test_paths_folders_and_patterns(known: list[str], asked: list[str], found: list[str]) -> None:
-    assert partitions_in_scope(known, asked) == set(found)
+def test_partitions_are_selected_by_path_folder_or_pattern(
+    known: list[str], requested: list[str], found: list[str]
+) -> None:
+    assert partitions_in_scope(known, requested) == set(found)
 
 
 @pytest.mark.parametrize(
-    "asked", ["region=asia", "dt=2026-01-01", "region=eu/dt=2026-01", "", "*/*/*"]
+    "requested", ["region=asia", "dt=2026-01-01", "region=eu/dt=2026-01", "", "*/*/*"]
 )
-def test_what_names_no_partition_is_an_error_that_names_the_known_ones(asked: str) -> None:
+def test_a_path_without_a_partition_is_refused_with_the_known_ones(requested: str) -> None:
     with pytest.raises(ConfigInvalid) as refused:
-        partitions_in_scope(HIVE, ["region=eu", asked])
-    assert repr(asked) in refused.value.message
+        partitions_in_scope(HIVE, ["region=eu", requested])
+    assert repr(requested) in refused.value.message
     assert all(repr(path) in refused.value.remedy for path in HIVE)
 
 
-def test_of_many_partitions_some_are_named() -> None:
+def test_the_error_names_only_some_of_many_partitions() -> None:
     known = [f"dt={day:03}" for day in range(300)]
     with pytest.raises(ConfigInvalid) as refused:
         partitions_in_scope(known, ["dt=300"])
     assert refused.value.remedy.endswith("'dt=009' and 290 more.")
 
 
-def test_a_table_without_partitions_says_so() -> None:
+def test_a_table_without_partitions_is_reported() -> None:
     with pytest.raises(ConfigInvalid, match="not partitioned"):
         partitions_in_scope([""], ["dt=2026-01-01"])

@@ -1,4 +1,4 @@
-"""A task's local folder: its own for as long as it lives, and nobody's afterwards."""
+"""A task's local folder: kept while its process lives, and removed afterwards."""
 
 import subprocess
 import sys
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index_service.build.scratch import remove_abandoned, scratch_folder
+from hudi_index_service.build.entry.scratch import remove_abandoned, scratch_folder
 
 HOLD_A_FOLDER = """
 import sys, tempfile
-from hudi_index_service.build.scratch import scratch_folder
+from hudi_index_service.build.entry.scratch import scratch_folder
 tempfile.tempdir = sys.argv[1]
 with scratch_folder() as folder:
     (folder / "half of an index").touch()
@@ -27,7 +27,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_there_for_the_block_and_gone_after_it(temporary: Path) -> None:
+def test_a_folder_is_removed_after_its_block(temporary: Path) -> None:
     with scratch_folder() as folder, scratch_folder() as other:
         (folder / "index").mkdir()
         assert {folder, other} == set(temporary.iterdir())
@@ -35,13 +35,13 @@ def test_a_folder_is_there_for_the_block_and_gone_after_it(temporary: Path) -> N
     assert list(temporary.iterdir()) == []
 
 
-def test_a_folder_goes_with_an_error_too(temporary: Path) -> None:
+def test_a_folder_is_removed_after_an_error(temporary: Path) -> None:
     with pytest.raises(ZeroDivisionError), scratch_folder():
         raise ZeroDivisionError
     assert list(temporary.iterdir()) == []
 
 
-def test_the_folder_of_another_process_goes_once_that_is_dead(temporary: Path) -> None:
+def test_the_folder_of_a_dead_process_is_removed(temporary: Path) -> None:
     other = subprocess.Popen(
         [sys.executable, "-c", HOLD_A_FOLDER, str(temporary)],
         stdin=subprocess.PIPE,
@@ -52,7 +52,7 @@ def test_the_folder_of_another_process_goes_once_that_is_dead(temporary: Path) -
     assert other.stdin is not None
     folder = Path(other.stdout.readline().strip())
     with scratch_folder():
-        assert folder.exists(), "its owner lives"
+        assert folder.exists(), "its owner is alive"
 
     other.kill()
     other.wait()
@@ -63,10 +63,10 @@ def test_the_folder_of_another_process_goes_once_that_is_dead(temporary: Path) -
     other.stdout.close()
 
 
-def test_what_is_not_a_build_s_stays(temporary: Path) -> None:
-    elsewhere = temporary / "elsewhere"
-    elsewhere.mkdir()
-    (temporary / "hudi-index-build-link").symlink_to(elsewhere)
+def test_files_of_others_are_kept(temporary: Path) -> None:
+    target = temporary / "target"
+    target.mkdir()
+    (temporary / "hudi-index-build-link").symlink_to(target)
     (temporary / "hudi-index-build-file").touch()
     (temporary / "hudi-index-demo-1").mkdir()
     before = set(temporary.iterdir())

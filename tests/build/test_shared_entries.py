@@ -1,4 +1,4 @@
-"""Definitions share an entry: builders that race, and definitions that change while they build."""
+"""Definitions that share an entry: racing builders, and definitions changed during a build."""
 
 import json
 import subprocess
@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus, run_task
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
-from hudi_index_service.definitions import Column
-from hudi_index_service.documents import SERVICE_FOLDER
-from hudi_index_service.index.entry import entry_folder
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage, StoredFile
+from hudi_index_service.index.entries.entry import entry_folder
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.metadata.definitions import Column
+from hudi_index_service.metadata.documents import SERVICE_FOLDER
+from hudi_index_service.storage.store import Storage, StoredFile
 from tests.build.entries import (
     all_manifests,
     assert_no_stray_data,
@@ -29,8 +29,8 @@ from tests.build.entries import (
 FIRST = "2026-01-01"
 
 
-class Interrupted(Storage):
-    """Lets something happen just before a file is created whose path holds `at`, once."""
+class InterruptedStorage(Storage):
+    """Calls `then` just before a file with `at` in its path is created, once."""
 
     at = ""
     then: Callable[[], object] = staticmethod(lambda: None)
@@ -43,7 +43,7 @@ class Interrupted(Storage):
 
 
 def task(table: IndexedTable, storage: Storage | None = None) -> BuildTask:
-    """The task that a build of everything gives for the base file of the first partition."""
+    """The task that a full build creates for the base file of the first partition."""
     (due,) = table.build(strategy="all", partitions=[FIRST], dry_run=True).due
     return BuildTask(
         storage or Storage(table.uri),
@@ -56,15 +56,15 @@ def task(table: IndexedTable, storage: Storage | None = None) -> BuildTask:
 
 
 def before_publishing(table: IndexedTable, then: Callable[[], object]) -> TaskOutcome:
-    """Runs the first partition's task; `then` happens between its index and its manifest."""
-    storage = Interrupted(table.uri)
-    own = task(table, storage)
+    """Runs the first partition's task and calls `then` after indexing, before the manifest."""
+    storage = InterruptedStorage(table.uri)
+    build_task = task(table, storage)
     storage.at, storage.then = "/manifest-", then
-    return run_task(own)
+    return run_task(build_task)
 
 
-def test_two_builders_for_two_definitions_lose_no_column(cow: IndexedTable) -> None:
-    """Each has reconciled while it was the only index; both publish the same base file's entry."""
+def test_racing_builders_of_two_definitions_lose_no_column(cow: IndexedTable) -> None:
+    """Each was planned while its index was the only one; both publish the same entry."""
     cow.drop_index("early")
     cow.create_index("amounts", ["amount"])
     first = task(cow)
@@ -76,9 +76,9 @@ def test_two_builders_for_two_definitions_lose_no_column(cow: IndexedTable) -> N
     together = threading.Barrier(2)
     outcomes: list[TaskOutcome] = []
 
-    def build(own: BuildTask) -> None:
+    def build(build_task: BuildTask) -> None:
         together.wait()
-        outcomes.append(run_task(own))
+        outcomes.append(run_task(build_task))
 
     threads = [threading.Thread(target=build, args=(each,)) for each in (first, second)]
     for thread in threads:
@@ -94,7 +94,7 @@ def test_two_builders_for_two_definitions_lose_no_column(cow: IndexedTable) -> N
     assert_no_stray_data(cow.uri)
 
 
-def test_who_loses_the_race_keeps_what_the_winner_published(cow: IndexedTable) -> None:
+def test_the_loser_of_a_race_keeps_the_winners_entry(cow: IndexedTable) -> None:
     cow.drop_index("early")
     cow.create_index("amounts", ["amount"])
 
@@ -108,7 +108,7 @@ def test_who_loses_the_race_keeps_what_the_winner_published(cow: IndexedTable) -
     assert_no_stray_data(cow.uri)
 
 
-def test_a_column_that_the_winner_lacks_makes_the_next_generation(cow: IndexedTable) -> None:
+def test_a_column_missing_from_the_winners_entry_makes_a_new_generation(cow: IndexedTable) -> None:
     cow.create_index("texts", ["id"])
     narrow = task(cow)
     narrow = replace(narrow, due=replace(narrow.due, definitions={"texts": ""}))
@@ -119,10 +119,10 @@ def test_a_column_that_the_winner_lacks_makes_the_next_generation(cow: IndexedTa
     assert (manifest.generation, columns(manifest)) == (2, ["amount", "id", "msg"])
 
 
-def test_a_number_that_is_free_again_below_the_serving_one_is_not_enough(
+def test_a_withdrawn_generation_number_is_not_reused(
     cow: IndexedTable,
 ) -> None:
-    """While this task builds generation 1, another publishes it, then 2, and withdraws 1."""
+    """While this task builds generation 1, another task publishes 1 and 2, and withdraws 1."""
     cow.create_index("texts", ["id"])
     (due,) = cow.build(strategy="all", partitions=[FIRST], dry_run=True).due
 
@@ -146,8 +146,8 @@ def test_a_number_that_is_free_again_below_the_serving_one_is_not_enough(
     assert_no_stray_data(cow.uri)
 
 
-class Watched(Storage):
-    """Remembers what is listed."""
+class ListingRecorder(Storage):
+    """Records the listed prefixes."""
 
     listed: list[str]
 
@@ -156,13 +156,13 @@ class Watched(Storage):
         return super().files(prefix)
 
 
-def test_a_task_lists_the_folder_of_its_own_entry_alone(cow: IndexedTable) -> None:
-    storage = Watched(cow.uri)
-    own = task(cow, storage)
+def test_a_task_lists_only_the_folder_of_its_entry(cow: IndexedTable) -> None:
+    storage = ListingRecorder(cow.uri)
+    build_task = task(cow, storage)
     storage.listed = []
-    assert run_task(own).status is TaskStatus.BUILT
+    assert run_task(build_task).status is TaskStatus.BUILT
     below_entries = {path for path in storage.listed if not path.startswith(SERVICE_FOLDER)}
-    assert below_entries == {entry_folder("lucene", own.due.base_file)}
+    assert below_entries == {entry_folder("lucene", build_task.due.base_file)}
 
 
 def test_an_index_dropped_before_the_task_begins_is_not_built(cow: IndexedTable) -> None:
@@ -181,7 +181,7 @@ def test_an_index_dropped_before_publishing_leaves_nothing(cow: IndexedTable) ->
 
 
 def test_a_column_dropped_before_publishing_leaves_nothing(cow: IndexedTable) -> None:
-    """The cleaner of the drop has looked before the task publishes, so the task looks after."""
+    """The drop's cleaner has looked before the task publishes, so the task checks afterwards."""
     cow.create_index("keys", ["id"])
 
     outcome = before_publishing(cow, lambda: cow.drop_index(columns=["msg"], purge=True))
@@ -193,7 +193,7 @@ def test_a_column_dropped_before_publishing_leaves_nothing(cow: IndexedTable) ->
     assert b"Buying car" not in data_files(cow.uri)[0].read_bytes()
 
 
-def test_an_index_dropped_and_made_again_before_publishing(cow: IndexedTable) -> None:
+def test_an_index_recreated_before_publishing_is_built(cow: IndexedTable) -> None:
     def again() -> None:
         cow.drop_index("early")
         cow.create_index("early", ["amount", "msg"])
@@ -204,7 +204,7 @@ def test_an_index_dropped_and_made_again_before_publishing(cow: IndexedTable) ->
     assert cow.build(strategy="all", partitions=[FIRST]).due == ()
 
 
-def test_a_definition_altered_since_reconcile_is_built_as_it_is_now(cow: IndexedTable) -> None:
+def test_a_definition_altered_since_planning_is_built_as_altered(cow: IndexedTable) -> None:
     late = task(cow)
     cow.alter_index("early", add=["id"], drop=["amount"], options={"msg": {"analyzer": "standard"}})
 
@@ -217,7 +217,7 @@ def test_a_definition_altered_since_reconcile_is_built_as_it_is_now(cow: Indexed
     assert cow.build(strategy="all", partitions=[FIRST]).due == ()
 
 
-def test_altered_before_publishing_the_next_build_adds_what_is_new(cow: IndexedTable) -> None:
+def test_columns_added_before_publishing_are_built_next(cow: IndexedTable) -> None:
     outcome = before_publishing(cow, lambda: cow.alter_index("early", add=["id"]))
 
     assert outcome.status is TaskStatus.BUILT
@@ -226,7 +226,7 @@ def test_altered_before_publishing_the_next_build_adds_what_is_new(cow: IndexedT
     assert [columns(each) for each in manifests(cow.uri)][:1] == [["amount", "id", "msg"]]
 
 
-def test_what_a_dropped_index_left_in_the_entry_is_left_out(cow: IndexedTable) -> None:
+def test_fields_of_a_dropped_index_are_left_out(cow: IndexedTable) -> None:
     cow.create_index("words", [Column(name="msg", options={"analyzer": "standard"}), "ts"])
     run_task(task(cow))
     cow.drop_index("words")
@@ -243,12 +243,12 @@ def test_what_a_dropped_index_left_in_the_entry_is_left_out(cow: IndexedTable) -
     assert sorted(manifest.definitions) == ["early", "keys"]
 
 
-RUN_TASK_WHEN_TOLD = """
+RUN_TASK_ON_SIGNAL = """
 import json, sys
 from dataclasses import replace
 from hudi_index_service import open_table
-from hudi_index_service.build.task import BuildTask, run_task
-from hudi_index_service.storage import Storage
+from hudi_index_service.build.entry.task import BuildTask, run_task
+from hudi_index_service.storage.store import Storage
 uri, name = sys.argv[1:]
 table = open_table(uri)
 (due,) = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
@@ -260,23 +260,23 @@ print(json.dumps(run_task(task).status.value), flush=True)
 """
 
 
-def test_processes_that_build_for_an_index_each_lose_no_column(
+def test_processes_that_build_one_index_each_lose_no_column(
     cow: IndexedTable, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And a third index is dropped while they work."""
-    wanted = {"amounts": ["amount"], "texts": ["msg"], "keys": ["id"]}
+    """A third index is dropped meanwhile."""
+    indexes = {"amounts": ["amount"], "texts": ["msg"], "keys": ["id"]}
     cow.drop_index("early")
-    for name, of in wanted.items():
+    for name, of in indexes.items():
         cow.create_index(name, of)
     monkeypatch.setenv("HUDI_INDEX_CACHE_FOLDER", str(settings.cache_folder))
     builders = [
         subprocess.Popen(
-            [sys.executable, "-c", RUN_TASK_WHEN_TOLD, cow.uri, name],
+            [sys.executable, "-c", RUN_TASK_ON_SIGNAL, cow.uri, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        for name in wanted
+        for name in indexes
     ]
     for each in builders:
         assert each.stdout is not None
@@ -298,19 +298,19 @@ def test_processes_that_build_for_an_index_each_lose_no_column(
     assert_no_stray_data(cow.uri)
 
 
-def test_purging_and_building_in_turns_converge(cow: IndexedTable) -> None:
-    """A builder that never rests, while the other index is dropped for good and made again."""
+def test_concurrent_purging_and_building_converge(cow: IndexedTable) -> None:
+    """A builder that never pauses, while the other index is purged and recreated."""
     cow.create_index("texts", ["id"])
-    over = threading.Event()
+    stopping = threading.Event()
     failed: list[str | None] = []
 
     def build() -> None:
         other = Storage(cow.uri)
-        while not over.is_set():
+        while not stopping.is_set():
             due = cow.build(strategy="all", partitions=[FIRST], dry_run=True).due
             for each in due:
-                own = BuildTask(other, each, "000099", 16, 1000, schema=cow.schema())
-                failed.extend([o.error] if (o := run_task(own)).error else [])
+                build_task = BuildTask(other, each, "000099", 16, 1000, schema=cow.schema())
+                failed.extend([o.error] if (o := run_task(build_task)).error else [])
 
     thread = threading.Thread(target=build)
     thread.start()
@@ -321,7 +321,7 @@ def test_purging_and_building_in_turns_converge(cow: IndexedTable) -> None:
             cow.create_index("texts", ["id"])
         cow.drop_index("texts", purge=True)
     finally:
-        over.set()
+        stopping.set()
         thread.join()
 
     assert failed == []

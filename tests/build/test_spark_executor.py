@@ -1,4 +1,4 @@
-"""Tasks in Spark: outcomes as they come, parts over workers, lost workers, giving up."""
+"""Tasks in Spark: outcomes as they arrive, parts on several workers, lost workers, abandoning."""
 
 import fcntl
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.build.spark import SparkExecutor
-from hudi_index_service.build.task import BuildTask, TaskOutcome, TaskStatus
 from hudi_index_service.errors import BuildFailed
-from hudi_index_service.index.entry import EntryListing
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, stored_below, write_base_file
 from tests.build.spark_jobs import all_jobs_end, running_jobs
 from tests.build.waiting_storage import DeadlyStorage, WaitingStorage
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def tasks(storage: Storage, names: str, rows: int = 500) -> list[BuildTask]:
-    """One a letter."""
+    """One task per letter."""
     Path(storage.uri).mkdir(exist_ok=True)
     data = numbered_rows(rows)
     return [
@@ -34,7 +34,7 @@ def tasks(storage: Storage, names: str, rows: int = 500) -> list[BuildTask]:
 
 @contextmanager
 def closed_gate(root: Path) -> Iterator[None]:
-    """Holds up whoever lists a `WaitingStorage`."""
+    """Blocks every listing of a `WaitingStorage`."""
     with (root / "gate").open("wb") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         yield
@@ -48,13 +48,15 @@ def next_outcome(running: Iterator[TaskOutcome | None]) -> TaskOutcome:
     return next(outcome for outcome in running if outcome is not None)
 
 
-def test_an_outcome_is_told_while_other_tasks_run(spark: "SparkSession", tmp_path: Path) -> None:
+def test_an_outcome_is_returned_while_other_tasks_run(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     quick, slow = Storage(tmp_path / "quick"), WaitingStorage(tmp_path / "slow")
     waiting = tasks(slow, "w")
     with closing(SparkExecutor(spark, patience=0.05).run([*tasks(quick, "abc"), *waiting])) as run:
         with closed_gate(tmp_path / "slow"):
             known = [next_outcome(run) for _ in range(3)]
-            assert next(run) is None, "the fourth waits"
+            assert next(run) is None, "the fourth is blocked"
             (description,) = running_jobs(spark)
             assert description == f"build 000007 of {quick.uri}: 4 entries in 4 tasks"
         known += outcomes_of(run)
@@ -81,7 +83,7 @@ def test_a_large_base_file_is_built_by_several_workers(
     assert len(stored_below(storage)) == 2 * 9, "a manifest and a data file each"
 
 
-def test_a_task_that_kills_its_workers_fails_alone(spark: "SparkSession", tmp_path: Path) -> None:
+def test_only_the_task_that_kills_its_workers_fails(spark: "SparkSession", tmp_path: Path) -> None:
     deadly = DeadlyStorage(tmp_path / "deadly")
     killing = tasks(deadly, "k")
     (tmp_path / "deadly" / "deadly").touch()
@@ -90,7 +92,7 @@ def test_a_task_that_kills_its_workers_fails_alone(spark: "SparkSession", tmp_pa
     outcomes = outcomes_of(SparkExecutor(spark).run([*killing, *others]))
 
     by_name = {outcome.path[0]: outcome for outcome in outcomes}
-    # Spark cancels the job: what was published by then is found there.
+    # Spark cancels the job: entries published by then are found present.
     published = {TaskStatus.BUILT, TaskStatus.PRESENT}
     assert {by_name[name].status for name in "abc"} <= published
     assert by_name["k"].status is TaskStatus.FAILED
@@ -99,11 +101,11 @@ def test_a_task_that_kills_its_workers_fails_alone(spark: "SparkSession", tmp_pa
     assert len(outcomes) == 4
 
 
-def test_a_worker_lost_once_costs_nothing_but_time(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_task_is_retried_after_its_worker_is_lost(spark: "SparkSession", tmp_path: Path) -> None:
     storage = DeadlyStorage(tmp_path)
     killing = tasks(storage, "k")
-    for sign in ("once", "deadly"):
-        (tmp_path / sign).touch()
+    for file in ("once", "deadly"):
+        (tmp_path / file).touch()
 
     (outcome,) = outcomes_of(SparkExecutor(spark).run(killing))
 
@@ -111,7 +113,7 @@ def test_a_worker_lost_once_costs_nothing_but_time(spark: "SparkSession", tmp_pa
     assert outcome.status is TaskStatus.BUILT
 
 
-def test_giving_up_cancels_what_runs(spark: "SparkSession", tmp_path: Path) -> None:
+def test_closing_the_executor_cancels_its_jobs(spark: "SparkSession", tmp_path: Path) -> None:
     storage = WaitingStorage(tmp_path)
     waiting = tasks(storage, "abcde")
     with closed_gate(tmp_path):
@@ -120,11 +122,11 @@ def test_giving_up_cancels_what_runs(spark: "SparkSession", tmp_path: Path) -> N
             assert next(run) is None
         run.close()
         assert all_jobs_end(spark)
-    # The two that had begun may end, now that the gate is open; the other three never begin.
+    # The two that had begun may end, now that the gate is open; the other three never began.
     assert len(stored_below(storage)) <= 2 * 2, "a manifest and a data file each"
 
 
-def test_a_job_that_somebody_else_cancels_is_a_failure(
+def test_the_build_fails_if_its_job_is_cancelled_by_others(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     waiting = tasks(WaitingStorage(tmp_path), "abc")
@@ -139,6 +141,6 @@ def test_a_job_that_somebody_else_cancels_is_a_failure(
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_few_tasks(spark: "SparkSession", tmp_path: Path, count: int) -> None:
+def test_no_task_and_one_task_are_run(spark: "SparkSession", tmp_path: Path, count: int) -> None:
     storage = Storage(tmp_path)
     assert len(outcomes_of(SparkExecutor(spark).run(tasks(storage, "a" * count)))) == count

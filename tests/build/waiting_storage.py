@@ -1,16 +1,16 @@
-"""Storage that makes a Spark task wait, or its worker die, at the task's first listing."""
+"""Storage that blocks a Spark task, or kills its worker, at the task's first listing."""
 
 import fcntl
 import os
 import signal
 from pathlib import Path
 
-from hudi_index_service.storage import Storage, StoredFile
+from hudi_index_service.storage.store import Storage, StoredFile
 
 
 class WaitingStorage(Storage):
-    """Lists only once it can lock the file `gate` at the root, shared: never while a test holds it
-    exclusively."""
+    """Lists only while it can take a shared lock on the file `gate` at the root: never while a test
+    holds an exclusive one."""
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         with Path(self.uri, "gate").open("rb") as gate:
@@ -19,8 +19,8 @@ class WaitingStorage(Storage):
 
 
 class DeadlyStorage(Storage):
-    """Kills the process that lists it, while there is a file `deadly` at the root; with a file
-    `once` beside it, only the first."""
+    """Kills the process that lists it while a file `deadly` exists at the root; if a file `once`
+    exists too, only the first such process."""
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         root = Path(self.uri)

@@ -1,4 +1,4 @@
-"""The optimizer's constants, measured on a file and an index that are made for it."""
+"""The optimizer's constants, measured on a file and an index made for that purpose."""
 
 import stat
 from pathlib import Path
@@ -13,12 +13,12 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants
 
-SPARKS = {
+SPARK_CONSTANTS = {
     *("spark_scan_ms", "spark_file_ms", "spark_mib_ms"),
     *("handing_ms", "handed_row_ms", "handed_value_ms", "tasks_ms", "task_slice_ms"),
 }
-HBASES = {"hbase_lookup_ms", "hbase_listed_ms", "hbase_step_ms"}
-NOT_MEASURED = {"request_ms", "remote_mib_ms"} | HBASES | SPARKS
+HBASE_CONSTANTS = {"hbase_lookup_ms", "hbase_listed_ms", "hbase_step_ms"}
+NOT_MEASURED = {"request_ms", "remote_mib_ms"} | HBASE_CONSTANTS | SPARK_CONSTANTS
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def found(settings: Settings) -> Calibration:
     return calibrate(settings, seconds=0, rows=20_000)
 
 
-def test_all_but_what_other_servers_and_spark_take_is_measured(found: Calibration) -> None:
+def test_all_constants_but_those_of_servers_and_spark_are_measured(found: Calibration) -> None:
     assert found.measured == set(Constants.model_fields) - NOT_MEASURED
     for name in found.measured:
         assert getattr(found.new, name) > 0, name
@@ -40,7 +40,7 @@ def test_all_but_what_other_servers_and_spark_take_is_measured(found: Calibratio
         assert getattr(found.new, name) == getattr(found.old, name), name
 
 
-def test_single_steps_take_less_than_what_they_are_steps_of(found: Calibration) -> None:
+def test_single_steps_take_less_than_whole_operations(found: Calibration) -> None:
     new = found.new
     assert new.step_ms < new.lookup_ms < new.open_ms
     assert new.btree_step_ms < new.btree_lookup_ms < new.btree_open_ms
@@ -48,7 +48,7 @@ def test_single_steps_take_less_than_what_they_are_steps_of(found: Calibration) 
     assert new.value_ms < new.pages_ms
 
 
-def test_what_was_measured_counts_from_then_on(found: Calibration, settings: Settings) -> None:
+def test_measured_constants_are_used_from_then_on(found: Calibration, settings: Settings) -> None:
     assert load_constants(settings) == found.new
     assert found.path == constants_path(settings)
     assert Constants.model_validate_json(found.path.read_bytes()) == found.new
@@ -64,23 +64,23 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert load_constants(settings) == found.old
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(ConfigInvalid, match=r"state/costs\.json cannot be written"):
         store_constants(tmp_path / "state" / "costs.json", Constants())
 
 
-def test_each_constant_has_its_meaning() -> None:
+def test_each_constant_has_a_description() -> None:
     assert set(MEANINGS) == set(Constants.model_fields)
 
 
-def test_constants_explain_the_times_they_were_made_of() -> None:
+def test_the_fit_recovers_the_constants_behind_the_times() -> None:
     counts = np.random.default_rng(0).integers(1, 1_000, (20, 3))
     took = counts @ [0.5, 0.01, 3.0]
     assert explained(counts.tolist(), took.tolist()) == pytest.approx([0.5, 0.01, 3.0])
 
 
-def test_none_is_less_than_nothing() -> None:
-    # The second thing seems to save time.
+def test_no_fitted_constant_is_negative() -> None:
+    # The second quantity seems to save time.
     found = explained([[1, 0], [1, 1], [1, 5]], [10.0, 9.0, 8.0])
     assert found == pytest.approx([pytest.approx(9, abs=1), 0.0])

@@ -1,4 +1,4 @@
-"""A real table whose cleaner and archiver have been at work; every test works on a copy."""
+"""A real table after Hudi's cleaning and archiving; every test works on a copy."""
 
 import shutil
 from collections.abc import Callable
@@ -10,8 +10,8 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile, FileSlice, HudiTable, Instant, Snapshot
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice, HudiTable, Instant, Snapshot
+from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 from tests.index.golden import make
 
@@ -22,9 +22,9 @@ class Written:
 
     Attributes:
         fresh: Clustered, every base file indexed.
-        cleaned: After several upserts to the odd ids' partition: Hudi has cleaned the base files
-            that were indexed there, and archived the instants of the first writes. The even ids'
-            base file of the clustering lives on.
+        cleaned: After several upserts to the odd ids' partition: Hudi has cleaned the indexed base
+            files there, and archived the instants of the first writes. The even ids' base file from
+            the clustering still exists.
     """
 
     fresh: Path
@@ -48,8 +48,8 @@ Open = Callable[..., IndexedTable]
 
 @pytest.fixture
 def open_copy(written: Written, tmp_path: Path) -> Open:
-    """Opens a copy of a state of the table under clean settings of the test's choice; with the
-    summary that its build wrote if that is asked for."""
+    """Opens a copy of a state of the table with the given clean settings; with the summary that its
+    build wrote if `summary` is set."""
 
     def open_state(state: str, *, summary: bool = False, **settings: object) -> IndexedTable:
         copy = tmp_path / state
@@ -69,7 +69,7 @@ def open_copy(written: Written, tmp_path: Path) -> Open:
 
 
 class TableInStore:
-    """What cleaning and verifying need of a table: hudi-rs opens none in memory."""
+    """The part of a table that cleaning and verifying need: hudi-rs cannot open one in memory."""
 
     def __init__(self, storage: Storage, base_file: BaseFile, schema: pa.Schema) -> None:
         self.storage = storage
@@ -89,7 +89,7 @@ class TableInStore:
 
 @pytest.fixture
 def table_in_store() -> Callable[[Storage], HudiTable]:
-    """The golden table, wherever its files were copied."""
+    """The golden table in the store that its files were copied to."""
 
     def make_table(storage: Storage) -> HudiTable:
         table = TableInStore(storage, make.base_file(make.FOLDER), make.ROWS.schema)

@@ -1,5 +1,5 @@
-"""Copies of remote entries in the user's cache: checked, renewed, bounded, and gone with their
-source."""
+"""Copies of remote entries in the user's cache: checked, renewed, limited in size, and removed with
+their source."""
 
 import fcntl
 import multiprocessing
@@ -13,14 +13,14 @@ from time import time
 
 import pytest
 
-from hudi_index_service.clean import clean
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entry import Entry, EntryListing
-from hudi_index_service.index.local_copy import copies_but, discard, packed_index
-from hudi_index_service.index.packed_file import checksums
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import HudiTable
+from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.entries.entry import Entry, EntryListing
+from hudi_index_service.index.files.local_copy import copies_but, discard, packed_index
+from hudi_index_service.index.files.packed_file import checksums
+from hudi_index_service.maintain.clean import clean
+from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 
@@ -54,12 +54,12 @@ def copies(cache: Path) -> list[str]:
 
 
 def copy_of(storage: Storage, entry: Entry, settings: Settings) -> Path:
-    """Makes or finds the copy, as a reader does that opens it."""
+    """Creates or finds the copy, as a reader does."""
     with packed_index(storage, entry, settings) as index:
         return index.path
 
 
-def test_one_checked_copy_is_made(
+def test_one_verified_copy_is_made(
     remote: Storage, entry: Entry, cache: Path, settings: Settings
 ) -> None:
     path = copy_of(remote, entry, settings)
@@ -73,7 +73,7 @@ def test_one_checked_copy_is_made(
     assert len(copies(cache)) == 1
 
 
-def test_damage_in_the_store_is_found_before_it_is_cached(
+def test_damage_in_the_store_is_detected_before_caching(
     remote: Storage, entry: Entry, cache: Path, settings: Settings
 ) -> None:
     content = bytearray(remote.read(entry.data_path))
@@ -85,7 +85,7 @@ def test_damage_in_the_store_is_found_before_it_is_cached(
     assert copies(cache) == []
 
 
-def test_an_entry_gone_from_the_store(
+def test_an_entry_missing_from_the_store_is_refused(
     remote: Storage, entry: Entry, cache: Path, settings: Settings
 ) -> None:
     remote.delete([entry.data_path])
@@ -94,7 +94,7 @@ def test_an_entry_gone_from_the_store(
     assert copies(cache) == []
 
 
-def test_a_copy_cut_short_is_made_anew(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_a_truncated_copy_is_replaced(remote: Storage, entry: Entry, settings: Settings) -> None:
     copy = copy_of(remote, entry, settings)
     copy.write_bytes(copy.read_bytes()[:100])
     assert checksums(copy_of(remote, entry, settings))[1] == entry.manifest.data.sha256
@@ -102,33 +102,35 @@ def test_a_copy_cut_short_is_made_anew(remote: Storage, entry: Entry, settings: 
 
 @contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Locks a file as whoever makes or opens a copy does."""
+    """Locks a file as a process does that creates or opens a copy."""
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         yield
 
 
-def test_copies_that_are_not_kept_go(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_copies_that_are_not_kept_are_removed(
+    remote: Storage, entry: Entry, settings: Settings
+) -> None:
     cache = settings.cache_folder
     copy = copy_of(remote, entry, settings)
     others = copy.with_name(f"{'0' * 16}-{entry.manifest.data.sha256}.pack")
     shutil.copy(copy, others)
-    given_up, in_the_making = (
+    abandoned, in_progress = (
         copy.with_name(f"{copy.name[:16]}-{name}.part") for name in ("old", "new")
     )
-    given_up.write_bytes(b"half")
-    in_the_making.write_bytes(b"half")
-    with in_use(in_the_making):
+    abandoned.write_bytes(b"half")
+    in_progress.write_bytes(b"half")
+    with in_use(in_progress):
         unwanted = copies_but(remote, cache, keep={entry.manifest.data.sha256})
-        assert [(each.path, each.size) for each in unwanted] == [(given_up, 4)]
+        assert [(each.path, each.size) for each in unwanted] == [(abandoned, 4)]
         discard(unwanted)
         discard(copies_but(remote, cache, keep=()))
-    assert copies(cache) == sorted([others.name, in_the_making.name])
+    assert copies(cache) == sorted([others.name, in_progress.name])
     assert copies_but(remote, cache / "absent", keep=()) == []
 
 
 def other_copies(folder: Path, number: int, size: int) -> list[Path]:
-    """Copies of other tables' entries; the first was used longest ago."""
+    """Copies of other tables' entries; the first is the least recently used."""
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for i in range(number):
@@ -139,7 +141,9 @@ def other_copies(folder: Path, number: int, size: int) -> list[Path]:
     return made
 
 
-def test_copies_used_longest_ago_make_room(remote: Storage, entry: Entry, cache: Path) -> None:
+def test_the_least_recently_used_copies_are_evicted(
+    remote: Storage, entry: Entry, cache: Path
+) -> None:
     settings = Settings(cache_folder=cache, cache_max_mb=1)
     others = other_copies(cache / "entries", 4, 300_000)
 
@@ -149,7 +153,9 @@ def test_copies_used_longest_ago_make_room(remote: Storage, entry: Entry, cache:
     assert copies(cache) == sorted(each.name for each in [others[0], *others[2:], copy])
 
 
-def test_a_copy_that_is_used_again_stays(remote: Storage, entry: Entry, cache: Path) -> None:
+def test_using_a_copy_again_keeps_it_in_the_cache(
+    remote: Storage, entry: Entry, cache: Path
+) -> None:
     copy = copy_of(remote, entry, Settings(cache_folder=cache))
     os.utime(copy, (1, 1))
     copy_of(remote, entry, Settings(cache_folder=cache))
@@ -157,14 +163,14 @@ def test_a_copy_that_is_used_again_stays(remote: Storage, entry: Entry, cache: P
     name = next(iter(set(copies(cache)) - {older.name}))
     os.utime(older, (2, 2))
 
-    elsewhere = same_entries_elsewhere(remote)
-    copy_of(elsewhere, entry, Settings(cache_folder=cache, cache_max_mb=1))
+    other_table = copy_of_store(remote)
+    copy_of(other_table, entry, Settings(cache_folder=cache, cache_max_mb=1))
 
     assert name in copies(cache)
     assert older.name not in copies(cache)
 
 
-def test_a_manifest_of_another_length_than_its_data(
+def test_data_of_another_length_than_the_manifests_is_refused(
     remote: Storage, entry: Entry, cache: Path
 ) -> None:
     others = other_copies(cache / "entries", 2, 600_000)
@@ -173,10 +179,10 @@ def test_a_manifest_of_another_length_than_its_data(
 
     with pytest.raises(EntryInvalid, match=f"has {entry.manifest.data.length} bytes, not {2**21}"):
         copy_of(remote, Entry(entry.folder, manifest), Settings(cache_folder=cache, cache_max_mb=1))
-    assert not any(path.exists() for path in others), "room was made for that much"
+    assert not any(path.exists() for path in others), "room was made for the longer file"
 
 
-def test_a_copy_made_meanwhile_is_used_and_not_replaced(
+def test_a_copy_made_concurrently_is_used_and_not_replaced(
     remote: Storage,
     entry: Entry,
     cache: Path,
@@ -195,21 +201,21 @@ def test_a_copy_made_meanwhile_is_used_and_not_replaced(
     with faster:
         with packed_index(remote, entry, settings) as index:
             made = index.path.stat().st_ino
-            assert len(copies(cache)) == 2, "the other copy, and ours, which nobody needs now"
+            assert len(copies(cache)) == 2, "the other copy, and ours, which is superfluous now"
         full = settings.model_copy(update={"cache_max_mb": 0.001})
-        copy_of(same_entries_elsewhere(remote), entry, full)
+        copy_of(copy_of_store(remote), entry, full)
         assert index.path.stat().st_ino == made, "evicted while the faster one still opens it"
 
 
-def same_entries_elsewhere(remote: Storage) -> Storage:
+def copy_of_store(remote: Storage) -> Storage:
     other = Storage(f"memory://{uuid.uuid4().hex}")
     for file in remote.files():
         other.create(file.path, remote.read(file.path))
     return other
 
 
-def open_again_and_again(cache: str) -> None:
-    """Opens entries of six tables in turn, in a cache that has room for two of them."""
+def open_repeatedly(cache: str) -> None:
+    """Opens entries of six tables in turn, with a cache that holds two of them."""
     storages = []
     for table in range(6):
         storages.append(Storage(f"memory://shared-{table}"))
@@ -226,7 +232,7 @@ def open_again_and_again(cache: str) -> None:
 
 def test_processes_share_a_cache_that_is_too_small(entry: Entry, cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=open_again_and_again, args=(str(cache),)) for _ in range(2)]
+    processes = [context.Process(target=open_repeatedly, args=(str(cache),)) for _ in range(2)]
     for process in processes:
         process.start()
     for process in processes:
@@ -235,10 +241,10 @@ def test_processes_share_a_cache_that_is_too_small(entry: Entry, cache: Path) ->
     assert [process.exitcode for process in processes] == [0, 0]
     left = copies(cache)
     assert all(name.endswith(".pack") for name in left)
-    assert len(left) <= 3, "two, and one more while two were opened at once"
+    assert len(left) <= 3, "two, and one more while two are opened at the same time"
 
 
-def test_cleaning_keeps_the_copy_of_a_living_entry(
+def test_cleaning_keeps_the_copy_of_an_existing_entry(
     remote: Storage, entry: Entry, settings: Settings, table_in_store: Callable[..., HudiTable]
 ) -> None:
     copy_of(remote, entry, settings)
@@ -246,7 +252,7 @@ def test_cleaning_keeps_the_copy_of_a_living_entry(
     assert len(copies(settings.cache_folder)) == 1
 
 
-def test_erased_data_leaves_the_cache_too(
+def test_erased_data_is_removed_from_the_cache(
     remote: Storage, entry: Entry, settings: Settings, table_in_store: Callable[..., HudiTable]
 ) -> None:
     copy = copy_of(remote, entry, settings)

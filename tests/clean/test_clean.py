@@ -1,4 +1,4 @@
-"""Cleaning on a real table: what has expired goes, what may be in use stays."""
+"""Cleaning a real table: what has expired is removed, what may be in use is kept."""
 
 import json
 import os
@@ -11,20 +11,22 @@ from typer.testing import CliRunner
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.record import BuildRecords, RunningBuild
-from hudi_index_service.clean import clean
 from hudi_index_service.cli import app
-from hudi_index_service.index.entry import EntryListing, entry_folder
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage, StoredFile
-from hudi_index_service.table.hudi_rs import HudiRsTable
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.config import CleanSettings, Settings
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.maintain.clean import clean
+from hudi_index_service.storage.store import Storage, StoredFile
 from tests.clean.conftest import Open
 
 INDEX = ".hoodie/.index/lucene"
+NO_GRACE = Settings(clean=CleanSettings(grace_seconds=0))
 
 
 def entry_files(table: IndexedTable) -> list[str]:
-    """Files of entries, those that obstore hides too, relative to the index type's folder."""
+    """Files of entries, including those that obstore hides, relative to the index type's folder."""
     root = Path(table.uri, INDEX)
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
@@ -35,7 +37,7 @@ def folders(table: IndexedTable) -> list[Path]:
 
 
 def age(table: IndexedTable, seconds: float) -> None:
-    """Lets everything below the index look that old."""
+    """Sets the modification time of everything in the index that many seconds back."""
     moment = time() - seconds
     for path in Path(table.uri, ".hoodie/.index").rglob("*"):
         os.utime(path, (moment, moment))
@@ -46,11 +48,11 @@ def reasons(table: IndexedTable, **options: bool) -> set[str]:
 
 
 def base_file(table: IndexedTable, partition: str) -> BaseFile:
-    due = [f for f in table._table.snapshot().base_files() if f.partition == partition]
+    due = [f for f in table.hudi_table.snapshot().base_files() if f.partition == partition]
     return due[0]
 
 
-def test_nothing_to_clean(open_copy: Open) -> None:
+def test_a_fresh_table_has_nothing_to_clean(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=0)
     before = entry_files(table)
     cleaning = table.clean()
@@ -59,7 +61,7 @@ def test_nothing_to_clean(open_copy: Open) -> None:
     assert [status.covered for status in table.status()] == [2]
 
 
-def test_entries_go_with_their_base_files(open_copy: Open) -> None:
+def test_entries_are_removed_with_their_base_files(open_copy: Open) -> None:
     table = open_copy("cleaned")
     assert len(folders(table)) == 2
 
@@ -71,7 +73,7 @@ def test_entries_go_with_their_base_files(open_copy: Open) -> None:
     assert {removal.reason for removal in cleaning.removals} == {"its base file is gone"}
     assert len(cleaning.removals) == 2
     assert cleaning.bytes == sum(removal.size for removal in cleaning.removals) > 1000
-    assert cleaning.folders == 2, "the entry's own and its file id's; the instant holds another"
+    assert cleaning.folders == 2, "of the entry and of its file id; the instant has another entry"
     (left,) = folders(table)
     assert left == Path(table.uri, entry_folder("lucene", base_file(table, "2026-01-01")))
     assert [(s.base_files, s.indexed) for s in table.status()] == [(2, 1)]
@@ -79,7 +81,7 @@ def test_entries_go_with_their_base_files(open_copy: Open) -> None:
     assert table.verify().problems == ()
 
 
-def test_answers_stay_right_while_entries_come_and_go(open_copy: Open) -> None:
+def test_answers_stay_correct_through_cleaning_and_building(open_copy: Open) -> None:
     table = open_copy("cleaned")
     expected = table.scan("msg = 'Buying car 3'", use_index="never").count()
     assert expected == 14
@@ -90,10 +92,10 @@ def test_answers_stay_right_while_entries_come_and_go(open_copy: Open) -> None:
     assert table.scan("msg = 'Buying car 3'", use_index="require").count() == expected
 
 
-def test_by_instant_entries_go_once_their_instant_is_archived(open_copy: Open) -> None:
+def test_retention_by_instant_removes_entries_of_archived_instants(open_copy: Open) -> None:
     table = open_copy("cleaned", retention="instant")
-    lives = base_file(table, "2026-01-01")
-    assert lives.instant not in {i.requested for i in table._table.completed_instants()}
+    kept = base_file(table, "2026-01-01")
+    assert kept.instant not in {i.requested for i in table.hudi_table.completed_instants()}
 
     assert reasons(table) == {
         "its base file is gone",
@@ -103,7 +105,7 @@ def test_by_instant_entries_go_once_their_instant_is_archived(open_copy: Open) -
     assert not Path(table.uri, INDEX).exists()
 
 
-def test_by_instant_nothing_is_built_that_would_go(open_copy: Open) -> None:
+def test_retention_by_instant_builds_no_entry_that_would_be_removed(open_copy: Open) -> None:
     table = open_copy("cleaned", retention="instant")
     table.clean()
 
@@ -114,14 +116,14 @@ def test_by_instant_nothing_is_built_that_would_go(open_copy: Open) -> None:
     assert table.build(strategy="all").due == ()
 
 
-def test_superseded_generations_go_after_a_grace_period(open_copy: Open) -> None:
+def test_superseded_generations_are_removed_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     age(table, 3600)
     table.create_index("keys", ["id"])
     table.build(strategy="all")
     assert len(entry_files(table)) == 8
 
-    # The first generation is old; that it is superseded is news that a reader may not have yet.
+    # The first generation is old, but it was superseded just now: readers may still use it.
     assert table.clean().removals == ()
     age(table, 61)
     cleaning = table.clean()
@@ -135,7 +137,7 @@ def test_superseded_generations_go_after_a_grace_period(open_copy: Open) -> None
     assert table.scan("id = '7' and msg = 'Buying car 0'", use_index="require").count() == 1
 
 
-def test_unpublished_data_goes_after_a_grace_period(open_copy: Open) -> None:
+def test_unpublished_data_is_removed_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     published = entry_files(table)
     folder = folders(table)[0]
@@ -150,11 +152,11 @@ def test_unpublished_data_goes_after_a_grace_period(open_copy: Open) -> None:
 
 
 def start_build(table: IndexedTable) -> RunningBuild:
-    """A build that lives, as another process would start it."""
+    """A running build, as another process would start it."""
     return BuildRecords(Storage(table.uri), stale_seconds=120).start({"strategy": "all"})
 
 
-def test_what_a_living_build_made_stays_however_old_it_is(open_copy: Open) -> None:
+def test_files_of_a_running_build_are_kept_whatever_their_age(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=0)
     published = entry_files(table)
     running = start_build(table)
@@ -177,8 +179,8 @@ def test_what_a_living_build_made_stays_however_old_it_is(open_copy: Open) -> No
     assert entry_files(table) == published
 
 
-class Meanwhile(Storage):
-    """Something happens right after the entries were listed."""
+class ListingThenEvent(Storage):
+    """Calls `happens` right after the entries were listed."""
 
     def __init__(self, uri: str, happens: Callable[[], object]) -> None:
         super().__init__(uri)
@@ -191,29 +193,29 @@ class Meanwhile(Storage):
         return found
 
 
-def test_a_build_that_ends_while_the_cleaner_looks(open_copy: Open) -> None:
-    """Its file was listed before its manifest was there: it may serve by now."""
+def test_files_of_a_build_that_ends_during_cleaning_are_kept(open_copy: Open) -> None:
+    """Its data file was listed before its manifest existed: an entry may use it by now."""
     table = open_copy("fresh", grace_seconds=0)
     running = start_build(table)
     data = folders(table)[0] / f"data-{running.id}-abc.pack"
     data.write_bytes(b"published while the cleaner looks")
 
-    storage = Meanwhile(table.uri, lambda: running.finish({}))
-    assert clean(HudiRsTable(storage), table._settings).removals == ()
+    storage = ListingThenEvent(table.uri, lambda: running.finish({}))
+    assert clean(HudiRsTable(storage), NO_GRACE).removals == ()
     assert data.exists()
     assert reasons(table) == {"no manifest names it"}
 
 
-def test_a_build_that_begins_while_the_cleaner_looks(open_copy: Open) -> None:
+def test_files_of_a_build_that_begins_during_cleaning_are_kept(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=0)
     data = folders(table)[0] / "data-000002-abc.pack"
     data.write_bytes(b"listed, and the record is not yet known")
 
-    storage = Meanwhile(table.uri, lambda: start_build(table).finish({}))
-    assert clean(HudiRsTable(storage), table._settings).removals == ()
+    storage = ListingThenEvent(table.uri, lambda: start_build(table).finish({}))
+    assert clean(HudiRsTable(storage), NO_GRACE).removals == ()
 
 
-def test_an_entry_that_was_never_published_goes(open_copy: Open) -> None:
+def test_an_entry_that_was_never_published_is_removed(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     folder = folders(table)[0]
     (folder / "manifest-0001.json").unlink()
@@ -225,7 +227,7 @@ def test_an_entry_that_was_never_published_goes(open_copy: Open) -> None:
     assert not folder.exists()
 
 
-def test_a_dropped_indexs_entries_go_after_a_grace_period(open_copy: Open) -> None:
+def test_entries_of_a_dropped_index_are_removed_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     table.drop_index("early")
 
@@ -249,7 +251,7 @@ def test_the_grace_period_begins_when_the_index_is_dropped(open_copy: Open) -> N
     assert reasons(table) == {"a newer version of the definition is current"}
 
 
-def test_purging_takes_entries_at_once_but_not_what_is_being_built(open_copy: Open) -> None:
+def test_purging_removes_entries_at_once_except_those_being_built(open_copy: Open) -> None:
     table = open_copy("fresh")
     running = start_build(table)
     being_built = folders(table)[0] / f"data-{running.id}-abc.pack"
@@ -260,7 +262,7 @@ def test_purging_takes_entries_at_once_but_not_what_is_being_built(open_copy: Op
     assert entry_files(table) == [str(being_built.relative_to(Path(table.uri, INDEX)))]
 
 
-def test_purging_leaves_nothing_of_any_generation(open_copy: Open) -> None:
+def test_purging_removes_every_generation(open_copy: Open) -> None:
     table = open_copy("fresh")
     table.create_index("keys", ["id"])
     table.build(strategy="all")
@@ -274,7 +276,7 @@ def test_purging_leaves_nothing_of_any_generation(open_copy: Open) -> None:
     assert [path.name for path in Path(table.uri, INDEX).parent.iterdir()] == ["_service"]
 
 
-def test_purging_one_index_keeps_what_another_uses(open_copy: Open) -> None:
+def test_purging_one_index_keeps_the_entries_of_another(open_copy: Open) -> None:
     table = open_copy("fresh")
     table.create_index("keys", ["id"])
     table.build(strategy="all")
@@ -284,7 +286,7 @@ def test_purging_one_index_keeps_what_another_uses(open_copy: Open) -> None:
     assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 14
 
 
-def test_entries_of_a_newer_format_live_as_long_as_their_base_file(open_copy: Open) -> None:
+def test_entries_of_a_newer_format_are_kept_while_their_base_file_exists(open_copy: Open) -> None:
     table = open_copy("cleaned", grace_seconds=0)
     for manifest in Path(table.uri, INDEX).rglob("manifest-*.json"):
         manifest.write_text('{"format": [2, 0]}')
@@ -297,7 +299,7 @@ def test_entries_of_a_newer_format_live_as_long_as_their_base_file(open_copy: Op
     assert len(list(left.iterdir())) == 2
 
 
-def test_entries_of_a_newer_index_type_version_are_left_alone(open_copy: Open) -> None:
+def test_entries_of_a_newer_index_type_version_are_kept(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=0)
     for path in Path(table.uri, INDEX).rglob("manifest-*.json"):
         manifest = Manifest.from_json(path.read_bytes(), source=str(path))
@@ -310,7 +312,7 @@ def test_entries_of_a_newer_index_type_version_are_left_alone(open_copy: Open) -
     assert entry_files(table) == before
 
 
-def test_damaged_manifests_and_what_they_named_go_after_a_grace_period(open_copy: Open) -> None:
+def test_damaged_manifests_and_their_data_are_removed_after_a_grace_period(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     before = entry_files(table)
     table.create_index("keys", ["id"])
@@ -323,14 +325,14 @@ def test_damaged_manifests_and_what_they_named_go_after_a_grace_period(open_copy
     assert reasons(table) == {
         "it is damaged",
         "no manifest names it",
-        "it holds manifests that go",  # the summary, from before they were damaged
+        "it contains manifests that are removed",  # the summary, which is older than the damage
     }
     assert entry_files(table) == before
     assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 14
 
 
-def test_entries_stay_while_a_definition_cannot_be_read(open_copy: Open) -> None:
-    """Whoever wrote it may use them: a newer release, say."""
+def test_entries_are_kept_while_a_definition_is_unreadable(open_copy: Open) -> None:
+    """Its writer, for instance a newer release, may use them."""
     table = open_copy("fresh", grace_seconds=0)
     (definition,) = Path(table.uri, ".hoodie/.index/_service/definitions").iterdir()
     definition.write_text('{"format": [2, 0]}')
@@ -340,7 +342,7 @@ def test_entries_stay_while_a_definition_cannot_be_read(open_copy: Open) -> None
     assert len(folders(table)) == 2
 
 
-def test_older_versions_of_definitions_go_and_the_highest_stays(open_copy: Open) -> None:
+def test_superseded_versions_of_definitions_are_removed(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=60)
     definitions = Path(table.uri, ".hoodie/.index/_service/definitions")
     table.drop_index("early")
@@ -355,7 +357,7 @@ def test_older_versions_of_definitions_go_and_the_highest_stays(open_copy: Open)
     table.clean()
 
     assert sorted(path.name for path in definitions.iterdir()) == [
-        "damaged-0001.json",  # for whoever mends the one above
+        "damaged-0001.json",  # in case the newer one is repaired
         "damaged-0002.json",
         "early-0004.json",
     ]
@@ -363,21 +365,21 @@ def test_older_versions_of_definitions_go_and_the_highest_stays(open_copy: Open)
     assert table.create_index("early", ["msg"]).version == 5
 
 
-def test_a_definition_that_is_being_written_stays_without_grace_for_entries(
+def test_a_definition_being_written_is_kept_without_a_grace_period(
     open_copy: Open,
 ) -> None:
     table = open_copy("fresh", grace_seconds=60)
-    half = Path(table.uri, ".hoodie/.index/_service/definitions/keys-0001.json#1")
-    half.write_bytes(b"{")
+    unfinished = Path(table.uri, ".hoodie/.index/_service/definitions/keys-0001.json#1")
+    unfinished.write_bytes(b"{")
 
     assert table.clean(grace_seconds=0).removals == ()
     age(table, 61)
     (removal,) = table.clean(grace_seconds=0).removals
-    assert (Path(removal.path).name, removal.reason) == (half.name, "its writer died")
+    assert (Path(removal.path).name, removal.reason) == (unfinished.name, "its writer died")
 
 
-def test_an_entry_of_a_base_file_that_bore_the_same_names(open_copy: Open) -> None:
-    """Same instant and file id, another write token: as after a rolled-back attempt."""
+def test_an_entry_of_a_base_file_with_another_write_token_is_removed(open_copy: Open) -> None:
+    """Same instant and file id, another write token, as after a failed attempt was rolled back."""
     table = open_copy("fresh", grace_seconds=60)
     path = Path(table.uri, base_file(table, "2026-01-01").path)
     file_id, token, instant = path.name.split("_")
@@ -387,7 +389,7 @@ def test_an_entry_of_a_base_file_that_bore_the_same_names(open_copy: Open) -> No
     assert len(folders(table)) == 1
 
 
-def test_old_build_records_go_but_the_newest(open_copy: Open) -> None:
+def test_old_build_records_are_removed_except_the_newest(open_copy: Open) -> None:
     table = open_copy("fresh")
     table.create_index("keys", ["id"])
     table.build(strategy="all")
@@ -400,30 +402,30 @@ def test_old_build_records_go_but_the_newest(open_copy: Open) -> None:
 
 
 def outside(table: IndexedTable) -> list[Path]:
-    """All files of the table but the index's, and of the folder beside it."""
+    """All files of the table outside the index, and of the folder beside it."""
     places = [Path(table.uri), Path(table.uri).parent / "elsewhere"]
     return sorted(
         path for place in places for path in place.rglob("*") if ".hoodie/.index" not in str(path)
     )
 
 
-def test_nothing_behind_a_link_goes(open_copy: Open, tmp_path: Path) -> None:
-    """Whoever may write the index folder must not make the cleaner delete what he may not."""
+def test_nothing_behind_a_link_is_removed(open_copy: Open, tmp_path: Path) -> None:
+    """A user who may write the index folder must not make the cleaner delete other files."""
     table = open_copy("fresh", grace_seconds=0)
     index = Path(table.uri, INDEX)
-    elsewhere = tmp_path / "elsewhere"
+    target = tmp_path / "elsewhere"
     for place in ("a/b/c", "000001", "empty/empty"):
-        (elsewhere / place).mkdir(parents=True)
-        (elsewhere / place / "data-000001-abc.pack").write_bytes(b"another's")
-    (elsewhere / "empty/empty/data-000001-abc.pack").unlink()
-    (elsewhere / "half.pack#1").write_bytes(b"another's")
+        (target / place).mkdir(parents=True)
+        (target / place / "data-000001-abc.pack").write_bytes(b"another's")
+    (target / "empty/empty/data-000001-abc.pack").unlink()
+    (target / "half.pack#1").write_bytes(b"another's")
     builds = index.parent / "_service" / "builds"
-    (builds / "000000").symlink_to(elsewhere / "000001")
-    (index / "20200101").symlink_to(elsewhere / "a")
+    (builds / "000000").symlink_to(target / "000001")
+    (index / "20200101").symlink_to(target / "a")
     (index / "20200102").symlink_to(Path(table.uri, "2026-01-01"))
-    (folders(table)[0] / "elsewhere").symlink_to(elsewhere)
-    (folders(table)[1] / "data-000001-a-link.pack").symlink_to(elsewhere / "half.pack#1")
-    (index.parent / "other_type").symlink_to(elsewhere)
+    (folders(table)[0] / "elsewhere").symlink_to(target)
+    (folders(table)[1] / "data-000001-a-link.pack").symlink_to(target / "half.pack#1")
+    (index.parent / "other_type").symlink_to(target)
     before = outside(table)
     age(table, 30 * 24 * 3600)
 
@@ -436,7 +438,7 @@ def test_nothing_behind_a_link_goes(open_copy: Open, tmp_path: Path) -> None:
     assert sorted(path.name for path in index.iterdir())[:2] == ["20200101", "20200102"]
 
 
-def test_an_index_folder_that_is_a_link_itself(open_copy: Open, tmp_path: Path) -> None:
+def test_an_index_folder_that_is_a_link_is_not_cleaned(open_copy: Open, tmp_path: Path) -> None:
     table = open_copy("cleaned", grace_seconds=0)
     index = Path(table.uri, ".hoodie/.index")
     index.rename(tmp_path / "elsewhere")
@@ -448,7 +450,9 @@ def test_an_index_folder_that_is_a_link_itself(open_copy: Open, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["../../../x", "/x", "..", "a/../../x", "a\\..\\x", "x\0"])
-def test_a_manifest_that_names_a_file_elsewhere_is_none(open_copy: Open, name: str) -> None:
+def test_a_manifest_that_names_a_file_outside_its_folder_is_invalid(
+    open_copy: Open, name: str
+) -> None:
     table = open_copy("fresh", grace_seconds=0)
     before = outside(table)
     for path in Path(table.uri, INDEX).rglob("manifest-*.json"):
@@ -461,11 +465,11 @@ def test_a_manifest_that_names_a_file_elsewhere_is_none(open_copy: Open, name: s
     assert not Path(table.uri, INDEX).exists()
 
 
-def test_a_manifest_that_names_its_neighbours_file(open_copy: Open) -> None:
-    """The data file of another entry is never taken for one's own."""
+def test_a_manifest_that_names_another_entrys_file_is_removed(open_copy: Open) -> None:
+    """An entry never treats the data file of another entry as its own."""
     table = open_copy("fresh", grace_seconds=0)
-    mine, other = folders(table)
-    (manifest,) = mine.glob("manifest-*.json")
+    own, other = folders(table)
+    (manifest,) = own.glob("manifest-*.json")
     content = Manifest.from_json(manifest.read_bytes(), source=str(manifest))
     (named,) = other.glob("data-*.pack")
     data = content.data.model_copy(update={"name": named.name})
@@ -478,7 +482,7 @@ def test_a_manifest_that_names_its_neighbours_file(open_copy: Open) -> None:
     assert table.scan("msg = 'Buying car 3'").count() == 14
 
 
-def test_other_files_of_the_table_stay(open_copy: Open) -> None:
+def test_other_files_of_the_table_are_kept(open_copy: Open) -> None:
     table = open_copy("cleaned", grace_seconds=0, retention="instant")
 
     def others() -> list[Path]:
@@ -490,7 +494,7 @@ def test_other_files_of_the_table_stay(open_copy: Open) -> None:
     assert others() == before
 
 
-def test_readers_that_hold_an_entry_open_are_not_disturbed(open_copy: Open) -> None:
+def test_readers_keep_working_on_removed_entries(open_copy: Open) -> None:
     table = open_copy("fresh", grace_seconds=0)
     assert table.scan("msg = 'Buying car 3'", use_index="require").to_arrow().num_rows == 14
     other = open_copy("fresh", grace_seconds=0)
@@ -498,11 +502,11 @@ def test_readers_that_hold_an_entry_open_are_not_disturbed(open_copy: Open) -> N
     assert table.scan("msg = 'Buying car 3'").to_arrow().num_rows == 14
 
 
-def test_entries_on_disk_match_what_clean_reports(open_copy: Open) -> None:
+def test_clean_reports_exactly_the_files_it_removes(open_copy: Open) -> None:
     table = open_copy("cleaned")
     storage = Storage(table.uri)
     expected = {file.path for file in storage.files(INDEX)}
-    cleaning = clean(table._table, table._settings)
+    cleaning = table.clean()
     removed = {removal.path for removal in cleaning.removals}
     assert expected - {file.path for file in storage.files(INDEX)} == removed
     assert EntryListing(storage, "lucene").folders() == [
@@ -517,15 +521,15 @@ def test_cleaning_twice_is_a_no_op(open_copy: Open, name: str) -> None:
     assert (table.clean().removals, table.clean().folders) == ((), 0)
 
 
-def test_a_store_whose_clock_is_ahead(open_copy: Open) -> None:
-    """With no grace period nothing is too young to go."""
+def test_purging_works_if_the_clock_of_the_store_is_ahead(open_copy: Open) -> None:
+    """Without a grace period no file is too young to be removed."""
     table = open_copy("fresh")
     age(table, -3600)
     table.drop_index("early", purge=True)
     assert entry_files(table) == []
 
 
-def test_the_command_line(open_copy: Open) -> None:
+def test_the_clean_command_reports_removals_as_text_and_json(open_copy: Open) -> None:
     run = CliRunner().invoke
     table = open_copy("cleaned")
     gone = {removal.path: removal.size for removal in table.clean(dry_run=True).removals}
@@ -541,7 +545,7 @@ def test_the_command_line(open_copy: Open) -> None:
     assert [line.split(maxsplit=2) for line in lines] == [
         [f"{size:,}", path, "its base file is gone"] for path, size in gone.items()
     ]
-    assert total == f"2 files would go, {sum(gone.values()):,} bytes of the table's."
+    assert total == f"2 files would be removed, {sum(gone.values()):,} bytes in the table."
     assert entry_files(table) == before
 
     assert "2 files removed" in run(app, ["clean", table.uri]).stdout

@@ -1,4 +1,4 @@
-"""Summaries of instants go with what they hold, for its statistics are data."""
+"""Summaries of instants are removed with their manifests, since their statistics are data."""
 
 from pathlib import Path
 
@@ -10,25 +10,25 @@ def summaries(table: IndexedTable) -> list[Path]:
     return sorted(Path(table.uri, ".hoodie/.index/_service/instants").rglob("*.json"))
 
 
-def test_a_summary_stays_as_long_as_its_manifests(open_copy: Open) -> None:
+def test_a_summary_is_kept_as_long_as_its_manifests(open_copy: Open) -> None:
     table = open_copy("fresh", summary=True, grace_seconds=0)
     (summary,) = summaries(table)
     table.clean()
     assert summaries(table) == [summary]
 
 
-def test_a_summary_goes_with_the_first_of_its_manifests(open_copy: Open) -> None:
-    """Of one base file of its instant, nothing may be left; the other lives on."""
+def test_a_summary_is_removed_with_the_first_of_its_manifests(open_copy: Open) -> None:
+    """Nothing may remain of one base file of its instant; the other still exists."""
     table = open_copy("cleaned", summary=True)
     (summary,) = summaries(table)
     cleaning = table.clean()
     reasons = {Path(table.uri, each.path): each.reason for each in cleaning.removals}
-    assert reasons[summary] == "it holds manifests that go"
+    assert reasons[summary] == "it contains manifests that are removed"
     assert summaries(table) == []
-    assert not summary.parent.exists(), "nor an empty folder"
+    assert not summary.parent.exists(), "and no empty folder remains"
 
 
-def test_a_superseded_or_damaged_summary_goes_at_once(open_copy: Open) -> None:
+def test_a_superseded_or_damaged_summary_is_removed_at_once(open_copy: Open) -> None:
     table = open_copy("fresh", summary=True, grace_seconds=3600)
     (first,) = summaries(table)
     table.create_index("late", ["amount"])
@@ -46,7 +46,7 @@ def test_a_superseded_or_damaged_summary_goes_at_once(open_copy: Open) -> None:
     assert table.scan("amount = 30", use_index="require").count() == 1
 
 
-def test_of_what_was_purged_no_summary_speaks(open_copy: Open) -> None:
+def test_no_summary_contains_purged_columns(open_copy: Open) -> None:
     table = open_copy("fresh", summary=True, grace_seconds=3600)
     table.create_index("late", ["amount"])
     table.build(strategy="all").raise_for_failures()

@@ -1,4 +1,4 @@
-"""The command line on a real table: what it prints, and one clear line for whatever is wrong."""
+"""The command line on a real table: what it prints, and one clear line for each error."""
 
 import json
 import subprocess
@@ -6,24 +6,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
+from hudi_index_service import IndexedTable
 from hudi_index_service.cli import main
-from tests.hudi_tables import hudi_options, numbered_rows, run_clustering, write
+from hudi_index_service.maintain.status import TableStatus
+from tests.golden.table import Golden
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A clustered table with an index that is not built yet."""
-    path = tmp_path_factory.mktemp("cli") / "table"
-    write(numbered_rows(spark, 0, 200), path, hudi_options("cli"), "bulk_insert")
+    path = golden("two_hundred_rows").put(tmp_path_factory.mktemp("cli"), "written")
     run("create", str(path), "by_amount", "amount", "msg:analyzer=standard")
-    run_clustering(spark, path)
+    golden("two_hundred_rows").put(path)
     return str(path)
 
 
 def run(*arguments: str) -> str:
-    """Runs the command in a process of its own, and returns its output."""
+    """Runs the command in a separate process, and returns its output."""
     done = subprocess.run(
         [sys.executable, "-m", "hudi_index_service", *arguments],
         capture_output=True,
@@ -35,7 +35,8 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
-def test_from_the_definition_to_the_rows(table: str) -> None:
+@pytest.mark.slow
+def test_all_commands_from_definition_to_query(table: str) -> None:
     assert json.loads(run("show", table))["columns"] == "amount, msg"
     assert "1 due, 1 built, 0 failed" in run("build", table)
     assert "0 due, 0 built, 0 failed" in run("build", table)
@@ -86,7 +87,7 @@ def test_from_the_definition_to_the_rows(table: str) -> None:
         (["--log-level", "loud", "show", "{table}"], "CONFIG_INVALID"),
     ],
 )
-def test_what_is_wrong_is_one_line_with_code_and_remedy(
+def test_an_error_is_one_line_with_code_and_remedy(
     arguments: list[str],
     code: str,
     table: str,
@@ -104,6 +105,24 @@ def test_what_is_wrong_is_one_line_with_code_and_remedy(
     assert len(error.splitlines()) == 1
 
 
+def test_a_missing_file_is_reported_in_one_line(
+    table: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def status(opened: IndexedTable) -> TableStatus:
+        opened.hudi_table.storage.read("gone.parquet")
+        raise AssertionError("the file is not there")
+
+    monkeypatch.setattr(IndexedTable, "status", status)
+    monkeypatch.setattr(sys, "argv", ["hudi-index", "status", table])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("SNAPSHOT_CHANGED: A file that the command needs is missing: ")
+    assert f"{table}/gone.parquet" in line
+    assert line.endswith("has just removed it, run the command again.")
+
+
 @pytest.mark.parametrize(
     "arguments", [["query", "table"], ["build", "table", "--strategy", "some"], ["nothing"]]
 )
@@ -114,7 +133,7 @@ def test_bad_usage_has_status_2(arguments: list[str], monkeypatch: pytest.Monkey
     assert ended.value.code == 2
 
 
-def test_keys_of_a_write_config_define_and_build(table: str, tmp_path: Path) -> None:
+def test_keys_of_a_write_config_define_and_build_an_index(table: str, tmp_path: Path) -> None:
     properties = tmp_path / "hudi-write.properties"
     properties.write_text("hoodie.table.name=cli\nhoodie.index.columns=ts;id\n")
     keys = ("--props", str(properties), "--hoodie-conf", "hoodie.index.strategy=all")

@@ -1,4 +1,4 @@
-"""What is logged: one line an event."""
+"""Logs: one line per event."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from hudi_index_service.cli.logs import EventFormatter
 
 
 def logged(message: str, *arguments: object) -> logging.LogRecord:
-    """An event of the first second of 2026, from within an exception's handling if there is one."""
+    """An event in the first second of 2026, with the exception being handled, if any."""
     error = sys.exc_info()
     record = logging.LogRecord(
         "hudi_index_service.x", logging.WARNING, "", 0, message, arguments, error
@@ -19,20 +19,20 @@ def logged(message: str, *arguments: object) -> logging.LogRecord:
     return record
 
 
-def test_text() -> None:
+def test_an_event_as_text() -> None:
     line = EventFormatter("text").format(logged("%s of %d: %s", "/a b/[1]é", 2, "x" * 200))
     assert line == (
         f"2026-01-01T00:00:00.500Z WARNING hudi_index_service.x: /a b/[1]é of 2: {'x' * 200}"
     )
 
 
-def test_text_of_several_lines_is_one_line() -> None:
-    """Nobody can make up an event by a name with a line end in it, nor colour the terminal."""
+def test_an_event_with_line_ends_is_one_line() -> None:
+    """A name with line ends or escape codes can neither fake an event nor colour the terminal."""
     line = EventFormatter("text").format(logged("a\nb\r\x1b[31m\x85\u2028c"))
     assert line.endswith(r": a\nb\r\x1b[31m\x85\u2028c")
 
 
-def test_json() -> None:
+def test_an_event_as_json() -> None:
     assert json.loads(EventFormatter("json").format(logged("a\n%s", "é\udc80"))) == {
         "time": "2026-01-01T00:00:00.500Z",
         "level": "WARNING",
@@ -42,7 +42,7 @@ def test_json() -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "json"])
-def test_a_trace_is_in_the_line(kind: str) -> None:
+def test_a_traceback_is_part_of_the_line(kind: str) -> None:
     try:
         raise ZeroDivisionError("by nothing")
     except ZeroDivisionError:

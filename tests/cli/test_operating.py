@@ -1,4 +1,4 @@
-"""Building, watching and cancelling from the command line: what is printed, and the exit status."""
+"""Building, watching and cancelling on the command line: what is printed, and the exit status."""
 
 import json
 import re
@@ -10,31 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import open_table
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.build.run import Details
 from hudi_index_service.cli import main
-from hudi_index_service.storage import Storage
-from tests.hudi_tables import (
-    NO_METADATA_TABLE,
-    hudi_options,
-    numbered_rows,
-    run_clustering,
-    write,
-)
+from hudi_index_service.storage.store import Storage
+from tests.golden.table import Golden
 
 Run = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two partitions, an index, nothing built."""
-    path = tmp_path_factory.mktemp("operating") / "table"
-    options = hudi_options("operating", partition_column="dt", **NO_METADATA_TABLE)
-    write(numbered_rows(spark, 0, 20).coalesce(1), path, options, "bulk_insert")
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions, an index, and no entries."""
+    path = golden("two_partitions").put(tmp_path_factory.mktemp("operating"), "written")
     open_table(path).create_index("by_amount", ["amount"])
     return path
 
@@ -46,91 +37,91 @@ def table(written: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command, and returns its output and what stands in its errors."""
+    """Runs the command, and returns both its output and its errors."""
 
     def run_in_process(*arguments: str, status: int = 0) -> str:
         monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
-        printed = capsys.readouterr()
-        assert (ended.value.code or 0) == status, printed.err
-        return printed.out + printed.err
+        captured = capsys.readouterr()
+        assert (ended.value.code or 0) == status, captured.err
+        return captured.out + captured.err
 
     return run_in_process
 
 
-def test_a_dry_run_a_budgeted_build_and_the_rest(table: str, run: Run) -> None:
+def test_a_budgeted_build_leaves_the_rest_to_the_next(table: str, run: Run) -> None:
     build = ("build", table, "--strategy", "all")
-    said = run(*build, "--dry-run")
-    assert "lucene  2026-01-02/" in said
-    assert "Would build 2 of 2 due entries from " in said
-    assert "time: unknown, size: unknown." in said
+    printed = run(*build, "--dry-run")
+    assert "lucene  2026-01-02/" in printed
+    assert "Would build 2 of 2 due entries from " in printed
+    assert "time: unknown, size: unknown." in printed
 
-    said = run(*build, "--max-files", "1")
-    assert "Build 000001 stopped: 2 due, 1 built, 0 failed" in said
-    assert "Budget spent: files; 1 left for the next build." in said
+    printed = run(*build, "--max-files", "1")
+    assert "Build 000001 stopped: 2 due, 1 built, 0 failed" in printed
+    assert "Budget spent: files; 1 left for the next build." in printed
 
-    told = json.loads(run(*build, "--dry-run", "-o", "json"))
-    assert (told["build"], told["due"], told["estimate"]["builds"]) == (None, 1, ["000001"])
-    assert told["entries"][0]["status"] == "due"
+    report = json.loads(run(*build, "--dry-run", "-o", "json"))
+    assert (report["build"], report["due"], report["estimate"]["builds"]) == (None, 1, ["000001"])
+    assert report["entries"][0]["status"] == "due"
 
     limits = ("--max-bytes", "1", "--max-minutes", "5", "--requests-per-second", "1000")
-    told = json.loads(run(*build, *limits, "-o", "json"))
-    assert (told["build"], told["state"], told["built"]) == ("000002", "finished", 1)
-    assert told["entries"][0]["status"] == "built"
+    report = json.loads(run(*build, *limits, "-o", "json"))
+    assert (report["build"], report["state"], report["built"]) == ("000002", "finished", 1)
+    assert report["entries"][0]["status"] == "built"
 
 
-def test_a_dry_run_follows_the_keys_and_creates_nothing(table: str, run: Run) -> None:
+def test_a_dry_run_uses_the_keys_and_creates_no_index(table: str, run: Run) -> None:
     build = ("build", table, "--hoodie-conf", "hoodie.index.strategy=all", "-o", "json")
     dry = json.loads(run(*build, "--dry-run"))
     more = ("--hoodie-conf", "hoodie.index.columns=msg")
     run(*build, *more, "--dry-run")
     assert [each.name for each in open_table(table).indexes()] == ["by_amount"]
     wrong = ("--hoodie-conf", "hoodie.index.colums=msg", "--dry-run")
-    assert "There is no key hoodie.index.colums" in run(*build, *wrong, status=1)
+    assert "hoodie.index.colums is neither a key" in run(*build, *wrong, status=1)
 
-    told = json.loads(run(*build))
-    assert (told["due"], told["strategy"]) == (dry["due"], dry["strategy"]) == (2, "all")
-    assert told["built"] == 2
+    report = json.loads(run(*build))
+    assert (report["due"], report["strategy"]) == (dry["due"], dry["strategy"]) == (2, "all")
+    assert report["built"] == 2
 
 
-def test_partitions(table: str, run: Run) -> None:
+def test_a_build_can_be_limited_to_partitions(table: str, run: Run) -> None:
     build = ("build", table, "--strategy", "all", "--dry-run", "-o", "json")
     due = json.loads(run(*build, "--partition", "*-02"))["entries"]
     assert [entry["path"].split("/")[0] for entry in due] == ["2026-01-02"]
-    said = run(*build, "--partition", "2027-*", status=1)
-    assert "CONFIG_INVALID: The table has no base files in a partition '2027-*'." in said
-    assert "'2026-01-01', '2026-01-02'" in said
+    printed = run(*build, "--partition", "2027-*", status=1)
+    assert "CONFIG_INVALID: The table has no base files in a partition '2027-*'." in printed
+    assert "'2026-01-01', '2026-01-02'" in printed
 
 
-def test_status_and_its_alerts(table: str, run: Run) -> None:
+def test_status_alerts_set_the_exit_status(table: str, run: Run) -> None:
     run("build", table, "--strategy", "all", "--max-files", "1")
-    told = json.loads(run("status", table, "-o", "json"))
-    assert (told["indexes"][0]["coverage"], told["builds"][0]["state"]) == (0.5, "stopped")
-    fine = ("--max-lag", "0", "--max-lag-instants", "0", "--min-coverage", "50")
-    run("status", table, *fine, "--max-outliving", "0", "--failed-build")
+    report = json.loads(run("status", table, "-o", "json"))
+    assert (report["indexes"][0]["coverage"], report["builds"][0]["state"]) == (0.5, "stopped")
+    limits = ("--max-lag", "0", "--max-lag-instants", "0", "--min-coverage", "50")
+    run("status", table, *limits, "--max-outliving", "0", "--failed-build")
 
-    said = run("status", table, "--min-coverage", "50.5", status=3)
-    assert "ALERT: Index by_amount (lucene) covers 1 of 2 base files, less than 50.5%." in said
-    told = json.loads(run("status", table, "--min-coverage", "99", "-o", "json", status=3))
-    assert len(told["alerts"]) == 1
-    assert "000001" in said
+    printed = run("status", table, "--min-coverage", "50.5", status=3)
+    assert "ALERT: Index by_amount (lucene) covers 1 of 2 base files, less than 50.5%." in printed
+    report = json.loads(run("status", table, "--min-coverage", "99", "-o", "json", status=3))
+    assert len(report["alerts"]) == 1
+    assert "000001" in printed
 
 
-def test_an_index_that_falls_behind_alerts(spark: SparkSession, table: str, run: Run) -> None:
-    run_clustering(spark, table)
+def test_status_alerts_if_an_index_falls_behind(golden: Golden, table: str, run: Run) -> None:
+    golden("two_partitions").put(Path(table), "clustered")
     run("status", table, "--max-lag", "36000", "--max-lag-instants", "1")
 
-    said = run("status", table, "--max-lag", "0", "--max-lag-instants", "0", status=3)
-    assert re.search(r"ALERT: Index by_amount \(lucene\) is \d+ s behind, more than 0\.", said)
-    assert "ALERT: Index by_amount (lucene) is 1 instants behind, more than 0." in said
+    printed = run("status", table, "--max-lag", "0", "--max-lag-instants", "0", status=3)
+    assert re.search(r"ALERT: Index by_amount \(lucene\) is \d+ s behind, more than 0\.", printed)
+    assert "ALERT: Index by_amount (lucene) is 1 instants behind, more than 0." in printed
 
 
-def test_what_a_build_leaves_uncovered_is_said(table: str, run: Run) -> None:
-    said = run("build", table)
-    assert "0 due, 0 built" in said
-    assert "Not indexed and not due: 2 of 2 base files for by_amount (lucene)." in said
-    assert f"`hudi-index build {table} --strategy all` indexes them." in said
+def test_a_build_names_base_files_that_stay_unindexed(table: str, run: Run) -> None:
+    printed = run("build", table)
+    assert "0 due, 0 built" in printed
+    assert "Not indexed and not due: 2 of 2 base files for by_amount (lucene)." in printed
+    assert f"`hudi-index build {table} --strategy all` indexes them." in printed
     assert "Not indexed and not due" in run("status", table)
     (hint,) = json.loads(run("build", table, "-o", "json"))["hints"]
     assert "--strategy all" in hint
@@ -142,11 +133,13 @@ def test_what_a_build_leaves_uncovered_is_said(table: str, run: Run) -> None:
     assert "The table has no index: `hudi-index create" in run("build", table)
 
 
-def test_ctrl_c_ends_a_build_orderly(table: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_cancels_a_build_in_good_order(
+    table: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pressed = []
 
     @contextmanager
-    def presses_it_once(what: str) -> Iterator[Details]:
+    def press_once(what: str) -> Iterator[Details]:
         def details(now: BuildProgress) -> None:
             if now.files_done and not pressed:
                 pressed.append(now)
@@ -154,43 +147,43 @@ def test_ctrl_c_ends_a_build_orderly(table: str, run: Run, monkeypatch: pytest.M
 
         yield details
 
-    module = sys.modules["hudi_index_service.cli.build"]  # whose name in the package is a command
-    monkeypatch.setattr(module, "progress_bar", presses_it_once)
+    module = sys.modules["hudi_index_service.cli.build"]  # the package's attribute is the command
+    monkeypatch.setattr(module, "progress_bar", press_once)
 
-    said = run("build", table, "--strategy", "all", status=130)
+    printed = run("build", table, "--strategy", "all", status=130)
 
-    assert "Stopping" in said
+    assert "Stopping" in printed
     (record,) = open_table(table).builds()
     (index,) = open_table(table).status()
     built = record.to_dict()["built"]
     assert built == index.covered
-    assert f"Build 000001 cancelled (interrupted): 2 due, {built} built" in said
-    assert said.endswith("Interrupted.\n")
+    assert f"Build 000001 cancelled (interrupted): 2 due, {built} built" in printed
+    assert printed.endswith("Interrupted.\n")
 
 
-def test_failures_are_shown_and_the_build_fails(table: str, run: Run) -> None:
+def test_failures_are_shown_and_fail_the_build(table: str, run: Run) -> None:
     (base_file,) = Path(table, "2026-01-01").glob("*.parquet")
     base_file.write_bytes(b"PAR1" + b"\0" * (base_file.stat().st_size - 8) + b"PAR1")
 
-    said = run("build", table, "--strategy", "all", status=1)
-    assert "Build 000001 failed: 2 due, 1 built, 1 failed" in said
-    assert "BUILD_FAILED" in said
+    printed = run("build", table, "--strategy", "all", status=1)
+    assert "Build 000001 failed: 2 due, 1 built, 1 failed" in printed
+    assert "BUILD_FAILED" in printed
 
-    said = run("status", table, "--failed-build", status=3)
-    assert f"Failed 1 times: 2026-01-01/{base_file.name}: " in said
-    assert "ALERT: Build 000001 failed." in said
+    printed = run("status", table, "--failed-build", status=3)
+    assert f"Failed 1 times: 2026-01-01/{base_file.name}: " in printed
+    assert "ALERT: Build 000001 failed." in printed
 
 
 def test_a_running_build_is_shown_and_cancelled(table: str, run: Run) -> None:
     assert "No build is running." in run("cancel", table)
     running = BuildRecords(Storage(table), stale_seconds=60).start({"strategy": "all", "due": 2})
     running.beat()
-    assert "Build 000001 runs and has not told yet how far it is." in run("status", table)
+    assert "Build 000001 runs and has not reported progress yet." in run("status", table)
 
-    assert "Build 000001 was asked to give up." in run("cancel", table)
+    assert "Requested that build 000001 stop." in run("cancel", table)
     assert running.cancel_requested()
 
 
 @pytest.mark.parametrize("limit", ["--max-files", "--max-bytes", "--max-minutes"])
-def test_a_budget_of_nothing_is_refused(limit: str, table: str, run: Run) -> None:
+def test_a_budget_of_zero_is_refused(limit: str, table: str, run: Run) -> None:
     assert "CONFIG_INVALID: The budget's" in run("build", table, limit, "0", status=1)

@@ -1,4 +1,4 @@
-"""What `--output` means: the same for every command, and nothing is cut."""
+"""What `--output` means: the same for every command, and nothing is truncated."""
 
 import csv
 import json
@@ -33,7 +33,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hudi_index_service.cli.output.terminal_width", lambda: 80)
 
 
-def test_every_command_takes_it_but_those_that_run_on() -> None:
+def test_every_command_except_long_running_ones_has_the_output_option() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for name, command in commands.items():
         options = [option for each in command.params for option in each.opts]
@@ -49,19 +49,19 @@ def test_version_and_bad_usage(arguments: list[str], code: int) -> None:
     assert code or done.output == f"hudi-index {hudi_index_service.__version__}\n"
 
 
-def test_the_default_is_for_people_on_a_terminal(terminal: None) -> None:
+def test_the_default_on_a_terminal_is_text(terminal: None) -> None:
     assert isinstance(output_of_rows(None), TextOutput)
     assert isinstance(output_of_report(None), TextOutput)
 
 
-def test_the_default_is_for_programs_elsewhere() -> None:
+def test_the_default_for_rows_elsewhere_is_json() -> None:
     assert isinstance(output_of_rows(None), JsonOutput)
     assert isinstance(output_of_report(None), TextOutput)
     assert isinstance(output_of_rows(Format.TEXT), TextOutput)
     assert isinstance(output_of_report(Format.CSV), CsvOutput)
 
 
-def test_rows_as_json_are_an_object_a_line(capsys: Captured) -> None:
+def test_rows_as_json_are_one_object_per_line(capsys: Captured) -> None:
     JsonOutput().rows(NAMES, ROWS)
     first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
     assert first == {"id": 1, "text": "a" * 200, "list": [1, None]}
@@ -69,7 +69,7 @@ def test_rows_as_json_are_an_object_a_line(capsys: Captured) -> None:
     assert third == {"id": 3, "text": None, "list": "NaN"}
 
 
-def test_rows_as_csv_keep_null_and_the_empty_text_apart(capsys: Captured) -> None:
+def test_rows_as_csv_distinguish_null_from_empty_text(capsys: Captured) -> None:
     CsvOutput().rows(NAMES, [*ROWS, (True, 'a,"b"\n', Decimal("1.50"))])
     printed = capsys.readouterr().out
     assert printed.splitlines()[1:4] == [
@@ -82,7 +82,7 @@ def test_rows_as_csv_keep_null_and_the_empty_text_apart(capsys: Captured) -> Non
 
 
 @pytest.mark.parametrize("output", [JsonOutput(), CsvOutput()])
-def test_rows_are_printed_as_they_come(output: JsonOutput | CsvOutput, capsys: Captured) -> None:
+def test_rows_are_printed_as_they_arrive(output: JsonOutput | CsvOutput, capsys: Captured) -> None:
     def rows() -> Iterator[tuple[int]]:
         for number in range(3):
             assert str(number - 1) in capsys.readouterr().out or number == 0
@@ -91,7 +91,7 @@ def test_rows_are_printed_as_they_come(output: JsonOutput | CsvOutput, capsys: C
     output.rows(["n"], rows())
 
 
-def test_text_is_one_table_as_wide_as_it_has_to_be(capsys: Captured) -> None:
+def test_text_is_one_table_as_wide_as_needed(capsys: Captured) -> None:
     TextOutput().rows(NAMES, ROWS)
     printed = capsys.readouterr().out
     assert f"│ {'a' * 200} │ [1, null]" in printed
@@ -100,7 +100,7 @@ def test_text_is_one_table_as_wide_as_it_has_to_be(capsys: Captured) -> None:
     assert printed.endswith("3 rows\n")
 
 
-def test_a_terminal_folds_and_loses_nothing(terminal: None, capsys: Captured) -> None:
+def test_a_terminal_wraps_and_truncates_nothing(terminal: None, capsys: Captured) -> None:
     TextOutput().rows(NAMES, ROWS)
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
@@ -116,7 +116,7 @@ def test_a_row_of_many_columns_is_a_list_on_a_terminal(terminal: None, capsys: C
     assert lines[31] == "1 row"
 
 
-def test_no_row_is_said(capsys: Captured) -> None:
+def test_an_empty_result_is_printed(capsys: Captured) -> None:
     TextOutput().rows(NAMES, [])
     assert capsys.readouterr().out.endswith("0 rows\n")
     CsvOutput().rows(NAMES, [])
@@ -125,19 +125,19 @@ def test_no_row_is_said(capsys: Captured) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_text_says_what_it_leaves_out(capsys: Captured) -> None:
-    asked = []
-    TextOutput().rows(["n"], ([asked.append(n) or n] for n in range(1_000_000)), most=2)
+def test_text_says_that_rows_were_left_out(capsys: Captured) -> None:
+    read = []
+    TextOutput().rows(["n"], ([read.append(n) or n] for n in range(1_000_000)), most=2)
     assert "The first 2 rows; there are more: --limit" in capsys.readouterr().out
-    assert len(asked) == 3, "no more is read than tells that there is more"
+    assert len(read) == 3, "it reads only enough to know that there are more"
 
 
-def test_a_value_cannot_command_the_terminal(capsys: Captured) -> None:
+def test_a_value_cannot_control_the_terminal(capsys: Captured) -> None:
     TextOutput().rows(["n"], [["\x1b[31mred\nline[bold]"]])
     assert "\\x1b[31mred\\nline[bold]" in capsys.readouterr().out
 
 
-def test_a_report(capsys: Captured) -> None:
+def test_a_report_is_printed_in_every_format(capsys: Captured) -> None:
     report = {"built": 1, "entries": [{"path": "a", "error": None}]}
     items = Items(("path", "error"), report["entries"])  # type: ignore[arg-type]
     for output in (TextOutput(), JsonOutput(), CsvOutput()):

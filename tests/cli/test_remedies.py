@@ -1,11 +1,22 @@
-"""Errors on the command line tell what to do there."""
+"""Errors on the command line contain remedies for the command line."""
+
+import pickle
 
 import pytest
 
 from hudi_index_service import errors
-from hudi_index_service.cli.remedies import told
-from hudi_index_service.errors import IndexExists, IndexServiceError, PredicateUnsupported
-from hudi_index_service.indexed_table import _ASK_SPARK
+from hudi_index_service.build.partition_condition import _BY_PATH
+from hudi_index_service.cli.console import told
+from hudi_index_service.errors import (
+    IndexExists,
+    IndexServiceError,
+    NeedsSpark,
+    PredicateUnsupported,
+    Remedy,
+)
+from hudi_index_service.read.keys.record_keys import _SEARCH
+from hudi_index_service.read.queries import _ASK_SPARK
+from hudi_index_service.read.spark.slice_task import _LATE_REMEDY
 
 KINDS = [
     kind
@@ -15,10 +26,10 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
-def test_no_general_remedy_speaks_python(kind: type[IndexServiceError]) -> None:
+def test_default_remedies_contain_no_python(kind: type[IndexServiceError]) -> None:
     line = told(kind("Something is wrong."))
     assert line.startswith(f"{kind.code}: Something is wrong. ")
-    # An instance of IndexHook is what write options come from; a daemon prints them as well.
+    # Write options can only come from an instance of IndexHook; a daemon prints them too.
     for python in ("=True", "spark=", "open_table", "IndexedTable.", "()"):
         assert python not in line.replace("score()", "")
 
@@ -32,20 +43,46 @@ def test_no_general_remedy_speaks_python(kind: type[IndexServiceError]) -> None:
             "first, or give --if-not-exists.",
         ),
         (
-            PredicateUnsupported("No upper.", remedy=f"Write it in small. {_ASK_SPARK}"),
-            "PREDICATE_UNSUPPORTED: No upper. Write it in small. Or ask by `hudi-index sql`.",
+            PredicateUnsupported("No upper.", remedy=Remedy("Write it in small.") + _ASK_SPARK),
+            "PREDICATE_UNSUPPORTED: No upper. Write it in small. Or use `hudi-index sql`.",
         ),
         (
             PredicateUnsupported(
-                "Not here.", remedy=f"{PredicateUnsupported.default_remedy} {_ASK_SPARK}"
+                "Not here.", remedy=PredicateUnsupported.default_remedy + _ASK_SPARK
             ),
-            "PREDICATE_UNSUPPORTED: Not here. Rewrite it with the supported operators. Or ask by "
+            "PREDICATE_UNSUPPORTED: Not here. Rewrite it with the supported operators. Or use "
             "`hudi-index sql`.",
+        ),
+        (
+            PredicateUnsupported("No value.", remedy=_BY_PATH),
+            "PREDICATE_UNSUPPORTED: No value. Name partitions by path or pattern: `hudi-index "
+            "build --partition`.",
+        ),
+        (
+            NeedsSpark("No keys.", remedy=_SEARCH),
+            "NEEDS_SPARK: No keys. Search the column itself with `hudi-index query`.",
+        ),
+        (
+            NeedsSpark("Too late.", remedy=_LATE_REMEDY),
+            "NEEDS_SPARK: Too late. Use `hudi-index sql`.",
         ),
     ],
 )
-def test_what_a_remedy_for_python_becomes(error: IndexServiceError, line: str) -> None:
+def test_a_python_remedy_is_translated_for_the_command_line(
+    error: IndexServiceError, line: str
+) -> None:
     assert told(error) == line
+    assert told(pickle.loads(pickle.dumps(error))) == line  # noqa: S301 - of this test
+    assert told(error.reworded(error.message)) == line
+
+
+def test_a_remedy_without_another_form_is_the_same_everywhere() -> None:
+    remedy = Remedy("Wait.") + Remedy("Call stop().", command="Press Ctrl-C.")
+    assert (remedy.python, remedy.command, remedy.sql) == (
+        "Wait. Call stop().",
+        "Wait. Press Ctrl-C.",
+        "Wait. Call stop().",
+    )
 
 
 @pytest.mark.parametrize(

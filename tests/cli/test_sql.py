@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from dev.jars import bundle_path
 from hudi_index_service.cli import main
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.sql.text import (
@@ -18,14 +19,13 @@ from hudi_index_service.sql.text import (
     table_lines,
     tells_of_failures,
 )
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
-from tests.spark_session import hudi_bundle
+from tests.golden.table import Golden
+
+pytestmark = pytest.mark.slow
 
 
-def test_statements_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    options = hudi_options("cli", ordering_column=None, **NO_METADATA_TABLE)
-    write(numbered_rows(spark, 0, 20), path, options, "insert")
+def test_statements_run_in_order(golden: Golden, tmp_path: Path) -> None:
+    path = golden("two_hundred_rows").put(tmp_path / "table")
     statements = [
         f"CREATE INDEX by_id ON '{path}' USING lucene (id)",
         f"OPTIMIZE TABLE hudi.`{path}` STRATEGY ALL",
@@ -42,7 +42,7 @@ def test_statements_run_one_after_the_other(spark: SparkSession, tmp_path: Path)
             *("--conf", f"spark.sql.warehouse.dir={tmp_path}", *statements),
         ],
         cwd=tmp_path,
-        env={**os.environ, "HUDI_INDEX_HUDI_JAR": hudi_bundle()},
+        env={**os.environ, "HUDI_INDEX_HUDI_JAR": bundle_path()},
         capture_output=True,
         text=True,
         check=False,
@@ -51,10 +51,10 @@ def test_statements_run_one_after_the_other(spark: SparkSession, tmp_path: Path)
 
     created, built, explained, found = map(json.loads, done.stdout.splitlines())
     assert (created["index_name"], created["created"][-6:]) == ("by_id", "+09:00")
-    assert (built["status"], built["row_count"], built["error"]) == ("built", 20, None)
+    assert (built["status"], built["row_count"], built["error"]) == ("built", 200, None)
     assert (explained["reader"], explained["index_name"]) == ("driver", "by_id")
     assert found == {"id": "7", "amount": 21, "current_timezone()": "+09:00"}
-    assert done.returncode == 1, "of the last statement, which lacks its columns"
+    assert done.returncode == 1, "since the last statement lacks its columns"
     assert done.stderr.splitlines()[-1].startswith("STATEMENT_INVALID: ( expected at line 1, col")
 
 
@@ -62,7 +62,9 @@ def test_statements_run_one_after_the_other(spark: SparkSession, tmp_path: Path)
     ("arguments", "status"),
     [(["sql"], 2), (["sql", "SELECT 1", "--format", "xml"], 2), (["sql", "x", "--conf", "a"], 1)],
 )
-def test_bad_usage(arguments: list[str], status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_usage_fails(
+    arguments: list[str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -78,14 +80,14 @@ def test_bad_usage(arguments: list[str], status: int, monkeypatch: pytest.Monkey
         ("SELECT 'failed' AS status", "failed", False),
     ],
 )
-def test_whether_a_build_failed(
+def test_failed_builds_are_recognized_in_results(
     spark: SparkSession, statement: str, status: str, failed: bool
 ) -> None:
     result = spark.sql("SELECT 'present' AS status UNION ALL SELECT :status", {"status": status})
     assert tells_of_failures(statement, result) == failed
 
 
-def test_formats(spark: SparkSession) -> None:
+def test_results_are_printed_in_every_format(spark: SparkSession) -> None:
     frame = spark.sql(
         "SELECT * FROM VALUES (1, 'a,\"b\"', DATE'2026-01-02', NULL, array(1, NULL)), "
         "(2, '', NULL, 1.50BD, array()) AS t(n, n, day, price, list)"

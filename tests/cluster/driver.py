@@ -1,4 +1,4 @@
-"""The driver's program: builds as `submit/spark.py` does, then asks the workers what they run on.
+"""The driver program: builds like `submit/spark.py`, then reports the workers' environment.
 
 spark-submit … driver.py TABLE REPORT.json
 """
@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from hudi_index_service.submit.spark import main
 
 
-def asked(_: object) -> list[dict[str, Any]]:
-    """What one worker process runs on."""
+def worker_report(_: object) -> list[dict[str, Any]]:
+    """The environment of one worker process."""
     import os
     import resource
 
@@ -41,7 +41,9 @@ if __name__ == "__main__":
     table, report = sys.argv[1:]
     spark = SparkSession.builder.appName("tests/cluster").getOrCreate()
     status = main(["--table", table, "--strategy", "all"])
-    workers = spark.sparkContext.parallelize(range(2), 2).barrier().mapPartitions(asked).collect()
+    workers = (
+        spark.sparkContext.parallelize(range(2), 2).barrier().mapPartitions(worker_report).collect()
+    )
     Path(report).write_text(json.dumps(workers))
     spark.stop()
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on the loopback interface: a master and workers, real processes."""
+"""A standalone Spark cluster on the loopback interface: a master and workers as real processes."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _DEADLINE_SECONDS = 120
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running cluster: the master's URL, and the folder that each worker runs executors in."""
+    """A running cluster: the master's URL, and each worker's folder for executors."""
 
     master: str
     work: tuple[Path, ...]
@@ -25,11 +25,11 @@ class Cluster:
 
 @contextmanager
 def standalone_cluster(folder: Path, java_home: Path, workers: int) -> Iterator[Cluster]:
-    """Starts a master and workers of one core each, and ends them.
+    """Starts a master and workers with one core each, and stops them at the end.
 
     Args:
-        folder: Receives logs and the workers' folders.
-        java_home: The JDK that they run on; they have no Python on PATH.
+        folder: For logs and the workers' folders.
+        java_home: The JDK of all processes; they have no Python on PATH.
     """
     with ExitStack() as processes:
         log = processes.enter_context(
@@ -54,7 +54,7 @@ class _Log:
 
 @contextmanager
 def _daemon(name: str, arguments: list[str], log: Path, java_home: Path) -> Iterator[_Log]:
-    # No Python anywhere: what executors run has to come with the application.
+    # There is no Python: everything that executors run has to come with the application.
     programs = log.with_suffix(".bin")
     programs.mkdir()
     for program in Path("/usr/bin").iterdir():
@@ -81,13 +81,13 @@ def _daemon(name: str, arguments: list[str], log: Path, java_home: Path) -> Iter
     try:
         yield _Log(log, process)
     finally:
-        # A worker ends its executors as it ends.
+        # A worker stops its executors when it ends.
         process.terminate()
         process.wait(60)
 
 
 def _wait_for(pattern: str, log: _Log) -> str:
-    """The first group of the pattern, once the log has it."""
+    """Waits until the log contains the pattern; returns its first group."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while time.monotonic() < deadline:
         text = log.path.read_text(errors="replace")

@@ -1,5 +1,5 @@
-"""A build on a started standalone cluster: the workers' Python comes from a packed archive, the
-environment it was packed from is gone by then, and their JDK is not where it was built with."""
+"""A build on a running standalone cluster: the workers' Python comes from a packed archive, whose
+original environment no longer exists, and their JDK is in another place than the build's."""
 
 import json
 import os
@@ -16,21 +16,21 @@ import pytest
 import hudi_index_service
 from dev.prerequisites import find_jdk
 from hudi_index_service import open_table
-from hudi_index_service.build.memory import RESERVED_MB
+from hudi_index_service.build.entry.memory import RESERVED_MB
 from hudi_index_service.config import Settings
 from hudi_index_service.submit.pack import needed_distributions
 from tests.cluster.standalone import SPARK_HOME, standalone_cluster
 from tests.versions.journey import COLUMNS, State, check_answers
 from tests.versions.written import NEWEST, written_by
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 HEAP_MB = 256
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `hudi-index pack` makes of an environment that has been renamed away since."""
+    """The archive that `hudi-index pack` makes of an environment that is renamed afterwards."""
     folder = tmp_path_factory.mktemp("packed")
     build = folder / "build environment"
     venv.create(build, symlinks=True)
@@ -64,7 +64,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The JDK's runtime in a folder that no build has ever seen."""
+    """The JDK's runtime in a folder that no build has used."""
     home = tmp_path_factory.mktemp("worker") / "jdk"
     unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
     shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
@@ -73,7 +73,7 @@ def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def state(tmp_path: Path) -> State:
-    """A table of six base files in six partitions, none indexed."""
+    """A table of six base files in six partitions, without an index."""
     return State(written_by(NEWEST) / "two_partition_columns" / "clustered")
 
 
@@ -112,7 +112,7 @@ def submit(master: str, archive: Path, jdk: Path, *arguments: str, **conf: str) 
     )
 
 
-def test_workers_that_have_neither_python_nor_package_build(
+def test_workers_without_python_and_without_the_package_build(
     archive: Path, moved_jdk: Path, state: State, tmp_path: Path
 ) -> None:
     path, report = tmp_path / "table", tmp_path / "report.json"
@@ -136,7 +136,7 @@ def test_workers_that_have_neither_python_nor_package_build(
         unpacked = Path(worker["folder"], "environment").as_posix()
         assert Path(worker["folder"]).is_relative_to(place)
         assert worker["address_space_mb"] == HEAP_MB + RESERVED_MB
-        # Nothing but the archive, the JDK, Spark's own Python files and the system's libraries.
+        # Only the archive, the JDK, Spark's own Python files and the system's libraries are used.
         foreign = [
             file
             for file in worker["files"]
@@ -149,11 +149,11 @@ def test_workers_that_have_neither_python_nor_package_build(
         assert str(moved_jdk / "lib" / "server" / "libjvm.so") in worker["files"]
 
 
-def test_what_is_packed_is_what_workers_need(archive: Path) -> None:
+def test_archive_contains_what_workers_need(archive: Path) -> None:
     with tarfile.open(archive) as opened:
         names = {member.name for member in opened}
     assert {"bin/python", "bin/python3.11", "packages/lucene/__init__.py"} <= names
-    assert "packages/hudi_index_service/build/task.py" in names
+    assert "packages/hudi_index_service/build/entry/task.py" in names
     packages = {name.split("/")[1] for name in names if name.startswith("packages/")}
     assert not packages & {"pyspark", "py4j", "pytest", "airflow", "pip"}
     assert not [name for name in names if name.startswith("/") or ".." in name]

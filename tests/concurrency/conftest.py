@@ -27,17 +27,17 @@ def path(written: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def meanwhile(work: Callable[[], Any], threads: int) -> Iterator[Callable[[], None]]:
-    """Repeats `work` in so many threads for the length of the block; what it raises is raised at
-    the block's end. Yields a function that waits until every thread has done it once more."""
-    over = Event()
+    """Repeats `work` in this many threads until the block ends, then raises what it raised. Yields
+    a function that waits until every thread has finished it once more."""
+    stopped = Event()
     done = [Event() for _ in range(threads)]
 
     def repeat(mine: Event) -> None:
-        while not over.is_set():
+        while not stopped.is_set():
             work()
             mine.set()
 
-    def all_once_more() -> None:
+    def wait_for_all_threads() -> None:
         for each in done:
             each.clear()
         for each, future in zip(done, futures, strict=True):
@@ -47,8 +47,8 @@ def meanwhile(work: Callable[[], Any], threads: int) -> Iterator[Callable[[], No
     with ThreadPoolExecutor(threads) as pool:
         futures: list[Future[None]] = [pool.submit(repeat, each) for each in done]
         try:
-            yield all_once_more
+            yield wait_for_all_threads
         finally:
-            over.set()
+            stopped.set()
         for future in futures:
             future.result(timeout=60)

@@ -1,6 +1,6 @@
-"""Looks very many keys up, each of them once: ``python -m tests.concurrency.many_lookups
-<lookups | queries> <folder of a table>``, a process of its own, whose memory is nobody else's.
-Prints by how many KiB that grew after a while, and how many Java threads there are in the end."""
+"""Looks up very many keys, each once: ``python -m tests.concurrency.many_lookups
+<lookups | queries> <folder of a table>``, in a process of its own, whose memory nothing else uses.
+Prints by how many KiB that grew after warming up, and the number of Java threads at the end."""
 
 import json
 import sys
@@ -12,33 +12,33 @@ import pyarrow as pa
 
 from hudi_index_service import open_table
 from hudi_index_service.config import settings
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
-from hudi_index_service.predicate.expression import Column, Compare, Operator
-from hudi_index_service.read.reader_pool import ReaderPool
-from hudi_index_service.read.several_slices import Job, on_all
+from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
+from hudi_index_service.read.parallel import Job, map_slices
+from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import FileSlice
+from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 LOOKUPS, QUERIES = 100_000, 2_000
-BEFORE = 0.25  # of them are made before memory is looked at: caches fill, Java compiles
+BEFORE = 0.25  # the share made before memory is measured: caches fill, Java compiles
 AT_ONCE, THREADS = 20, 2
 
-NAME = Column("name", pa.string())
+NAME = BoundColumn("name", pa.string())
 
 
 def lookups(folder: Path) -> Callable[[int], None]:
-    """Asks the golden entry, as a query does that reads several slices at once."""
+    """Looks up in the golden entry, as a query that reads several slices in parallel does."""
     storage = Storage(folder)
     entry = EntryListing(storage, "lucene").find(make.base_file(folder))
     name = entry.manifest.column("name")
     assert name is not None
-    serving = ServingEntry(entry, index_type("lucene"), ServedColumns([name.stored()]))
+    serving = ServingEntry(entry, index_type("lucene"), (name,))
     pool, jobs = ReaderPool(storage, settings()), list(repeat(_job(), AT_ONCE))
 
     def look_up(turn: int) -> None:
@@ -49,13 +49,13 @@ def lookups(folder: Path) -> Callable[[int], None]:
             with pool.lease(serving) as opened:
                 return len(opened.reader.row_ids(leaf))
 
-        assert sum(on_all(work, jobs, THREADS, local=False)) == 0
+        assert sum(map_slices(work, jobs, THREADS, local=False)) == 0
 
     return look_up
 
 
 def queries(folder: Path) -> Callable[[int], None]:
-    """Asks a table of several base files for rows, and for their number."""
+    """Queries a table of several base files for rows, and for their number."""
     table = open_table(folder)
 
     def query(number: int) -> None:
@@ -71,7 +71,7 @@ def _job() -> Job:
 
 
 def main(what: str, folder: Path) -> None:
-    """Goes through all keys."""
+    """Goes through all keys, and prints the result."""
     ask, count = (
         (lookups(folder), LOOKUPS // AT_ONCE) if what == "lookups" else (queries(folder), QUERIES)
     )
@@ -88,7 +88,7 @@ def main(what: str, folder: Path) -> None:
 
 
 def memory_kb() -> int:
-    """What the process takes of memory for itself, without files that it has mapped."""
+    """The process's own memory, without mapped files."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 

@@ -1,4 +1,4 @@
-"""Many callbacks at once: every one is answered, and one build serves all that waited."""
+"""Many callbacks at once: each is answered, and one build serves all that waited."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ def closing() -> Iterator[ExitStack]:
         yield stack
 
 
-def test_a_burst_for_one_table_is_two_builds(closing: ExitStack, tmp_path: Path) -> None:
+def test_a_burst_for_one_table_causes_two_builds(closing: ExitStack, tmp_path: Path) -> None:
     build = BlockedBuild()
     worker = Worker(build, queue=1)
     worker.start()
@@ -39,5 +39,5 @@ def test_a_burst_for_one_table_is_two_builds(closing: ExitStack, tmp_path: Path)
     assert answers == [202] * BURST
     build.released.set()
     worker.close()
-    # The one that ran, and one for everything that came meanwhile.
+    # The one that ran, and one for all callbacks received meanwhile.
     assert build.tables == [str(tmp_path)] * 2

@@ -44,14 +44,14 @@ def test_eight_threads_query_one_table_while_it_is_built_dropped_and_cleaned(
         assert len(set(scan.to_arrow()["id"].to_pylist())) == expected, where
         used[scan.explain().uses_index] += 1
 
-    with meanwhile(query, threads=8) as all_once_more:
+    with meanwhile(query, threads=8) as wait_for_all_threads:
         for columns in (["amount"], ["amount", "msg"], ["msg"]):
             table.create_index("by", columns)
             assert len(table.build(strategy="all").raise_for_failures().built) == 4
-            all_once_more()
+            wait_for_all_threads()
             table.clean()
             table.drop_index("by", purge=True)
-            all_once_more()
+            wait_for_all_threads()
 
     assert used[True] >= 8
     assert used[False] >= 8
@@ -80,13 +80,13 @@ def test_queries_see_one_snapshot_while_hudi_rewrites_clusters_and_cleans(
         assert sorted(rows["amount"].to_pylist()) == [3 * i + version for i in range(200)]
         seen[version] += 1
 
-    with meanwhile(query, threads=3) as all_once_more:
+    with meanwhile(query, threads=3) as wait_for_all_threads:
         for version in (1, 2):
             write(numbered_rows(spark, 0, 200, version), path, options)
             run_clustering(spark, path)
             table.build(strategy="all").raise_for_failures()
             table.clean()
-            all_once_more()
+            wait_for_all_threads()
 
     assert seen[1] >= 1
     assert seen[2] >= 3

@@ -1,4 +1,4 @@
-"""Settings from environment, YAML file and defaults; mistakes are named."""
+"""Settings from the environment, a YAML file and defaults; errors name the setting."""
 
 from pathlib import Path
 
@@ -39,12 +39,14 @@ def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert load_settings().cache_folder == tmp_path / "hudi-index-service"
 
 
-def test_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indexes_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
     assert load_settings().read.enabled is False
 
 
-def test_arguments_before_environment_before_file(yaml, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_override_the_environment_which_overrides_the_file(
+    yaml, monkeypatch: pytest.MonkeyPatch
+) -> None:
     yaml("read: {max_predicates: 3, parallelism: 7}\nclean: {retention: instant}\n")
     assert load_settings().read.max_predicates == 3
 
@@ -75,7 +77,7 @@ def test_an_empty_file_is_fine(yaml) -> None:
         ("HUDI_INDEX_READ", "{", "read"),
     ],
 )
-def test_mistakes_in_the_environment_are_named(
+def test_errors_in_the_environment_are_named(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, setting: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -98,7 +100,7 @@ def test_mistakes_in_the_environment_are_named(
         (b"\xff\xfe\xfa", "service.yaml"),
     ],
 )
-def test_mistakes_in_the_file_are_named(yaml, text: str | bytes, named: str) -> None:
+def test_errors_in_the_file_are_named(yaml, text: str | bytes, named: str) -> None:
     yaml(text)
     with pytest.raises(ConfigInvalid) as invalid:
         load_settings()
@@ -106,12 +108,12 @@ def test_mistakes_in_the_file_are_named(yaml, text: str | bytes, named: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "build: {heartbeat_seconds: 120}",
-            "Setting build: heartbeat_seconds=120 has to be less than stale_seconds=120, or living "
-            "builds count as dead.",
+            "Setting build: heartbeat_seconds=120 has to be less than stale_seconds=120, or "
+            "running builds count as dead.",
         ),
         (
             "build: {retry_max_seconds: 59}",
@@ -132,17 +134,17 @@ def test_mistakes_in_the_file_are_named(yaml, text: str | bytes, named: str) -> 
         ),
     ],
 )
-def test_settings_that_do_not_fit_together_are_named(yaml, text: str, said: str) -> None:
+def test_inconsistent_settings_are_named(yaml, text: str, message: str) -> None:
     yaml(text)
     with pytest.raises(ConfigInvalid) as invalid:
         load_settings()
-    assert invalid.value.message == said
+    assert invalid.value.message == message
 
 
-def test_a_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yaml", tmp_path):
         monkeypatch.setenv("HUDI_INDEX_CONFIG", str(path))
-        with pytest.raises(ConfigInvalid, match="which is no file"):
+        with pytest.raises(ConfigInvalid, match="which is not a file"):
             load_settings()
 
 
@@ -154,7 +156,7 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hunter2" not in repr(found)
 
 
-def test_the_process_reads_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_read_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
     settings.cache_clear()
     first = settings()
     monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")

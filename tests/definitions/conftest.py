@@ -1,4 +1,4 @@
-"""A small table, written once, before any index and after a clustering; a second index type."""
+"""A small table, before any index and after a clustering, and a second index type."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,8 +18,8 @@ OpenCopy = Callable[[str], IndexedTable]
 
 @pytest.fixture(scope="session")
 def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``plain``: 60 rows in two base files, one in each partition. ``clustered``: the same with the
-    index ``early`` on amount; both files clustered since, then 2026-01-01's by an upsert."""
+    """``plain``: 60 rows in two base files, one per partition. ``clustered``: the same with the
+    index ``early`` on amount; then both files were clustered, and 2026-01-01's was upserted."""
     folder = tmp_path_factory.mktemp("definitions")
     table = golden("sixty_rows")
     table.put(folder / "plain", "written")
@@ -36,7 +36,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def open_copy(written: Path, tmp_path: Path, settings: Settings) -> OpenCopy:
-    """A table of `written` for this test alone."""
+    """Copies a table of `written` for one test."""
 
     def copy(name: str) -> IndexedTable:
         return open_table(shutil.copytree(written / name, tmp_path / name), settings=settings)
@@ -51,7 +51,7 @@ def table(open_copy: OpenCopy) -> IndexedTable:
 
 @pytest.fixture
 def sorted_values(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of a second index type, of a package that is installed for the test."""
+    """The name of a second index type, from a package that is installed for the test."""
     monkeypatch.syspath_prepend(str(PACKAGE))
     yield "sorted"
     index_type.cache_clear()

@@ -1,4 +1,4 @@
-"""alter_index: what changes, what entries built before still serve, and what is refused."""
+"""alter_index: what changes, which existing entries remain usable, and what is refused."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,12 +7,6 @@ from typing import Any
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.definitions import (
-    DEFINITIONS_FOLDER,
-    DefinitionStore,
-    IndexDefinition,
-    SeenTimeline,
-)
 from hudi_index_service.errors import (
     ColumnNotFound,
     ColumnNotIndexable,
@@ -21,22 +15,28 @@ from hudi_index_service.errors import (
     IndexExists,
     IndexNotFound,
 )
-from hudi_index_service.storage import Storage
+from hudi_index_service.metadata.definitions import (
+    DEFINITIONS_FOLDER,
+    DefinitionStore,
+    IndexDefinition,
+    SeenTimeline,
+)
+from hudi_index_service.storage.store import Storage
 from tests.definitions.entries import index_files
 
-ANALYSED = {"analyzer": "standard"}
+ANALYZED = {"analyzer": "standard"}
 
 
 def names(definition: IndexDefinition) -> list[str]:
     return [column.name for column in definition.columns]
 
 
-def test_columns_are_added_dropped_and_get_other_options(table: IndexedTable) -> None:
+def test_columns_and_options_can_be_changed(table: IndexedTable) -> None:
     first = table.create_index("i", ["amount", "msg"])
 
-    changed = table.alter_index("i", add=["TS"], drop=["Amount"], options={"MSG": ANALYSED})
+    changed = table.alter_index("i", add=["TS"], drop=["Amount"], options={"MSG": ANALYZED})
 
-    assert changed.columns == (Column(name="msg", options=ANALYSED), Column(name="ts"))
+    assert changed.columns == (Column(name="msg", options=ANALYZED), Column(name="ts"))
     assert (changed.version, changed.created, changed.seen) == (2, first.created, first.seen)
     assert table.indexes() == (changed,)
     again = table.alter_index("i", add=[Column(name="msg"), "amount"])
@@ -44,7 +44,7 @@ def test_columns_are_added_dropped_and_get_other_options(table: IndexedTable) ->
     assert open_table(table.uri).indexes() == (again,)
 
 
-def test_columns_that_still_match_serve_from_old_entries(table: IndexedTable) -> None:
+def test_unchanged_columns_use_existing_entries(table: IndexedTable) -> None:
     table.create_index("i", ["amount", "msg"])
     table.build(strategy="all").raise_for_failures()
     built = index_files(table)
@@ -58,13 +58,13 @@ def test_columns_that_still_match_serve_from_old_entries(table: IndexedTable) ->
     assert index_files(table) == built
 
 
-def test_an_option_that_adds_a_field_asks_for_a_refresh(table: IndexedTable) -> None:
-    """Of an analysed column an entry must hold words and keyword: until it is refreshed, the
-    column is scanned, the others serve."""
+def test_an_option_that_adds_a_field_needs_a_refresh(table: IndexedTable) -> None:
+    """An entry of an analyzed column needs both words and keyword: until it is refreshed, that
+    column is scanned, and the others use the index."""
     table.create_index("i", ["amount", "msg"])
     table.build(strategy="all").raise_for_failures()
 
-    table.alter_index("i", options={"msg": ANALYSED})
+    table.alter_index("i", options={"msg": ANALYZED})
 
     assert table.scan("amount = 30", use_index="require").count() == 1
     assert table.scan("msg = 'Buying car 3' AND amount = 9", use_index="require").count() == 1
@@ -73,8 +73,8 @@ def test_an_option_that_adds_a_field_asks_for_a_refresh(table: IndexedTable) -> 
     assert table.scan("msg LIKE '%car 3'", use_index="require").count() == 9
 
 
-def test_an_option_that_takes_a_field_away_changes_nothing_for_queries(table: IndexedTable) -> None:
-    table.create_index("i", [Column(name="msg", options=ANALYSED)])
+def test_removing_a_field_by_option_keeps_entries_usable(table: IndexedTable) -> None:
+    table.create_index("i", [Column(name="msg", options=ANALYZED)])
     table.build(strategy="all").raise_for_failures()
 
     table.alter_index("i", options={"msg": {}})
@@ -104,7 +104,7 @@ def test_a_renamed_index_keeps_its_entries(table: IndexedTable) -> None:
         table.refresh("i")
 
 
-def test_a_rename_can_change_columns_as_well_and_take_an_old_name(table: IndexedTable) -> None:
+def test_a_rename_can_change_columns_and_reuse_a_dropped_name(table: IndexedTable) -> None:
     table.create_index("old", ["ts"])
     table.drop_index("old")
     table.create_index("i", ["amount"])
@@ -120,14 +120,14 @@ def test_a_rename_can_change_columns_as_well_and_take_an_old_name(table: Indexed
     [
         ({"add": ["nothing"]}, ColumnNotFound, "no column 'nothing'"),
         ({"drop": ["id"]}, ColumnNotFound, "Index i has no column id"),
-        ({"options": {"id": ANALYSED}}, ColumnNotFound, "Index i has no column id"),
+        ({"options": {"id": ANALYZED}}, ColumnNotFound, "Index i has no column id"),
         ({"drop": ["amount"], "options": {"amount": {}}}, ColumnNotFound, "no column amount"),
         ({"drop": ["amount", "msg"]}, IndexDefinitionInvalid, "left without a column"),
         ({"add": ["amount"]}, IndexDefinitionInvalid, "has column amount already"),
         ({"add": ["ts", "TS"]}, IndexDefinitionInvalid, "names column ts twice"),
         ({"add": ["amount"], "drop": ["amount"]}, IndexDefinitionInvalid, "amount twice"),
         ({"drop": ["amount", "AMOUNT"]}, IndexDefinitionInvalid, "amount twice"),
-        ({"options": {"amount": ANALYSED}}, IndexDefinitionInvalid, "only string columns"),
+        ({"options": {"amount": ANALYZED}}, IndexDefinitionInvalid, "only string columns"),
         ({"options": {"msg": {"colour": "red"}}}, IndexDefinitionInvalid, "'colour'"),
         ({}, IndexDefinitionInvalid, "Nothing about index i would change"),
         ({"rename_to": "i"}, IndexDefinitionInvalid, "Nothing about index i would change"),
@@ -136,7 +136,7 @@ def test_a_rename_can_change_columns_as_well_and_take_an_old_name(table: Indexed
         ({"add": ["tags"]}, ColumnNotFound, "no column 'tags'"),
     ],
 )
-def test_what_is_refused_changes_nothing(
+def test_a_refused_change_leaves_definitions_unchanged(
     table: IndexedTable, change: Mapping[str, Any], error: type[Exception], message: str
 ) -> None:
     table.create_index("i", ["amount", "msg"])
@@ -149,19 +149,21 @@ def test_what_is_refused_changes_nothing(
     assert table.indexes() == before
 
 
-def test_an_unknown_index(table: IndexedTable) -> None:
+def test_altering_an_unknown_index_is_refused(table: IndexedTable) -> None:
     with pytest.raises(IndexNotFound, match="no index named i"):
         table.alter_index("i", add=["amount"])
 
 
-def test_a_type_that_cannot_hold_the_column(table: IndexedTable, sorted_values: str) -> None:
+def test_a_column_of_an_unsupported_type_is_refused(
+    table: IndexedTable, sorted_values: str
+) -> None:
     table.create_index("i", ["amount"], using=sorted_values)
     with pytest.raises(ColumnNotIndexable, match="msg has type string"):
         table.alter_index("i", add=["msg"])
 
 
 class Interfering(Storage):
-    """Does something of somebody else's just before a document is created."""
+    """Calls `before` just before a document is created, to interfere concurrently."""
 
     before: Callable[[str], None] = staticmethod(lambda path: None)
 
@@ -177,18 +179,18 @@ def storage(tmp_path: Path) -> Interfering:
 
 @pytest.fixture
 def other(storage: Interfering) -> DefinitionStore:
-    """Somebody else."""
+    """A concurrent client's store."""
     return DefinitionStore(Storage(storage.uri))
 
 
 @pytest.fixture
-def made(other: DefinitionStore) -> IndexDefinition:
+def created(other: DefinitionStore) -> IndexDefinition:
     seen = SeenTimeline(start="1", instants=("1",))
     return other.create("i", ("lucene",), [Column(name="a")], seen)
 
 
 def once(storage: Interfering, at: str, do: Callable[[], object]) -> None:
-    """Lets `do` happen before the creation of the definition file `at`."""
+    """Calls `do` before the definition file `at` is created, once."""
 
     def before(path: str) -> None:
         if path == f"{DEFINITIONS_FOLDER}/{at}":
@@ -198,57 +200,57 @@ def once(storage: Interfering, at: str, do: Callable[[], object]) -> None:
     storage.before = before
 
 
-def test_the_loser_of_a_race_is_told(
-    storage: Interfering, other: DefinitionStore, made: IndexDefinition
+def test_the_loser_of_a_race_gets_an_error(
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition
 ) -> None:
     winner = [Column(name="a"), Column(name="b")]
-    once(storage, "i-0002.json", lambda: other.change(made, winner))
+    once(storage, "i-0002.json", lambda: other.change(created, winner))
 
-    with pytest.raises(IndexChanged, match="Index i was changed by somebody else"):
-        DefinitionStore(storage).change(made, [Column(name="c")])
+    with pytest.raises(IndexChanged, match="Index i was changed concurrently"):
+        DefinitionStore(storage).change(created, [Column(name="c")])
 
     assert [each.columns for each in other.live()] == [tuple(winner)]
 
 
 def test_a_rename_that_loses_a_race_leaves_the_new_name_free(
-    storage: Interfering, other: DefinitionStore, made: IndexDefinition
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition
 ) -> None:
     winner = [Column(name="a"), Column(name="b")]
-    once(storage, "i-0002.json", lambda: other.change(made, winner))
+    once(storage, "i-0002.json", lambda: other.change(created, winner))
 
     with pytest.raises(IndexChanged):
-        DefinitionStore(storage).rename(made, "j", made.columns)
+        DefinitionStore(storage).rename(created, "j", created.columns)
 
     assert [(each.name, each.columns) for each in other.live()] == [("i", tuple(winner))]
 
 
-def test_two_renames_at_once_make_one_index(
-    storage: Interfering, other: DefinitionStore, made: IndexDefinition
+def test_concurrent_renames_create_one_index(
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition
 ) -> None:
-    once(storage, "i-0002.json", lambda: other.rename(made, "k", made.columns))
+    once(storage, "i-0002.json", lambda: other.rename(created, "k", created.columns))
 
     with pytest.raises(IndexChanged):
-        DefinitionStore(storage).rename(made, "j", made.columns)
+        DefinitionStore(storage).rename(created, "j", created.columns)
 
     assert [each.name for each in other.live()] == ["k"]
 
 
-def test_a_name_taken_at_the_same_moment(
-    storage: Interfering, other: DefinitionStore, made: IndexDefinition
+def test_a_rename_to_a_name_taken_concurrently_is_refused(
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition
 ) -> None:
     columns = [Column(name="z")]
-    once(storage, "j-0001.json", lambda: other.create("j", ("lucene",), columns, made.seen))
+    once(storage, "j-0001.json", lambda: other.create("j", ("lucene",), columns, created.seen))
 
-    with pytest.raises(IndexExists, match="made at the same moment"):
-        DefinitionStore(storage).rename(made, "j", made.columns)
+    with pytest.raises(IndexExists, match="just created concurrently"):
+        DefinitionStore(storage).rename(created, "j", created.columns)
 
     assert [(each.name, names(each)) for each in other.live()] == [("i", ["a"]), ("j", ["z"])]
 
 
-def test_dropping_wins_over_a_change_at_the_same_moment(
-    storage: Interfering, other: DefinitionStore, made: IndexDefinition
+def test_dropping_wins_over_a_concurrent_change(
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition
 ) -> None:
-    once(storage, "i-0002.json", lambda: other.change(made, [Column(name="b")]))
+    once(storage, "i-0002.json", lambda: other.change(created, [Column(name="b")]))
 
     assert names(DefinitionStore(storage).drop("i")) == ["b"]
 
@@ -256,27 +258,27 @@ def test_dropping_wins_over_a_change_at_the_same_moment(
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Stands for the end of the process."""
 
 
-def test_a_rename_killed_half_way_loses_nothing_and_is_finished_by_the_same_call(
-    storage: Interfering, other: DefinitionStore, made: IndexDefinition
+def test_an_interrupted_rename_is_completed_by_repeating_it(
+    storage: Interfering, other: DefinitionStore, created: IndexDefinition
 ) -> None:
     def kill() -> None:
         raise Killed
 
     once(storage, "i-0002.json", kill)
     with pytest.raises(Killed):
-        DefinitionStore(storage).rename(made, "j", made.columns)
+        DefinitionStore(storage).rename(created, "j", created.columns)
     assert [(each.name, names(each)) for each in other.live()] == [("i", ["a"]), ("j", ["a"])]
 
-    renamed = other.rename(made, "j", made.columns)
+    renamed = other.rename(created, "j", created.columns)
 
     assert other.live() == (renamed,)
     assert (renamed.name, renamed.version) == ("j", 1)
 
 
-def test_both_names_of_a_rename_killed_half_way_answer_right(
+def test_both_names_of_an_interrupted_rename_use_the_entries(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.create_index("i", ["amount"])

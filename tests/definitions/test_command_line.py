@@ -7,17 +7,17 @@ from typer.testing import CliRunner
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import app
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    """What a command prints, on both streams."""
+    """The output of a command, both streams."""
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == code, result.output
     return result.output
 
 
-def test_an_index_is_made_altered_refreshed_and_dropped(table: IndexedTable) -> None:
+def test_an_index_is_created_altered_refreshed_and_dropped(table: IndexedTable) -> None:
     uri = table.uri
     run("create", uri, "i", "amount", "msg")
     run("build", uri, "--strategy", "all")
@@ -39,23 +39,23 @@ def test_an_index_is_made_altered_refreshed_and_dropped(table: IndexedTable) -> 
     assert run("show", uri, "-o", "text").endswith("0 rows\n")
 
 
-def test_types_can_be_several(table: IndexedTable, sorted_values: str) -> None:
-    made = run("create", table.uri, "i", "amount", "--using", "lucene", "--using", sorted_values)
-    assert made.splitlines()[0] == "Index i (lucene, sorted) on amount."
+def test_an_index_can_have_several_types(table: IndexedTable, sorted_values: str) -> None:
+    created = run("create", table.uri, "i", "amount", "--using", "lucene", "--using", sorted_values)
+    assert created.splitlines()[0] == "Index i (lucene, sorted) on amount."
     assert json.loads(run("show", table.uri))["type"] == "lucene, sorted"
 
 
-def test_what_could_not_be_purged_is_said(table: IndexedTable) -> None:
+def test_columns_that_could_not_be_purged_are_reported(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.create_index("j", ["msg"])
     table.build(strategy="all").raise_for_failures()
     running = BuildRecords(Storage(table.uri), stale_seconds=60).start({})
     running.beat()
 
-    said = run("drop", table.uri, "j", "--purge", code=1)
+    output = run("drop", table.uri, "j", "--purge", code=1)
 
-    assert "Index j is dropped." in said
-    assert said.count("still holds msg: Build 000002, started") == 2
+    assert "Index j is dropped." in output
+    assert output.count("still contains msg: Build 000002, started") == 2
     running.finish({})
     assert "files removed" in run("drop", table.uri, "j", "--purge")
     assert "files removed" in run("drop", table.uri, "i", "--purge")

@@ -1,4 +1,4 @@
-"""drop_index: by name, by columns, and with purge, after which no byte is left."""
+"""drop_index: by name, by columns, and with purge, which erases every byte."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import pytest
 from hudi_index_service import Column, IndexedTable
 from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.errors import ConfigInvalid, IndexNotFound
-from hudi_index_service.index.entry import entry_folder
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.file_names import BaseFileName, parse_file_name
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import entry_folder
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy
-from tests.definitions.entries import columns, generations, index_files, serving
+from tests.definitions.entries import columns, current_manifests, generations, index_files
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def three(table: IndexedTable) -> IndexedTable:
     return table
 
 
-def test_by_name(three: IndexedTable) -> None:
+def test_an_index_is_dropped_by_name(three: IndexedTable) -> None:
     dropped = three.drop_index("j")
 
     assert [each.name for each in dropped.indexes] == ["j"]
@@ -37,8 +37,8 @@ def test_by_name(three: IndexedTable) -> None:
     assert columns(three) == [["amount", "id", "msg", "ts"]] * 2
 
 
-def test_by_columns_from_every_index(three: IndexedTable) -> None:
-    """`i` has no other column, so it goes as a whole."""
+def test_columns_are_dropped_from_every_index(three: IndexedTable) -> None:
+    """`i` has no other column, so the whole index is dropped."""
     dropped = three.drop_index(columns=["AMOUNT", "id"])
 
     assert [each.name for each in dropped.indexes] == ["i"]
@@ -51,7 +51,7 @@ def test_by_columns_from_every_index(three: IndexedTable) -> None:
     assert three.scan("msg = 'Buying car 3'", use_index="require").count() == 9
 
 
-def test_a_column_that_no_index_has(three: IndexedTable) -> None:
+def test_dropping_a_column_of_no_index_is_refused(three: IndexedTable) -> None:
     before = three.indexes()
     with pytest.raises(IndexNotFound, match="No index of the table has column dt"):
         three.drop_index(columns=["amount", "dt"])
@@ -62,10 +62,12 @@ def test_a_column_that_no_index_has(three: IndexedTable) -> None:
     assert three.indexes() == before
 
 
-@pytest.mark.parametrize("asked", [{}, {"name": "i", "columns": ["amount"]}, {"purge": True}])
-def test_name_or_columns(three: IndexedTable, asked: dict[str, object]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"name": "i", "columns": ["amount"]}, {"purge": True}])
+def test_either_a_name_or_columns_must_be_given(
+    three: IndexedTable, arguments: dict[str, object]
+) -> None:
     with pytest.raises(ConfigInvalid, match="by its name, or by columns"):
-        three.drop_index(**asked)  # type: ignore[arg-type]
+        three.drop_index(**arguments)  # type: ignore[arg-type]
 
 
 def bytes_below(table: IndexedTable) -> bytes:
@@ -74,7 +76,7 @@ def bytes_below(table: IndexedTable) -> bytes:
     )
 
 
-def test_purge_leaves_no_byte_of_a_column_that_others_do_not_use(three: IndexedTable) -> None:
+def test_purge_erases_columns_that_no_other_index_uses(three: IndexedTable) -> None:
     assert b"Buying car 3" in bytes_below(three)
 
     dropped = three.drop_index("j", purge=True)
@@ -85,7 +87,7 @@ def test_purge_leaves_no_byte_of_a_column_that_others_do_not_use(three: IndexedT
     assert len(dropped.purge.build.built) == 2
     assert columns(three) == [["amount", "id", "ts"]] * 2
     assert generations(three) == [2, 2]
-    assert len(index_files(three)) == 4, "what was superseded is gone at once"
+    assert len(index_files(three)) == 4, "superseded generations are removed at once"
     assert b"Buying car" not in bytes_below(three)
     assert three.scan("amount = 30 AND ts = 0", use_index="require").count() == 1
 
@@ -98,14 +100,14 @@ def test_purge_by_columns(three: IndexedTable) -> None:
     assert b"Buying car" not in bytes_below(three)
 
 
-def test_purge_takes_a_field_that_only_the_dropped_index_used(table: IndexedTable) -> None:
+def test_purge_erases_fields_that_no_other_index_uses(table: IndexedTable) -> None:
     table.create_index("i", ["msg"])
     table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
     table.build(strategy="all").raise_for_failures()
 
     table.drop_index("words", purge=True)
 
-    assert [each.columns[0].fields for each in serving(table)] == [("keyword",)] * 2
+    assert [each.columns[0].fields for each in current_manifests(table)] == [("keyword",)] * 2
 
 
 def test_purge_of_the_last_index_leaves_no_entry(three: IndexedTable) -> None:
@@ -117,7 +119,7 @@ def test_purge_of_the_last_index_leaves_no_entry(three: IndexedTable) -> None:
     assert dropped.purge.build.due == ()
 
 
-def test_what_a_dropped_index_left_can_be_purged_later(three: IndexedTable) -> None:
+def test_a_dropped_index_can_be_purged_later(three: IndexedTable) -> None:
     three.drop_index("j")
     assert b"Buying car" in bytes_below(three)
 
@@ -132,7 +134,7 @@ def test_what_a_dropped_index_left_can_be_purged_later(three: IndexedTable) -> N
         three.drop_index("never", purge=True)
 
 
-def test_purge_beside_a_living_build_says_what_is_left(three: IndexedTable) -> None:
+def test_purge_during_a_build_reports_what_remains(three: IndexedTable) -> None:
     running = BuildRecords(Storage(three.uri), stale_seconds=60).start({"strategy": "all"})
     running.beat()
 
@@ -151,8 +153,8 @@ def test_purge_beside_a_living_build_says_what_is_left(three: IndexedTable) -> N
     assert b"Buying car" not in bytes_below(three)
 
 
-def test_an_entry_that_cannot_be_built_anew_is_named(three: IndexedTable) -> None:
-    (manifest, other) = serving(three)
+def test_purge_names_an_entry_that_cannot_be_rebuilt(three: IndexedTable) -> None:
+    (manifest, other) = current_manifests(three)
     base_file = Path(three.uri, manifest.base_file.path)
     content = base_file.read_bytes()
     base_file.write_bytes(b"PAR1" + bytes(len(content) - 8) + b"PAR1")
@@ -171,17 +173,19 @@ def test_an_entry_that_cannot_be_built_anew_is_named(three: IndexedTable) -> Non
     assert columns(three) == [["amount", "id", "ts"]] * 2
 
 
-def test_purge_takes_entries_of_base_files_outside_the_snapshot(open_copy: OpenCopy) -> None:
-    """Hudi has not cleaned the base files that clustering replaced; no query reads them."""
+def test_purge_removes_entries_of_base_files_outside_the_snapshot(open_copy: OpenCopy) -> None:
+    """Base files that clustering replaced and Hudi has not yet cleaned; no query reads them."""
     table = open_copy("clustered")
     table.create_index("j", ["msg"])
     table.build(strategy="all").raise_for_failures()
     entries = Path(table.uri, ".hoodie/.index/lucene")
     (newest,) = entries.glob(f"{max(path.name for path in entries.iterdir())}/*/*")
     old = sorted(Path(table.uri).glob("*/*.parquet"))[0]
-    assert old.relative_to(table.uri).as_posix() not in {m.base_file.path for m in serving(table)}
-    _entry_of(table, old, newest)
-    assert len(serving(table)) == 3
+    assert old.relative_to(table.uri).as_posix() not in {
+        m.base_file.path for m in current_manifests(table)
+    }
+    _create_entry_of(table, old, newest)
+    assert len(current_manifests(table)) == 3
 
     dropped = table.drop_index("j", purge=True)
 
@@ -191,8 +195,8 @@ def test_purge_takes_entries_of_base_files_outside_the_snapshot(open_copy: OpenC
     assert b"Buying car" not in bytes_below(table)
 
 
-def _entry_of(table: IndexedTable, base_file: Path, like: Path) -> None:
-    """Gives an old base file an entry, as it had one while it was in the snapshot."""
+def _create_entry_of(table: IndexedTable, base_file: Path, template: Path) -> None:
+    """Creates an entry for an old base file, as it had while it was in the snapshot."""
     name = parse_file_name(base_file.name)
     assert isinstance(name, BaseFileName)
     path = base_file.relative_to(table.uri).as_posix()
@@ -200,7 +204,7 @@ def _entry_of(table: IndexedTable, base_file: Path, like: Path) -> None:
     described = BaseFile(path, base_file.parent.name, name.file_id, name.instant, size)
     folder = Path(table.uri, entry_folder("lucene", described))
     folder.mkdir(parents=True)
-    for file in like.iterdir():
+    for file in template.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     manifest_path = folder / "manifest-0001.json"
     manifest = Manifest.from_json(manifest_path.read_bytes(), source="")

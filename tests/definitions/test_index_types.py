@@ -1,4 +1,4 @@
-"""Indexes of several types: entries of each are built, asked, dropped and cleaned on their own."""
+"""Indexes of several types: entries of each are built, queried, dropped and cleaned separately."""
 
 import hashlib
 import json
@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.build.entry.task import BuildTask, TaskStatus
 from hudi_index_service.build.executor import LocalExecutor
-from hudi_index_service.build.task import BuildTask, TaskStatus
 from hudi_index_service.errors import (
     ColumnNotIndexable,
     IndexDefinitionInvalid,
     IndexTypeUnknown,
 )
+from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 from tests.definitions.conftest import OpenCopy
 from tests.definitions.entries import columns, index_files
 
 
-def used(table: IndexedTable, where: str) -> set[str]:
-    """The index types of which entries may be asked."""
+def index_types_used(table: IndexedTable, where: str) -> set[str]:
+    """The index types whose entries the plan may use."""
     slices = table.scan(where).explain().to_dict()["slices"]
     return {name for each in slices for name in each["index_types"]}
 
@@ -56,7 +56,7 @@ def test_an_index_of_two_types_has_entries_of_both(table: IndexedTable, sorted_v
         ("NOT (amount <= 30 OR amount >= 60)", 9),
     ],
 )
-def test_the_type_of_another_package_answers_right(
+def test_an_index_type_of_another_package_answers_correctly(
     table: IndexedTable, sorted_values: str, where: str, rows: int
 ) -> None:
     table.create_index("numbers", ["amount", "ts"], using=sorted_values)
@@ -64,11 +64,13 @@ def test_the_type_of_another_package_answers_right(
 
     assert table.scan(where).count() == rows
     assert table.scan(where).to_arrow().num_rows == rows
-    # It answers no IN; and that no amount is NULL the manifests tell.
-    assert used(table, where) == (set() if "IN (" in where or "IS NULL" in where else {"sorted"})
+    # It does not answer IN; and manifests show that no amount is NULL.
+    assert index_types_used(table, where) == (
+        set() if "IN (" in where or "IS NULL" in where else {"sorted"}
+    )
 
 
-def test_where_several_types_hold_a_column_one_that_can_answers(
+def test_a_predicate_is_answered_by_a_type_that_supports_it(
     table: IndexedTable, sorted_values: str
 ) -> None:
     table.create_index("numbers", ["amount"], using=[sorted_values, "lucene"])
@@ -77,11 +79,11 @@ def test_where_several_types_hold_a_column_one_that_can_answers(
     wheres = ["amount = 30", "amount IN (30, 33)", "msg = 'Buying car 3' AND amount = 30"]
 
     assert [table.scan(where).count() for where in wheres] == [1, 2, 1]
-    assert "sorted" in used(table, "amount = 30")
-    assert "lucene" in used(table, "amount IN (30, 33)")
+    assert "sorted" in index_types_used(table, "amount = 30")
+    assert "lucene" in index_types_used(table, "amount IN (30, 33)")
 
 
-def test_one_type_serves_while_the_other_is_damaged(
+def test_one_type_answers_while_the_other_is_damaged(
     table: IndexedTable, sorted_values: str
 ) -> None:
     table.create_index("numbers", ["amount"], using=["lucene", sorted_values])
@@ -95,7 +97,7 @@ def test_one_type_serves_while_the_other_is_damaged(
     assert sum(each.rows_checked for each in scan.statistics.slices) == 0, "nothing was scanned"
 
 
-def test_types_are_dropped_and_cleaned_on_their_own(
+def test_index_types_are_dropped_and_cleaned_separately(
     table: IndexedTable, sorted_values: str
 ) -> None:
     table.create_index("both", ["amount"], using=["lucene", sorted_values])
@@ -113,21 +115,21 @@ def test_types_are_dropped_and_cleaned_on_their_own(
     assert table.scan("msg = 'Buying car 3'", use_index="require").count() == 9
 
 
-def test_options_have_to_fit_each_type(table: IndexedTable, sorted_values: str) -> None:
+def test_options_must_be_valid_for_each_type(table: IndexedTable, sorted_values: str) -> None:
     both = ["lucene", sorted_values]
-    analysed = Column(name="amount", options={"analyzer": "standard"})
+    analyzed = Column(name="amount", options={"analyzer": "standard"})
     distinct = Column(name="amount", options={"distinct": "yes"})
     with pytest.raises(ColumnNotIndexable, match="msg has type string"):
         table.create_index("i", ["amount", "msg"], using=both)
     with pytest.raises(IndexDefinitionInvalid, match=r"Index type lucene: .*'distinct'"):
         table.create_index("i", [distinct], using=both)
     with pytest.raises(IndexDefinitionInvalid, match="sorted knows the option distinct only"):
-        table.create_index("i", [analysed], using=sorted_values)
+        table.create_index("i", [analyzed], using=sorted_values)
     assert table.indexes() == ()
     assert table.create_index("i", [distinct], using=sorted_values).columns == (distinct,)
 
 
-def test_an_option_of_one_type_is_given_to_that_alone(table: IndexedTable) -> None:
+def test_a_prefixed_option_applies_to_one_type_only(table: IndexedTable) -> None:
     both = ["lucene", "btree"]
     plain = Column(name="msg", options={"analyzer": "standard"})
     with pytest.raises(IndexDefinitionInvalid, match=r"Index type btree: .*'analyzer'") as refused:
@@ -159,7 +161,7 @@ def test_an_option_of_one_type_is_given_to_that_alone(table: IndexedTable) -> No
 
 
 @pytest.mark.parametrize("others", [[], ["lucene"]])
-def test_entries_of_mixed_versions_serve_as_far_as_they_are_known(
+def test_entries_of_known_versions_are_used_beside_newer_ones(
     table: IndexedTable, others: list[str]
 ) -> None:
     table.create_index("numbers", ["amount"], using=["btree", *others])
@@ -170,29 +172,29 @@ def test_entries_of_mixed_versions_serve_as_far_as_they_are_known(
 
     with open_table(table.uri) as again:
         scan = again.scan("amount <> 30")
-        told = [each["reason"] for each in scan.explain().to_dict()["slices"]]
+        reasons = [each["reason"] for each in scan.explain().to_dict()["slices"]]
         assert scan.count() == 59
-        assert sum("newer version 2" in each for each in told) == (0 if others else 1)
-        assert used(again, "amount <> 30") == {"btree", *others}
+        assert sum("newer version 2" in each for each in reasons) == (0 if others else 1)
+        assert index_types_used(again, "amount <> 30") == {"btree", *others}
         assert again.build(strategy="all").due == ()
 
 
 @pytest.mark.parametrize(
     ("using", "error", "message"),
     [
-        ([], IndexDefinitionInvalid, "No index type is named"),
+        ([], IndexDefinitionInvalid, "No index type is given"),
         (["lucene", "Lucene"], IndexDefinitionInvalid, "lucene is named twice"),
         (["lucene", "rtree"], IndexTypeUnknown, "no index type 'rtree'"),
     ],
 )
-def test_lists_of_types_that_mean_nothing(
+def test_invalid_lists_of_types_are_refused(
     table: IndexedTable, using: list[str], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         table.create_index("i", ["amount"], using=using)
 
 
-def test_a_type_that_is_not_installed_here_is_passed_over(
+def test_a_type_that_is_not_installed_is_ignored(
     table: IndexedTable, sorted_values: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.create_index("both", ["amount"], using=[sorted_values, "lucene"])
@@ -211,7 +213,7 @@ def test_a_type_that_is_not_installed_here_is_passed_over(
 def test_a_large_base_file_is_built_in_parts_by_any_type(
     open_copy: OpenCopy, sorted_values: str
 ) -> None:
-    """The parts of a base file, each by a task of its own, and joined without indexing anew."""
+    """Each part is built by its own task, and the parts are combined without re-indexing."""
     table = open_copy("plain")
     table.create_index("numbers", ["amount", "ts"], using=["lucene", sorted_values])
     due = table.build(strategy="all", partitions=["2026-01-01"], dry_run=True).due
@@ -233,7 +235,7 @@ def test_a_large_base_file_is_built_in_parts_by_any_type(
 
 
 def test_definitions_of_format_1_0_and_1_1_are_read(open_copy: OpenCopy) -> None:
-    """1.0 knew one type an index, `index_type`; 1.1 stores the first of its types there, too."""
+    """1.0 had one type per index, `index_type`; 1.1 still stores the first of its types there."""
     table = open_copy("plain")
     created = table.create_index("new", ["amount"])
     folder = Path(table.uri, ".hoodie/.index/_service/definitions")

@@ -1,4 +1,4 @@
-"""refresh: entries are brought up to date with the definitions, touching only what changed."""
+"""refresh: entries are brought up to date with the definitions; only changed ones are rebuilt."""
 
 import os
 from pathlib import Path
@@ -9,17 +9,17 @@ from hudi_index_service import Column, IndexedTable
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexNotFound
 from tests.definitions.conftest import OpenCopy
-from tests.definitions.entries import columns, generations, held, index_files
+from tests.definitions.entries import columns, fields_by_column, generations, index_files
 
 FIRST = "2026-01-01"
 
 
 def partitions(table: IndexedTable, name: str) -> list[str]:
-    """Where the base files lie that a refresh would build for."""
+    """The partitions of the base files that a refresh would index."""
     return sorted(each.base_file.partition for each in table.refresh(name, dry_run=True).due)
 
 
-def test_an_added_column_makes_new_generations_of_the_entries_there_are(
+def test_an_added_column_rebuilds_only_existing_entries(
     table: IndexedTable,
 ) -> None:
     table.create_index("i", ["amount"])
@@ -30,16 +30,16 @@ def test_an_added_column_makes_new_generations_of_the_entries_there_are(
     build = table.refresh("i").raise_for_failures()
 
     assert build.strategy is Strategy.REFRESH
-    assert [each.base_file.partition for each in build.due] == [FIRST], "where there is no entry"
+    assert [each.base_file.partition for each in build.due] == [FIRST], "the other has no entry"
     assert columns(table) == [["amount", "msg"]]
     assert generations(table) == [2]
     after = index_files(table)
-    assert {path: after[path] for path in before} == before, "nothing is ever replaced"
+    assert {path: after[path] for path in before} == before, "existing files are unchanged"
     assert len(after) == len(before) + 2
     assert table.builds()[0].started["strategy"] == "refresh"
 
 
-def test_what_is_right_is_not_touched(table: IndexedTable) -> None:
+def test_up_to_date_entries_are_not_rebuilt(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
     table.build(strategy="all", partitions=[FIRST]).raise_for_failures()
@@ -55,7 +55,7 @@ def test_what_is_right_is_not_touched(table: IndexedTable) -> None:
     assert generations(table) == [2, 1]
 
 
-def test_only_entries_that_lack_something_are_built(table: IndexedTable) -> None:
+def test_only_incomplete_entries_are_built(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.build(strategy="all").raise_for_failures()
     table.alter_index("i", add=["ts"])
@@ -66,23 +66,25 @@ def test_only_entries_that_lack_something_are_built(table: IndexedTable) -> None
     assert generations(table) == [2, 2]
 
 
-def test_dropped_columns_and_fields_leave_the_entries(table: IndexedTable) -> None:
+def test_dropped_columns_and_fields_are_removed_from_entries(table: IndexedTable) -> None:
     table.create_index("i", ["amount", "ts", Column(name="msg", options={"analyzer": "simple"})])
     table.build(strategy="all").raise_for_failures()
     table.alter_index("i", drop=["ts"], options={"msg": {}})
     number = ("number",)
     both = {"amount": number, "msg": ("keyword", "text:simple"), "ts": number}
-    assert held(table) == [both, both]
+    assert fields_by_column(table) == [both, both]
 
     table.refresh("i").raise_for_failures()
     table.clean()
 
-    assert held(table) == [{"amount": number, "msg": ("keyword",)}] * 2
+    assert fields_by_column(table) == [{"amount": number, "msg": ("keyword",)}] * 2
     assert generations(table) == [2, 2]
-    assert len(index_files(table)) == 4, "manifest and data of each entry"
+    assert len(index_files(table)) == 4, "manifest and data file of each entry"
 
 
-def test_what_a_dropped_index_left_goes_with_the_next_generation(table: IndexedTable) -> None:
+def test_columns_of_a_dropped_index_are_left_out_of_the_next_generation(
+    table: IndexedTable,
+) -> None:
     table.create_index("i", ["amount"])
     table.create_index("gone", ["msg", "amount"])
     table.build(strategy="all").raise_for_failures()
@@ -94,7 +96,7 @@ def test_what_a_dropped_index_left_goes_with_the_next_generation(table: IndexedT
     assert columns(table) == [["amount", "ts"]] * 2
 
 
-def test_columns_of_other_indexes_stay_and_are_not_added(table: IndexedTable) -> None:
+def test_columns_of_other_indexes_are_kept_and_not_added(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.create_index("other", ["msg"])
     table.build(strategy="all", partitions=[FIRST]).raise_for_failures()
@@ -107,8 +109,8 @@ def test_columns_of_other_indexes_stay_and_are_not_added(table: IndexedTable) ->
     assert table.scan("msg = 'Buying car 3' AND dt = '2026-01-01'").explain().uses_index
 
 
-def test_what_incremental_wants_is_built_too(open_copy: OpenCopy) -> None:
-    """2026-01-02's base file was clustered since `early` was defined, 2026-01-01's not."""
+def test_refresh_builds_what_incremental_would_build(open_copy: OpenCopy) -> None:
+    """After `early` was defined, 2026-01-02's base file was clustered and 2026-01-01's was not."""
     table = open_copy("clustered")
     assert partitions(table, "early") == ["2026-01-02"]
     table.build(strategy="all", partitions=[FIRST]).raise_for_failures()
@@ -120,7 +122,7 @@ def test_what_incremental_wants_is_built_too(open_copy: OpenCopy) -> None:
     assert generations(table) == [2, 1]
 
 
-def test_the_strategy_refresh_is_for_all_indexes(table: IndexedTable) -> None:
+def test_the_refresh_strategy_covers_all_indexes(table: IndexedTable) -> None:
     table.create_index("i", ["amount"])
     table.create_index("j", ["msg"])
     table.build(strategy="all").raise_for_failures()
@@ -133,7 +135,7 @@ def test_the_strategy_refresh_is_for_all_indexes(table: IndexedTable) -> None:
     assert columns(table) == [["amount", "id", "msg", "ts"], ["amount", "msg"]]
 
 
-def test_while_a_definition_cannot_be_read_nothing_is_taken_from_entries(
+def test_an_unreadable_definition_prevents_removal_of_columns(
     table: IndexedTable,
 ) -> None:
     table.create_index("i", ["amount", "ts"])
@@ -155,6 +157,6 @@ def test_while_a_definition_cannot_be_read_nothing_is_taken_from_entries(
     assert columns(table) == [["amount", "id", "msg"]] * 2
 
 
-def test_an_unknown_index(table: IndexedTable) -> None:
+def test_refreshing_an_unknown_index_is_refused(table: IndexedTable) -> None:
     with pytest.raises(IndexNotFound, match="no index named i"):
         table.refresh("i")

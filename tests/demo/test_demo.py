@@ -1,4 +1,4 @@
-"""The demo, small: the main job from the first write to the cleaner, in a process of its own."""
+"""A small run of the demo: the main job from the first write to the cleaner, in its own process."""
 
 import subprocess
 import sys
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark_session import ROOT, hudi_bundle
+from dev.jars import bundle_path
+from dev.paths import ROOT
 
-# Each command of a test may take almost as long as a test is given elsewhere.
+# Each command of a test may take almost as long as the usual limit for a whole test.
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -20,33 +21,34 @@ def demo(*arguments: str) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=600,
     )
 
 
-def test_every_answer_of_the_demo_is_sparks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HUDI_INDEX_HUDI_JAR", hudi_bundle())
+@pytest.mark.slow
+def test_answers_of_the_demo_equal_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDI_INDEX_HUDI_JAR", bundle_path())
     folder = tmp_path / "demo"
     done = demo("--rows", "20000", "--folder", str(folder))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "'msg': 'Buying a new car'" in done.stdout
     assert "row 2 of" in done.stdout
     assert "its base file is gone" in done.stdout
-    assert "All answers are plain Spark's." in done.stdout
+    assert "All answers equal plain Spark's." in done.stdout
     entries = list((folder / "messages" / ".hoodie" / ".index" / "lucene").rglob("manifest-*.json"))
     assert entries
 
 
-def test_what_the_demo_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_requirements_of_the_demo_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "taken").write_text("mine")
     full = demo("--folder", str(tmp_path))
     assert full.returncode == 1
     assert full.stderr.startswith("CONFIG_INVALID: ")
-    elsewhere = demo("--configs", str(tmp_path))
-    assert elsewhere.returncode == 1
-    assert "hudi-write.properties" in elsewhere.stderr
+    no_configs = demo("--configs", str(tmp_path))
+    assert no_configs.returncode == 1
+    assert "hudi-write.properties" in no_configs.stderr
     monkeypatch.delenv("HUDI_INDEX_HUDI_JAR", raising=False)
     without_jar = demo()
     assert without_jar.returncode == 1

@@ -1,4 +1,4 @@
-"""Takes code blocks and tables out of the project's Markdown pages."""
+"""Extracts code blocks and tables from the project's Markdown pages."""
 
 import re
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ PAGES = [
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
+        "benchmarks/README.md",
         "docs/design.md",
         "docs/explain.md",
         "docs/format.md",
@@ -21,18 +22,19 @@ PAGES = [
         "docs/operating.md",
         "docs/reading.md",
         "docs/sql.md",
+        "docs/supported_tables.md",
         "docs/triggers.md",
     )
 ]
 
-# A block within a list is indented as a whole.
+# A block in a list is indented as a whole.
 _BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
 )
 
 
 def code_blocks(page: str, info: str) -> list[str]:
-    """The fenced code blocks of a page whose fence says `info`, such as ``python``."""
+    """The fenced code blocks of a page whose info string is `info`, such as ``python``."""
     text = (ROOT / page).read_text()
     found = (match for match in _BLOCK.finditer(text) if match["info"].strip() == info)
     return [dedent(match["code"]) for match in found]
@@ -40,8 +42,8 @@ def code_blocks(page: str, info: str) -> list[str]:
 
 @dataclass(frozen=True)
 class FieldTable:
-    """A table of fields: the section it stands in, the ``code`` that begins the paragraph above it
-    ("" if none does), and field → type."""
+    """A table of fields: its section, the ``code`` at the start of the paragraph above it (or ""),
+    and field → type."""
 
     section: str
     label: str
@@ -49,7 +51,7 @@ class FieldTable:
 
 
 def field_tables(page: str) -> list[FieldTable]:
-    """The tables of a page whose columns are field, type and meaning."""
+    """The tables of a page with the columns field, type and meaning."""
     tables: list[FieldTable] = []
     section, label = "", ""
     rows: dict[str, str] | None = None

@@ -1,4 +1,4 @@
-"""docs/explain.md: the fields of its tables are those of the JSON, and its commands run."""
+"""docs/explain.md: its tables list the fields of the JSON, and its commands run."""
 
 import json
 from pathlib import Path
@@ -30,21 +30,21 @@ MODELS: dict[str, type[BaseModel]] = {
 def test_tables_list_the_fields_of_the_json(label: str) -> None:
     properties = MODELS[label].model_json_schema()["properties"]
 
-    # What may be null in the model is absent in the JSON.
+    # Fields that may be null in the model are absent in the JSON.
     assert TABLES[label] == {
         name: _in_words(schema).removesuffix(" or null") for name, schema in properties.items()
     }
 
 
-def test_every_table_is_compared() -> None:
+def test_all_tables_are_compared() -> None:
     assert set(TABLES) == set(MODELS)
 
 
-def test_the_version_is_the_one_described() -> None:
+def test_described_version_is_current() -> None:
     assert f"of this schema: {explained.EXPLANATION_VERSION}" in Path(PAGE).read_text()
 
 
-def test_the_commands_run(messages: Path) -> None:
+def test_commands_run(messages: Path) -> None:
     with open_table(messages) as table:
         table.create_index("by_sender", ["sender"])
         table.build(strategy="all").raise_for_failures()
@@ -56,9 +56,9 @@ def test_the_commands_run(messages: Path) -> None:
     }
     printed = {command: run(line, messages) for command, line in lines.items()}
 
-    told = json.loads(printed["hudi-index explain"])
-    assert told["version"] == explained.EXPLANATION_VERSION
-    assert told["actual"]["rows_returned"] == 2
+    explained_query = json.loads(printed["hudi-index explain"])
+    assert explained_query["version"] == explained.EXPLANATION_VERSION
+    assert explained_query["actual"]["rows_returned"] == 2
     assert "sender = ?" in printed["hudi-index history"]
     assert printed["hudi-index forget"] == "1 shapes of queries forgotten.\n"
     assert json.loads(printed["hudi-index advise"])["queries"] == 0

@@ -1,4 +1,4 @@
-"""docs/format.md is the format that is written: fields, examples, and the reader it shows."""
+"""docs/format.md describes the written format: fields, examples, and the reader that it shows."""
 
 import json
 import zlib
@@ -15,26 +15,28 @@ import pytest
 from pydantic import BaseModel
 
 from hudi_index_service import Column, open_table
-from hudi_index_service.build.extremes import Extremes
-from hudi_index_service.definitions import IndexDefinition, SeenTimeline
-from hudi_index_service.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
+from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
-from hudi_index_service.index.entry import entry_folder
-from hudi_index_service.index.manifest import (
+from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.entries.entry import entry_folder
+from hudi_index_service.index.entries.manifest import (
     PARQUET_METADATA,
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
-    ManifestColumn,
     Member,
 )
-from hudi_index_service.index.packed_file import BLOCK_SIZE
-from hudi_index_service.index.summary import Summary
-from hudi_index_service.table.file_names import BaseFileName, parse_file_name
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.index.entries.summary import Summary
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE
+from hudi_index_service.metadata.definitions import IndexDefinition, SeenTimeline
+from hudi_index_service.metadata.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
 from tests.docs.markdown import ROOT, code_blocks, field_tables
+
+pytestmark = pytest.mark.fast
 
 PAGE = "docs/format.md"
 PAGE_TEXT = (ROOT / PAGE).read_text()
@@ -48,7 +50,7 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
     ("Manifest", "base_file"): IndexedBaseFile,
     ("Manifest", "data"): DataFile,
     ("Manifest", "data.members[]"): Member,
-    ("Manifest", "columns[]"): ManifestColumn,
+    ("Manifest", "columns[]"): StoredColumn,
     ("Manifest", "build"): BuildInfo,
     ("Summary", ""): Summary,
 }
@@ -70,7 +72,7 @@ def test_tables_list_the_fields_of_the_documents(key: tuple[str, str]) -> None:
     assert TABLES[key] == {**stored, **for_older_readers}
 
 
-def test_every_table_is_compared() -> None:
+def test_all_tables_are_compared() -> None:
     described = {(BTREE, "description"), (HBASE, "stored")}
     assert set(TABLES) == {*MODELS, *STRUCTS, ("Documents", ""), *described}
 
@@ -83,8 +85,8 @@ def test_tables_list_the_fields_of_binary_records(key: tuple[str, str]) -> None:
     assert f"{STRUCTS[key].size} bytes:" in " ".join(above.split())
 
 
-def test_a_tree_is_laid_out_as_shown() -> None:
-    """The golden entry, read by the page's tables alone."""
+def test_described_layout_of_a_tree() -> None:
+    """The golden entry, read with the page's tables alone."""
     folder = next((ROOT / "tests/index/golden/btree_1").rglob("manifest-0001.json")).parent
     manifest = json.loads((folder / "manifest-0001.json").read_text())
     packed = (folder / manifest["data"]["name"]).read_bytes()
@@ -120,7 +122,7 @@ def test_a_tree_is_laid_out_as_shown() -> None:
 
 
 def _in_words(schema: dict[str, Any]) -> str:
-    """A JSON schema's type as the page spells it."""
+    """A JSON schema's type in the words of the page."""
     if "anyOf" in schema:
         return " or ".join(_in_words(each) for each in schema["anyOf"])
     if "$ref" in schema:
@@ -134,7 +136,7 @@ def _in_words(schema: dict[str, Any]) -> str:
             return str(other)
 
 
-def test_the_definition_shown_is_valid_with_its_checksum() -> None:
+def test_definition_in_the_page_is_valid_with_its_checksum() -> None:
     (example,) = code_blocks(PAGE, "json definition")
 
     definition = IndexDefinition.from_json(example.encode(), source=PAGE)
@@ -143,7 +145,7 @@ def test_the_definition_shown_is_valid_with_its_checksum() -> None:
     assert {*ENVELOPE, *TABLES["Definition", ""]} == set(json.loads(example))
 
 
-def test_the_manifest_shown_is_a_manifest_of_that_definition() -> None:
+def test_manifest_in_the_page_matches_its_definition() -> None:
     (shown,) = (json.loads(block) for block in code_blocks(PAGE, "json manifest"))
     (definition,) = code_blocks(PAGE, "json definition")
     fields = {name: value for name, value in shown.items() if name not in ENVELOPE}
@@ -169,8 +171,8 @@ def _base_file(path: str) -> BaseFile:
 def entry(messages: Path) -> Path:
     """The folder of a real entry."""
     with open_table(messages) as table:
-        analysed = Column(name="msg", options={"analyzer": "simple"})
-        table.create_index("by_text", ["sender", analysed])
+        analyzed = Column(name="msg", options={"analyzer": "simple"})
+        table.create_index("by_text", ["sender", analyzed])
         table.build(strategy="all").raise_for_failures()
     (manifest,) = (messages / INDEX_ROOT).glob("lucene/*/*/*/manifest-0001.json")
     return manifest.parent
@@ -178,14 +180,14 @@ def entry(messages: Path) -> Path:
 
 @pytest.fixture
 def shown_reader() -> dict[str, Callable[..., Any]]:
-    """The functions of the reader that the page shows."""
+    """The functions of the reader in the page."""
     (block,) = code_blocks(PAGE, "python reader")
     names: dict[str, Any] = {}
     exec(compile(block, PAGE, "exec"), names)
     return names
 
 
-def test_the_reader_shown_reads_a_real_entry(
+def test_reader_in_the_page_reads_a_real_entry(
     entry: Path, shown_reader: dict[str, Callable[..., Any]]
 ) -> None:
     manifest = shown_reader["newest_manifest"](entry)
@@ -193,13 +195,13 @@ def test_the_reader_shown_reads_a_real_entry(
 
     stored = Manifest.from_json((entry / "manifest-0001.json").read_bytes(), source="here")
     fields = {name: value for name, value in manifest.items() if name not in ENVELOPE}
-    assert fields == stored.model_dump(mode="json")
+    assert fields == stored.model_dump(mode="json", by_alias=True)
     assert manifest["data"]["block_size"] == BLOCK_SIZE
     assert metadata.endswith(b"PAR1")
     assert hudi_index_parquet.row_count(metadata) == manifest["base_file"]["rows"] == 3
 
 
-def test_the_reader_shown_refuses_a_damaged_manifest(
+def test_reader_in_the_page_refuses_a_damaged_manifest(
     entry: Path, shown_reader: dict[str, Callable[..., Any]]
 ) -> None:
     path = entry / "manifest-0001.json"
@@ -209,7 +211,7 @@ def test_the_reader_shown_refuses_a_damaged_manifest(
         shown_reader["newest_manifest"](entry)
 
 
-def test_the_reader_shown_refuses_a_damaged_block(
+def test_reader_in_the_page_refuses_a_damaged_block(
     entry: Path, shown_reader: dict[str, Callable[..., Any]]
 ) -> None:
     manifest = shown_reader["newest_manifest"](entry)
@@ -222,7 +224,7 @@ def test_the_reader_shown_refuses_a_damaged_block(
         shown_reader["member"](entry, manifest, PARQUET_METADATA)
 
 
-def test_build_records_have_the_keys_listed(entry: Path) -> None:
+def test_keys_of_build_records_are_described(entry: Path) -> None:
     page = (ROOT / PAGE).read_text().split("## Build records")[1].split("\n## ")[0]
     builds = entry.parents[3] / "_service" / "builds" / "000001"
     (finished,) = [json.loads((builds / "finished.json").read_text())]
@@ -238,5 +240,5 @@ def test_build_records_have_the_keys_listed(entry: Path) -> None:
             assert f"`{key}`" in page, key
 
 
-def test_long_extremes_are_left_out_at_the_length_that_is_named() -> None:
+def test_described_length_limit_of_extremes() -> None:
     assert f"more than {Extremes._LONGEST} bytes" in (ROOT / PAGE).read_text()

@@ -1,4 +1,4 @@
-"""What docs/index_types.md shows was measured, and what it says of options is so."""
+"""docs/index_types.md: its figures were measured, and its statements on options hold."""
 
 import json
 
@@ -7,13 +7,13 @@ from hudi_index_service.index.factory import index_type
 from tests.docs.markdown import code_blocks
 
 
-def test_the_table_is_that_of_the_last_run() -> None:
+def test_table_is_from_the_last_run() -> None:
     file = RESULTS / "types.json"
     results = json.loads(file.read_text()) if file.exists() else None
     assert page_with(results, PAGE.read_text()) == PAGE.read_text()
 
 
-def test_a_run_makes_a_table_of_all_that_is_measured() -> None:
+def test_table_contains_everything_measured() -> None:
     wanted = {"build": "seconds", "bytes": "bytes", **{kind.name: "ms" for kind in kinds()}}
     took = {"lucene": [2_000_000.0, 4_000_000.0], "btree": [1_000_000.0, 2_000_000.0]}
     results = {
@@ -35,8 +35,8 @@ def test_a_run_makes_a_table_of_all_that_is_measured() -> None:
     assert results["results"][0]["over_lucene"] == {"btree": 0.5}
 
 
-def test_kinds_ask_what_they_are_named_after() -> None:
-    """The same conditions in each run, with the literals that belong to them."""
+def test_kinds_of_queries_match_their_names() -> None:
+    """Each run has the same conditions, with the same literals."""
     assert kinds() == kinds()
     by_name = {kind.name: kind for kind in kinds()}
     assert by_name["in_100"].wheres[0].count("'User") == 100
@@ -46,7 +46,7 @@ def test_kinds_ask_what_they_are_named_after() -> None:
         assert index_type(each.index_type).name == each.index_type
 
 
-def test_the_plug_in_named_is_as_long_as_it_says() -> None:
+def test_described_length_of_the_plug_in() -> None:
     lines = (PAGE.parent.parent / "tests/index/plug_in/copied_columns.py").read_text().splitlines()
     assert 110 <= len(lines) <= 139
     assert any("lucene.analyzer" in block for block in code_blocks("docs/index_types.md", "python"))

@@ -1,6 +1,7 @@
-"""What the pages name is there: commands, files, settings, error codes, make targets."""
+"""Names on the pages exist: commands, files, settings, error codes, make targets."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,14 +11,15 @@ import typer.main
 from hudi_index_service import IndexedTable, errors
 from hudi_index_service.cli import app
 from hudi_index_service.config import Settings
+from hudi_index_service.hudi.gate import KNOWN_MERGES, KNOWN_VALUES
 from hudi_index_service.read.scan import Scan
-from tests.docs.markdown import PAGES, ROOT, code_blocks
+from tests.docs.markdown import PAGES, ROOT
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 def found(pattern: str, page: Path) -> Iterator[str]:
-    """The first group of every match in the page."""
+    """The first group of each match in the page."""
     return (match[1] for match in re.finditer(pattern, page.read_text(), re.MULTILINE))
 
 
@@ -38,14 +40,14 @@ def test_make_targets_exist(page: Path) -> None:
 
 
 @pages
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_to_files_exist(page: Path) -> None:
     for target in found(r"\]\((?!https?:)([^)#]+)\)", page):
         assert (page.parent / target).exists(), target
 
 
 @pages
-def test_files_named_exist(page: Path) -> None:
-    # Paths that stand for many, or that are said to be relative to the package.
+def test_files_exist(page: Path) -> None:
+    # Paths below the project's root, or relative to the package.
     places = (ROOT, ROOT / "hudi_index_service")
 
     for name in found(r"`([\w./-]+/(?:[\w-]+\.(?:py|md|yaml|properties|txt))?)`", page):
@@ -54,31 +56,47 @@ def test_files_named_exist(page: Path) -> None:
 
 
 @pages
-def test_modules_named_exist(page: Path) -> None:
-    known = {path.name for path in (ROOT / "hudi_index_service").rglob("*.py")}
+def test_modules_exist(page: Path) -> None:
+    package = ROOT / "hudi_index_service"
+    known = {path.name for ending in ("py", "java") for path in package.rglob(f"*.{ending}")}
 
-    for name in found(r"`(\w+\.py)`", page):
+    for name in found(r"`(\w+\.(?:py|java))`", page):
         assert name in known
 
 
-def test_the_rooms_are_those_of_the_package() -> None:
-    (block,) = (each for each in code_blocks("docs/design.md", "") if "  cli/" in each)
-    ours = block.split("hudi_index_service/\n")[1].split("native/")[0]
-    # In each line the rooms come first, then, after three blanks or more, what they are for.
-    shown = {
-        name
-        for line in ours.splitlines()
-        for name in re.findall(r"[a-z_]+(?:\.py|/)", re.split(r"(?<=\S) {3,}", line)[0])
-    }
+def test_design_lists_every_folder_and_top_level_module() -> None:
+    table = (ROOT / "docs" / "design.md").read_text().split("## Rooms")[1].split("\n\n|")[1]
+    rows = table.split("\n\n")[0].splitlines()[2:]
+    named = [name for row in rows for name in re.findall(r"`([\w./]+)`", row.split(" | ")[0])]
 
     package = ROOT / "hudi_index_service"
-    rooms = {path.parent.name + "/" for path in package.glob("*/__init__.py")}
+    folders = {f"{path.parent.relative_to(package)}/" for path in package.glob("*/**/__init__.py")}
     modules = {path.name for path in package.glob("[!_]*.py")}
-    assert shown == rooms | modules
+    assert sorted(named) == sorted(folders | modules)
+
+
+def test_design_lists_folders_by_layer() -> None:
+    """A folder comes before those that it may use by import-linter's contract."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (rooms,) = (each for each in settings["contracts"] if each["id"] == "rooms")
+    layer = {
+        name.strip(): place
+        for place, names in enumerate(rooms["layers"])
+        for name in names.split("|")
+    }
+
+    text = (ROOT / "docs" / "design.md").read_text().split("## Rooms")[1].split("\n## ")[0]
+    first = [match[1] for match in re.finditer(r"^\| `(\w+)(?:/|\.py)", text, re.MULTILINE)]
+    places = [layer[name] for name in first]
+    assert places == sorted(places)
+
+
+def test_design_stays_short() -> None:
+    assert len((ROOT / "docs" / "design.md").read_text().splitlines()) <= 250
 
 
 @pages
-def test_settings_named_exist(page: Path) -> None:
+def test_settings_exist(page: Path) -> None:
     sections = "|".join(Settings.model_fields)
     variables = [
         tuple(name.lower().split("__")) for name in found(r"HUDI_INDEX_([A-Z]+__[A-Z_]+)", page)
@@ -100,22 +118,31 @@ def test_error_codes_exist(page: Path) -> None:
     words = set(found(r"`(?!HUDI_INDEX_)([A-Z]+(?:_[A-Z]+)+)`", page))
 
     others = {"JAVA_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYTEST_ARGS", "FORMAT_MINOR"}
-    assert words - known <= others
+    of_hudi = {
+        value for each in (*KNOWN_VALUES.values(), *KNOWN_MERGES.values()) for value in each.values
+    }
+    assert words - known <= others | of_hudi
 
 
-def test_methods_named_exist_and_later_ones_do_not() -> None:
+def test_methods_in_the_design_exist_and_later_ones_do_not() -> None:
     design = ROOT / "docs" / "design.md"
-    section = design.read_text().split("## The façade")[1].split("\n## ")[0]
+    section = design.read_text().split("## Façade")[1].split("\n## ")[0]
     present, later = section.split("*Later*")
 
-    for name in re.findall(r"t\.(\w+)\(", present):
+    table, scan = present.split("A `Scan` offers")
+    for name in re.findall(r"`([a-z_]+)`", table):
         assert hasattr(IndexedTable, name), name
-    for name in re.findall(r"[# ]\.(\w+)\b", present):
+    for name in re.findall(r"`([a-z_]+)`", scan.split(". ")[0]):
         assert hasattr(Scan, name), name
+    public = {each for each in vars(IndexedTable) if callable(getattr(IndexedTable, each))}
+    missing = {each for each in public if not each.startswith("_")} - set(
+        re.findall(r"`([a-z_]+)`", table)
+    )
+    assert missing <= {"close", "schema"}
     for name in re.findall(r"`(\w+)`", later):
-        assert not hasattr(IndexedTable, name), f"{name} is there now: say so"
+        assert not hasattr(IndexedTable, name), f"{name} exists now: update the page"
     for name in re.findall(r"`Scan\.(\w+)`", later):
-        assert not hasattr(Scan, name), f"{name} is there now: say so"
+        assert not hasattr(Scan, name), f"{name} exists now: update the page"
 
 
 def test_methods_in_the_readme_exist() -> None:
@@ -127,5 +154,5 @@ def test_methods_in_the_readme_exist() -> None:
         assert hasattr(Scan, name), name
 
 
-def test_the_readme_stays_short() -> None:
+def test_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 160

@@ -1,4 +1,4 @@
-"""What docs/reading.md shows works, on a real table."""
+"""The examples of docs/reading.md work on a real table."""
 
 import doctest
 import json
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PAGE = "docs/reading.md"
 
 
-def test_the_examples_give_what_they_say(messages: Path) -> None:
+def test_examples_give_the_shown_output(messages: Path) -> None:
     blocks = [block for block in code_blocks(PAGE, "python") if block.startswith(">>>")]
     text = "\n".join(blocks).replace(SHOWN_PATH, str(messages))
     example = doctest.DocTestParser().get_doctest(text, {}, PAGE, PAGE, 0)
@@ -27,7 +27,7 @@ def test_the_examples_give_what_they_say(messages: Path) -> None:
     assert (failed, tried > 8) == (0, True), "".join(report)
 
 
-def test_dataframes(spark: "SparkSession", messages: Path) -> None:
+def test_examples_with_data_frames(spark: "SparkSession", messages: Path) -> None:
     blocks = [block for block in code_blocks(PAGE, "python") if not block.startswith(">>>")]
     names = {
         "spark": spark,
@@ -42,7 +42,7 @@ def test_dataframes(spark: "SparkSession", messages: Path) -> None:
     assert found == {"2": 1, "nobody": None}
 
 
-def test_what_spark_answers(spark: "SparkSession", messages: Path) -> None:
+def test_queries_that_only_spark_answers(spark: "SparkSession", messages: Path) -> None:
     table = open_table(messages, spark=spark)
     for where in ("upper(msg) LIKE '%CAR'", "msg RLIKE '(?=new)new car'", "id + 1 = 3"):
         scan = table.scan(where, columns=["id"])
@@ -50,7 +50,7 @@ def test_what_spark_answers(spark: "SparkSession", messages: Path) -> None:
         assert "reader   Spark" in str(scan.explain())
 
 
-def test_the_commands_run(messages: Path) -> None:
+def test_commands_run(messages: Path) -> None:
     (block,) = code_blocks(PAGE, "sh")
 
     printed = {line.split()[1]: run(line, messages) for line in block.splitlines()}

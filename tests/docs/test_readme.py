@@ -1,4 +1,4 @@
-"""What the README shows works, on a real table."""
+"""The examples of the README work on a real table."""
 
 import doctest
 import os
@@ -11,26 +11,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.table.properties import parse_properties
-from tests.docs.conftest import SCHEMA
+from hudi_index_service.hudi.properties import parse_properties
 from tests.docs.markdown import ROOT, code_blocks
 from tests.hudi_tables import hudi_options, read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 SHOWN_PATH = "/data/messages"
+SCHEMA = "id string, msg string, sender string"
 BIN = Path(sys.executable).parent
 
 
 def python_block(containing: str) -> str:
-    """The README's one Python block that contains the text."""
+    """The only Python block of the README that contains the text."""
     (block,) = (each for each in code_blocks("README.md", "python") if containing in each)
     return block
 
 
 def run(command: str, table: Path) -> str:
-    """Runs a shell command of the README on the test's table and returns what it printed."""
+    """Runs a shell command of the README on the test's table and returns its output."""
     environment = {
         **os.environ,
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -48,7 +50,7 @@ def run(command: str, table: Path) -> str:
     return done.stdout
 
 
-def test_the_first_example_gives_what_it_says(messages: Path) -> None:
+def test_first_example_gives_the_shown_output(messages: Path) -> None:
     text = python_block("open_table(").replace(SHOWN_PATH, str(messages))
     example = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
     report: list[str] = []
@@ -60,9 +62,7 @@ def test_the_first_example_gives_what_it_says(messages: Path) -> None:
     assert (failed, tried > 5) == (0, True), "".join(report)
 
 
-def test_the_hook_example_builds_what_clustering_wrote(
-    spark: "SparkSession", messages: Path
-) -> None:
+def test_hook_example_builds_clustered_files(spark: "SparkSession", messages: Path) -> None:
     config = parse_properties((ROOT / "configs/hudi-write.properties").read_bytes())
     services = {key: value for key, value in config.items() if "callback" not in key}
     names = {
@@ -83,7 +83,7 @@ def test_the_hook_example_builds_what_clustering_wrote(
     assert sorted(found["id"].to_pylist()) == sorted(row.id for row in expected) == ["1", "2", "4"]
 
 
-def test_the_sql_statements_run(
+def test_sql_statements_run(
     spark: "SparkSession", messages: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     block = python_block("IndexSession").replace(SHOWN_PATH, str(messages))
@@ -96,7 +96,7 @@ def test_the_sql_statements_run(
     assert (status.base_files, status.covered) == (1, 1)
 
 
-def test_the_commands_of_the_command_line_run(messages: Path) -> None:
+def test_command_line_examples_run(messages: Path) -> None:
     (block,) = (each for each in code_blocks("README.md", "sh") if "hudi-index query" in each)
 
     printed = {line.split()[1]: run(line, messages) for line in block.splitlines()}
@@ -109,7 +109,7 @@ def test_the_commands_of_the_command_line_run(messages: Path) -> None:
     assert not list((messages / ".hoodie" / ".index").glob("lucene/**/manifest-*"))
 
 
-def test_the_application_builds_by_spark_submit(messages: Path) -> None:
+def test_spark_submit_example_builds(messages: Path) -> None:
     with open_table(messages) as table:
         table.create_index("by_sender", ["sender"])
     (block,) = (each for each in code_blocks("README.md", "sh") if "spark-submit" in each)
@@ -123,24 +123,24 @@ def test_the_application_builds_by_spark_submit(messages: Path) -> None:
     assert (status.base_files, status.covered) == (1, 1)
 
 
-@pytest.mark.parametrize("asked", ["one query", "every query"])
+@pytest.mark.parametrize("scope", ["one query", "every query"])
 def test_indexes_can_be_switched_off(
-    messages: Path, asked: str, monkeypatch: pytest.MonkeyPatch
+    messages: Path, scope: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hudi_index_service.config import load_settings
 
-    if asked == "every query":
+    if scope == "every query":
         monkeypatch.setenv("HUDI_INDEX_READ__ENABLED", "false")
     with open_table(messages, settings=load_settings()) as table:
         table.create_index("by_sender", ["sender"])
         table.build(strategy="all")
-        scan = table.scan("sender = 'UserA'", use_index="never" if asked == "one query" else "auto")
+        scan = table.scan("sender = 'UserA'", use_index="never" if scope == "one query" else "auto")
 
         assert not scan.explain().uses_index
         assert scan.count() == 2
 
 
-def test_deleting_the_folder_undoes_everything(messages: Path) -> None:
+def test_all_changes_are_in_the_index_folder(messages: Path) -> None:
     before = _files(messages)
     with open_table(messages) as table:
         table.create_index("by_sender", ["sender"])

@@ -1,4 +1,4 @@
-"""The columns that docs/sql.md tells of each statement are those of its result."""
+"""docs/sql.md lists the columns of each statement's result."""
 
 import re
 
@@ -8,8 +8,8 @@ from hudi_index_service.sql import explain, results
 from tests.docs.markdown import ROOT
 
 
-def told() -> list[dict[str, str]]:
-    """Column → type, of each table of columns on the page."""
+def listed_columns() -> list[dict[str, str]]:
+    """Column → type, for each table of columns on the page."""
     page = (ROOT / "docs" / "sql.md").read_text()
     tables = page.split("| column | type | |\n| --- | --- | --- |\n")[1:]
     return [
@@ -19,7 +19,7 @@ def told() -> list[dict[str, str]]:
 
 
 def columns(ddl: str) -> dict[str, str]:
-    """Column → the first word of its type, of a schema as Spark writes it."""
+    """Column → the first word of its type, for a schema in Spark's DDL."""
     flat = ddl
     while "<" in flat:
         flat = re.sub(r"<[^<>]*>", "", flat)
@@ -37,7 +37,7 @@ def columns(ddl: str) -> dict[str, str]:
         )
     ),
 )
-def test_columns(number: int, schema: str) -> None:
-    page, real = told()[number], columns(schema)
+def test_columns_of_results(number: int, schema: str) -> None:
+    page, real = listed_columns()[number], columns(schema)
     assert list(page) == list(real)
     assert [kind.split()[0] for kind in page.values()] == [kind.lower() for kind in real.values()]

@@ -1,4 +1,4 @@
-"""A real table in several states, written once; every case works on a copy of its own."""
+"""A real table in several states, written once; every test case works on its own copy."""
 
 import os
 import shutil
@@ -19,11 +19,11 @@ CLEANED = REWRITTEN[-1]
 
 @dataclass(frozen=True)
 class State:
-    """A table as it was at one time.
+    """A table at one time.
 
     Attributes:
-        path: Where it lies; never changed.
-        expected: What Spark answers.
+        path: Its location; never changed.
+        expected: Spark's answers.
     """
 
     path: Path
@@ -36,8 +36,8 @@ def states(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
     defined: Clustered; the index ``early`` on msg and amount is due for both base files.
     indexed: ``early`` is built, and then ``keys`` on id: every entry has two generations.
-    rewritten 1, 2, 3: The odd ids' partition was written anew so many times; meanwhile Hudi has
-        cleaned the base file that was indexed there.
+    rewritten 1, 2, 3: The partition with the odd ids was rewritten that many times; meanwhile, Hudi
+        has cleaned its indexed base file.
     """
     folder = tmp_path_factory.mktemp("states")
     table, path = golden("rewritten_three_times"), folder / "table"
@@ -67,7 +67,7 @@ CopyState = Callable[[str], Path]
 
 @pytest.fixture
 def copy_state(states: dict[str, State], tmp_path: Path) -> Iterator[CopyState]:
-    """Copies a state for one case. Hudi's files are linked: nobody may ever change one."""
+    """Copies a state for one case. Hudi's files are hard links, which must never be modified."""
     number = count(1)
 
     def copy(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Storage that fails at a call of the test's choice, and the ways in which it can fail."""
+"""Storage that fails at a chosen call, and the ways in which it can fail."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 
 CREATES = frozenset({"create", "upload", "replace"})
 CHANGES = CREATES | {"delete", "delete_empty_folders"}
@@ -28,7 +28,7 @@ LISTS = frozenset(
     }
 )
 ALL = CHANGES | READS_ONE_FILE | LISTS
-ASK_NOTHING = frozenset({"local_path", "throttled"})
+WITHOUT_REQUESTS = frozenset({"local_path", "throttled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Call:
     Attributes:
         number: From 1.
         operation: The method's name.
-        path: What it is about, relative to the table.
-        data: What a call that creates a file is to store.
-        turn: How many calls of this operation on this path there were so far, from 1.
+        path: Its argument, relative to the table.
+        data: The content, for a call that creates a file.
+        turn: The number of calls of this operation on this path so far, from 1.
     """
 
     number: int
@@ -53,11 +53,11 @@ class Call:
         return f"call {self.number}, {self.operation} {self.path}"
 
     def same(self, other: "Call") -> bool:
-        """Whether it is the same call of another run, where threads may be in another order."""
+        """Whether it is the same call in another run, where threads may run in another order."""
         return (self.operation, self.path, self.turn) == (other.operation, other.path, other.turn)
 
     def half(self) -> bytes:
-        """The first half of what is to be stored."""
+        """The first half of the content."""
         whole = self.data.read_bytes() if isinstance(self.data, Path) else self.data
         assert whole is not None
         return whole[: len(whole) // 2]
@@ -66,16 +66,16 @@ class Call:
 Work = Callable[[], Any]
 
 Gate = Callable[[Call, Work], Any]
-"""What every call passes through: does its work and returns what comes of it, or raises."""
+"""Every call passes through it: it does the call's work and returns the result, or raises."""
 
 
 class GatedStorage(Storage):
-    """The real storage of a local folder; every call passes through a gate.
+    """The real storage of a local folder, each of whose calls passes through a gate.
 
     Args:
         gate: None lets every call pass.
-        remote: Behave as a store without local paths does, so that base files and index data are
-            read through calls of the storage, too.
+        remote: Behave like a store without local paths, so that base files and index data are read
+            through the storage too.
     """
 
     def __init__(self, uri: str | Path, gate: Gate | None = None, *, remote: bool = False) -> None:
@@ -90,7 +90,7 @@ class GatedStorage(Storage):
         return self._real.is_local
 
     def delete(self, paths: Sequence[str]) -> None:
-        """A call each: a killed cleaner leaves its work half done."""
+        """One call per path: a killed cleaner leaves its work half done."""
         for path in paths:
             self._pass("delete", path, lambda path=path: self._real.delete([path]))
 
@@ -113,16 +113,20 @@ def _gated(operation: str) -> Callable[..., Any]:
     return method
 
 
-# Whoever adds a method to Storage says in the sets above what it does.
+# A new method of Storage must be added to one of the sets above.
 for _operation, _method in vars(Storage).items():
-    if isfunction(_method) and not _operation.startswith("_") and _operation not in ASK_NOTHING:
+    if (
+        isfunction(_method)
+        and not _operation.startswith("_")
+        and _operation not in WITHOUT_REQUESTS
+    ):
         assert _operation in ALL, f"Storage.{_operation} is new: no fault hits it yet"
         if _operation not in vars(GatedStorage):
             setattr(GatedStorage, _operation, _gated(_operation))
 
 
 class _Remote(Storage):
-    """A local folder behind the face of an object store."""
+    """A local folder that behaves like an object store."""
 
     @property
     def is_local(self) -> bool:
@@ -130,11 +134,11 @@ class _Remote(Storage):
 
 
 class Killed(BaseException):
-    """The process is no more: nothing of what it would have done afterwards happens."""
+    """The process has been killed: nothing that it would have done afterwards happens."""
 
 
 Strike = Callable[[Storage, Call, Work], Any]
-"""What becomes of a call that a fault hits: raises, perhaps after the call's work or part of it."""
+"""The effect of a fault on a call: raises, perhaps after all or part of the call's work."""
 
 
 @dataclass(frozen=True)
@@ -142,11 +146,11 @@ class Fault:
     """A way to fail.
 
     Attributes:
-        name: For people.
-        hits: The operations that it can begin at.
-        strike: What happens to the first call that it hits.
+        name: Shown in test ids.
+        hits: The operations at which it can begin.
+        strike: Its effect on the first call that it hits.
         lasts: The operations that fail from then on.
-        later: What happens to those.
+        later: Its effect on those.
     """
 
     name: str
@@ -156,7 +160,7 @@ class Fault:
     later: Strike | None = None
 
     def gate(self, storage: Storage, first: Callable[[Call], bool]) -> Gate:
-        """A gate in which the fault begins at the call that `first` knows."""
+        """A gate in which the fault begins at the first call for which `first` is true."""
         began: list[Call] = []
 
         def gate(call: Call, work: Work) -> Any:
@@ -171,7 +175,7 @@ class Fault:
 
 
 def numbered(number: int) -> Callable[[Call], bool]:
-    """Knows a call by its number, where paths have names that differ from run to run."""
+    """Matches a call by its number, for paths whose names differ from run to run."""
     return lambda call: call.number == number
 
 
@@ -179,13 +183,13 @@ def _refuse(storage: Storage, call: Call, work: Work) -> Any:
     raise StorageFailed(f"{call}: the store does not answer.")
 
 
-def _lose_answer(storage: Storage, call: Call, work: Work) -> Any:
+def _lose_response(storage: Storage, call: Call, work: Work) -> Any:
     work()
-    raise StorageFailed(f"{call}: done, but the answer was lost.")
+    raise StorageFailed(f"{call}: done, but the response was lost.")
 
 
 def _kill(storage: Storage, call: Call, work: Work) -> Any:
-    raise Killed(f"{call}: killed before it.")
+    raise Killed(f"{call}: killed before it began.")
 
 
 def _fill(storage: Storage, call: Call, work: Work) -> Any:
@@ -205,32 +209,32 @@ def _leave_half(suffix: str) -> Strike:
         half = storage.local_path(call.path + suffix)
         half.parent.mkdir(parents=True, exist_ok=True)
         half.write_bytes(call.half())
-        raise Killed(f"{call}: killed in the middle of it.")
+        raise Killed(f"{call}: killed halfway.")
 
     return strike
 
 
 REFUSED = Fault("refused", ALL, _refuse)
 DOWN = Fault("down", ALL, _refuse, ALL, _refuse)
-ANSWER_LOST = Fault("answer lost", CHANGES, _lose_answer)
-# Who dies before a call that only looks leaves what he leaves before the next that changes.
+RESPONSE_LOST = Fault("response lost", CHANGES, _lose_response)
+# A process killed before a read leaves the same as one killed before its next change.
 KILLED = Fault("killed", CHANGES, _kill, ALL, _kill)
 # obstore writes <name>#<number> on a local disk and then renames it.
 KILLED_WRITING = Fault("killed writing", CREATES, _leave_half("#1"), ALL, _kill)
-# What some file systems keep of a file that was just written.
+# What some file systems keep of a file that was just written, after a power failure.
 POWER_LOST = Fault("power lost", CREATES, _leave_half(""), ALL, _kill)
 DISK_FULL = Fault("disk full", CREATES, _fill, CREATES, _fill)
-RIGHTS_TAKEN = Fault("rights taken", CHANGES, _deny, CHANGES, _deny)
-FILE_GONE = Fault("file gone", READS_ONE_FILE, _vanish)
+PERMISSION_DENIED = Fault("permission denied", CHANGES, _deny, CHANGES, _deny)
+FILE_MISSING = Fault("file missing", READS_ONE_FILE, _vanish)
 
 FAULTS = (
     REFUSED,
     DOWN,
-    ANSWER_LOST,
+    RESPONSE_LOST,
     KILLED,
     KILLED_WRITING,
     POWER_LOST,
     DISK_FULL,
-    RIGHTS_TAKEN,
-    FILE_GONE,
+    PERMISSION_DENIED,
+    FILE_MISSING,
 )

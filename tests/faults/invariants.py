@@ -1,4 +1,4 @@
-"""What holds after any fault: answers, convergence, and no file that the sweep does not take."""
+"""What holds after any fault: right answers, convergence, and no file that the sweep leaves."""
 
 import json
 import os
@@ -31,14 +31,14 @@ Expected = Mapping[str, list[str]]
 """Predicate → the ids of the rows for which it is TRUE, sorted."""
 
 A_WHILE = 7200.0
-"""Seconds after which a silent build is dead and every grace is over."""
+"""Seconds after which a silent build counts as dead and every grace period has ended."""
 
 RECORDS_KEPT = 8 * 24 * 3600.0
-"""Seconds after which the sweep takes records of builds, and everything else that has a grace."""
+"""Seconds after which the sweep removes build records and everything else with a grace period."""
 
 
 def check_answers(table: IndexedTable, expected: Expected) -> None:
-    """Every query gives Spark's answer; the odd ones are counted, which asks the index alone."""
+    """Every query gives Spark's answer; the odd ones are counted, which uses the index alone."""
     for number, (where, ids) in enumerate(expected.items()):
         scan = table.scan(where, columns=["id"])
         if number % 2:
@@ -48,8 +48,8 @@ def check_answers(table: IndexedTable, expected: Expected) -> None:
 
 
 def check_converged(table: IndexedTable, expected: Expected) -> list[str]:
-    """The next build covers everything, another one has nothing to do; the sweep takes what it
-    may take, and then nothing more. Returns what is left below the index."""
+    """The next build covers everything and another one has nothing to do; the sweep removes what it
+    may, and then nothing more. Returns the files that remain below the index."""
     path = Path(table.uri)
     age(path, A_WHILE)
     table.build(strategy="all").raise_for_failures()
@@ -68,8 +68,8 @@ def check_converged(table: IndexedTable, expected: Expected) -> list[str]:
 
 
 def check_nothing_superfluous(table: IndexedTable, left: Iterable[str]) -> None:
-    """Of entries there is a manifest and a data file for each base file, and nothing for files
-    that are gone; of indexes that are gone there is nothing at all."""
+    """Entries have a manifest and a data file per base file, and none for removed base files;
+    removed indexes have no files at all."""
     entries = Counter(name.rpartition("/")[0] for name in left if not name.startswith("_service/"))
     assert set(entries.values()) <= {2}, entries
     files = [path.name for path in Path(table.uri).glob("*/*.parquet")]
@@ -82,24 +82,24 @@ def check_nothing_superfluous(table: IndexedTable, left: Iterable[str]) -> None:
 
 
 def check_summaries(path: Path) -> None:
-    """Every summary that the sweep leaves holds manifests that are there, as they are there."""
+    """Every remaining summary contains existing manifests, unchanged."""
     for summary in (path / INDEX / SUMMARIES).rglob("*.json"):
         for name, text in json.loads(summary.read_bytes())["manifests"].items():
             assert (path / name).read_text() == text
 
 
 def age(path: Path, seconds: float) -> None:
-    """Lets everything below the index look that much older: builds fall silent, graces end."""
+    """Makes everything below the index look older: builds fall silent, grace periods end."""
     moment = time() - seconds
     for file in (path / INDEX).rglob("*"):
         os.utime(file, (moment, moment))
 
 
 def files_below_index(path: Path) -> list[str]:
-    """The files and empty folders below the index, those that obstore hides too, with what differs
-    from run to run taken out: generations, build numbers, random names. Of builds, which leave a
-    record each, only the newest one's is left by a sweep: its files are not listed. Summaries are
-    not either: a build that fails when it writes one has succeeded."""
+    """The files and empty folders below the index, including those that obstore hides, without what
+    differs from run to run: generations, build numbers, random names. Each build leaves a record,
+    of which a sweep keeps the newest one's: these files are not listed. Nor are summaries: a build
+    that fails to write one has succeeded."""
     found = [name for name, _ in _found(path)]
     records = [name for name in found if name.startswith(RECORDS)]
     assert len({name.split("/")[2] for name in records}) <= 1, records
@@ -108,8 +108,8 @@ def files_below_index(path: Path) -> list[str]:
 
 
 def shape(path: Path) -> Shape:
-    """What tells one state of the index from another: names, without what is random in them, and
-    sizes. Records of builds have times in them, and so no size."""
+    """What distinguishes one state of the index from another: names, without their random parts,
+    and sizes. Build records contain times and therefore have no size here."""
     return frozenset(
         (_plain(name), 0 if name.startswith(RECORDS) else size) for name, size in _found(path)
     )

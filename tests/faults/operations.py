@@ -1,4 +1,4 @@
-"""The operations that are made to fail, each with the state it starts from and what mends it."""
+"""The operations made to fail, each with its initial state and its recovery."""
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, run_task
 from hudi_index_service.build.executor import Executor
 from hudi_index_service.build.run import run_build
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.build.task import BuildTask, TaskOutcome, run_task
-from hudi_index_service.drop import Dropped
 from hudi_index_service.errors import IndexExists, IndexServiceError
+from hudi_index_service.maintain.drop import Dropped
 from tests.faults.conftest import CLEANED
 from tests.faults.invariants import A_WHILE, INDEX, age
 
@@ -21,22 +21,22 @@ Work = Callable[[IndexedTable], object]
 DEFINITIONS = f"{INDEX}/_service/definitions"
 
 
-class SaidInTheResult(IndexServiceError):
-    """What was not done is no error of its own, but stands in what the operation returns."""
+class ReportedInResult(IndexServiceError):
+    """Something was not done, which the operation does not raise but reports in its result."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something done to a table.
+    """An operation on a table.
 
     Attributes:
-        name: For people.
-        state: Of which state of the table.
-        run: Done under faults; raises what a user would see.
-        again: Done after the fault, by a healthy service: brings the table where `run` alone
-            would have brought it, whether that had its effect or not.
-        prepare: Done to the copy before.
-        remote: The table is seen as one on a remote store: base files, too, are read through the
+        name: Shown in test ids.
+        state: The state of the table that it starts from.
+        run: Executed with faults; raises what a user would see.
+        again: Executed after the fault, without faults: brings the table to where `run` alone would
+            have brought it, whether `run` had its effect or not.
+        prepare: Applied to the copy before.
+        remote: Access the table like one in a remote store: base files too are read through the
             storage.
     """
 
@@ -53,7 +53,7 @@ def _build(strategy: str) -> Work:
 
 
 class InParts(Executor):
-    """Builds every base file in parts, one task after the other."""
+    """Builds every base file in parts, one task after another."""
 
     parallelism = 4
     processes = 1
@@ -89,27 +89,27 @@ def _drop(*names: str, purge: bool) -> Work:
         live = {each.name for each in table.indexes()}
         for name in names if purge else live & set(names):
             dropped = table.drop_index(name, purge=purge)
-            _said(dropped)
+            _raise_reported(dropped)
 
     return drop
 
 
-def _said(dropped: Dropped) -> None:
-    """Raises what a purge says of what it left."""
+def _raise_reported(dropped: Dropped) -> None:
+    """Raises what a purge reports as left over."""
     if dropped.purge is not None:
         if dropped.purge.build is not None:
             dropped.purge.build.raise_for_failures()
         if dropped.purge.remaining:
-            raise SaidInTheResult(str(dropped.purge.remaining))
+            raise ReportedInResult(str(dropped.purge.remaining))
 
 
 def _drop_columns(table: IndexedTable) -> None:
-    _said(table.drop_index(columns=["msg"], purge=True))
+    _raise_reported(table.drop_index(columns=["msg"], purge=True))
 
 
-def _mended(columns: Mapping[str, Sequence[str]], work: Work) -> Work:
-    """Makes indexes again whose definitions were damaged, as the error says one should, before the
-    work is done again."""
+def _with_recovery(columns: Mapping[str, Sequence[str]], work: Work) -> Work:
+    """Before repeating the work, recreates indexes with damaged definitions, as the error
+    recommends."""
 
     def again(table: IndexedTable) -> None:
         live = {each.name for each in table.indexes()}
@@ -143,7 +143,7 @@ def _rename(table: IndexedTable) -> None:
 
 
 def _finish_rename(table: IndexedTable) -> None:
-    """The same call again; of an old name that was lost and made again, dropping it."""
+    """Repeats the call; drops the old name if it was lost and created again."""
     try:
         _rename(table)
     except IndexExists:
@@ -153,11 +153,11 @@ def _finish_rename(table: IndexedTable) -> None:
 def _repair(table: IndexedTable) -> None:
     verification = table.verify(repair=True, sample=2)
     if verification.unrepaired:
-        raise SaidInTheResult(str(verification.unrepaired))
+        raise ReportedInResult(str(verification.unrepaired))
 
 
 def _damage(path: Path) -> None:
-    """One bit of each entry's newest data file."""
+    """Flips one bit in each entry's newest data file."""
     for manifest in (path / INDEX / "lucene").rglob("manifest-0002.json"):
         (data,) = manifest.parent.glob("data-000002-*.pack")
         content = bytearray(data.read_bytes())
@@ -188,13 +188,18 @@ OPERATIONS = (
     Operation("build of all", CLEANED, _ALL, _ALL),
     Operation("create", "defined", _create, _create),
     Operation(
-        "alter and refresh", "indexed", _alter_and_refresh, _mended(_ALTERED, _alter_and_refresh)
+        "alter and refresh",
+        "indexed",
+        _alter_and_refresh,
+        _with_recovery(_ALTERED, _alter_and_refresh),
     ),
-    Operation("rename", "indexed", _rename, _mended(_EARLY, _finish_rename)),
-    Operation("drop", "indexed", _DROP, _mended(_KEYS, _DROP)),
-    Operation("drop of columns", "indexed", _drop_columns, _mended(_EARLY, _drop_columns)),
-    Operation("purge of one", "indexed", _PURGE_ONE, _mended(_EARLY, _PURGE_ONE)),
-    Operation("purge of all", "indexed", _PURGE_ALL, _mended(_EARLY | _KEYS, _PURGE_ALL), _old),
+    Operation("rename", "indexed", _rename, _with_recovery(_EARLY, _finish_rename)),
+    Operation("drop", "indexed", _DROP, _with_recovery(_KEYS, _DROP)),
+    Operation("drop of columns", "indexed", _drop_columns, _with_recovery(_EARLY, _drop_columns)),
+    Operation("purge of one", "indexed", _PURGE_ONE, _with_recovery(_EARLY, _PURGE_ONE)),
+    Operation(
+        "purge of all", "indexed", _PURGE_ALL, _with_recovery(_EARLY | _KEYS, _PURGE_ALL), _old
+    ),
     Operation("clean", CLEANED, _CLEAN, _CLEAN, _old),
     Operation("remote clean", CLEANED, _CLEAN, _CLEAN, _old, remote=True),
     Operation("repair", "indexed", _repair, _repair, _damage),

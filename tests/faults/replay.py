@@ -1,5 +1,5 @@
-"""Hudi's own writer and cleaner at work on a copy of a table: what they once did is done again, a
-file at a time."""
+"""Repeats on a copy of a table what Hudi's own writer and cleaner did to the original, one file at
+a time."""
 
 import filecmp
 import shutil
@@ -10,8 +10,9 @@ from tests.faults.invariants import INDEX
 
 
 def replay(before: Path, after: Path, target: Path) -> Iterator[tuple[str, Callable[[], object]]]:
-    """The steps from one state of a table to a later one, to be done to a copy of the former: the
-    path of each file, and what puts it there, in the order of their times, or takes it away."""
+    """The steps from one state of a table to a later one, for a copy of the former: the path of
+    each file, and a function that puts it there, in the order of modification times, or removes
+    it."""
     old, new = _files(before), _files(after)
     written = sorted(
         (
@@ -19,7 +20,7 @@ def replay(before: Path, after: Path, target: Path) -> Iterator[tuple[str, Calla
             for path in new
             if path not in old or not filecmp.cmp(before / path, after / path, shallow=False)
         ),
-        # Of one moment, what a commit names comes before the commit.
+        # At equal times, the files that a commit names come before the commit.
         key=lambda path: ((after / path).stat().st_mtime_ns, ".hoodie" in path, path),
     )
     for path in written:
@@ -35,7 +36,7 @@ def _files(table: Path) -> set[str]:
 
 
 def _put(source: Path, target: Path) -> None:
-    """At once, as a rename in HDFS or a put to an object store is."""
+    """Atomically, like a rename in HDFS or a put to an object store."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     shutil.copy2(source, part)

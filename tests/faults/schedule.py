@@ -1,5 +1,5 @@
-"""Several actors at work on one table, of whom only one moves at a time: a seed decides who does
-the next call of the storage."""
+"""Several actors on one table, of whom only one runs at a time: a seed decides who makes the next
+storage call."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -10,26 +10,26 @@ from typing import Any
 
 from tests.faults.faulty_storage import Call, Gate, Work
 
-PATIENCE = 120.0  # seconds without any move after which a schedule is given up
+PATIENCE = 120.0  # seconds without a move after which a schedule is abandoned
 
 
 class Abandoned(BaseException):
-    """The schedule was given up: whoever still waits for its turn ends."""
+    """The schedule was abandoned: actors that still wait for their turn end."""
 
 
 class Schedule:
     """An interleaving of actors, each a thread (or several) whose calls pass through its gate.
 
-    An actor has the turn from one call until it comes to its next, or ends. Everything it does
-    besides belongs to its turn.
+    An actor has the turn from one call until its next call or its end. Everything that it does in
+    between belongs to its turn.
 
     Args:
-        seed: Decides; also how likely an actor is to keep the turn, so that both fine and coarse
-            interleavings come up.
+        seed: Decides the interleaving, including how likely an actor is to keep the turn, so that
+            both fine and coarse interleavings occur.
 
     Attributes:
-        moves: Who did which call, in order.
-        raised: What actors ended with, if not with a return.
+        moves: The calls in order, each with its actor.
+        raised: The exceptions that actors ended with.
     """
 
     def __init__(self, seed: int) -> None:
@@ -44,7 +44,7 @@ class Schedule:
         self.raised: dict[str, BaseException] = {}
 
     def gate(self, actor: str) -> Gate:
-        """Lets the actor's calls pass when it is their turn."""
+        """Lets the actor's calls pass when it has the turn."""
 
         def gate(call: Call, work: Work) -> Any:
             self._wait(actor)
@@ -57,7 +57,7 @@ class Schedule:
         return gate
 
     def run(self, actors: Mapping[str, Callable[[], object]]) -> None:
-        """Runs all actors to their ends."""
+        """Runs all actors to their end."""
         self._waiting = {actor: deque() for actor in actors}
         threads = [
             Thread(target=self._act, args=(actor, work), name=actor, daemon=True)
@@ -89,8 +89,8 @@ class Schedule:
             self._pass_on()
 
     def _let_others_in(self, actor: str) -> None:
-        """After a call: if another thread of the actor waits, this one may have no further call to
-        pass the turn on at."""
+        """After a call: if another thread of the actor is waiting, passes the turn on, since this
+        thread may make no further call at which to do so."""
         with self._changed:
             if self._waiting[actor]:
                 self._give_up_turn(actor)
@@ -116,7 +116,7 @@ class Schedule:
             self._released.remove(ticket)
 
     def _pass_on(self, last: str | None = None) -> None:
-        """Gives the turn to one of those who wait; called with the lock held."""
+        """Gives the turn to one of the waiting actors; called with the lock held."""
         ready = sorted(actor for actor, tickets in self._waiting.items() if tickets)
         if self._turn is not None or not ready:
             return
@@ -128,10 +128,10 @@ class Schedule:
         self._changed.notify_all()
 
     def present(self) -> set[str]:
-        """Those who have not ended."""
+        """The actors that have not ended."""
         with self._changed:
             return set(self._waiting)
 
     def story(self, last: int = 200) -> str:
-        """The latest moves, one a line."""
+        """The latest moves, one per line."""
         return "\n".join(f"{actor}: {call}" for actor, call in self.moves[-last:])

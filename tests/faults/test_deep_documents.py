@@ -1,22 +1,22 @@
-"""Documents that are nested deeper than any reader goes are damaged ones, of whatever kind."""
+"""Documents nested deeper than any parser goes are treated as damaged, whatever their kind."""
 
 from pathlib import Path
 
 import pytest
 
 from hudi_index_service.build.record import BUILDS_FOLDER, BuildRecords
-from hudi_index_service.definitions import IndexDefinition
-from hudi_index_service.documents import Document
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.index.summary import Summary
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.entries.summary import Summary
+from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.metadata.documents import Document
+from hudi_index_service.storage.store import Storage
 
 DEEP = b"[" * 100_000
 
 
 @pytest.mark.parametrize("name", ["started.json", "heartbeat", "finished.json", "cancel.json"])
-def test_a_build_record(name: str, tmp_path: Path) -> None:
+def test_deeply_nested_build_record_is_damaged(name: str, tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.create(f"{BUILDS_FOLDER}/000001/started.json", b"{}")
     storage.replace(f"{BUILDS_FOLDER}/000001/{name}", DEEP)
@@ -27,7 +27,7 @@ def test_a_build_record(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [IndexDefinition, Manifest, Summary])
 @pytest.mark.parametrize("depth", [10, 300, 990, 100_000])
-def test_a_document(kind: type[Document], depth: int) -> None:
+def test_deeply_nested_document_is_damaged(kind: type[Document], depth: int) -> None:
     nested = b"[" * depth + b"]" * depth
     with pytest.raises(EntryInvalid):
         kind.from_json(b'{"format": [1, 0], "x": %s}' % nested, source="it")

@@ -1,5 +1,5 @@
-"""At every call of an operation somebody else comes and does a whole thing of his own, before the
-operation goes on: all interleavings of two with one change of turns."""
+"""At every call of an operation, an intruder runs a whole operation of its own before the first one
+continues: all interleavings of the two with one change of turns."""
 
 import shutil
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from hudi_index_service.build.run import run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.table.hudi_rs import HudiRsTable
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from tests.faults.conftest import REWRITTEN, CopyState, State
 from tests.faults.faulty_storage import Call, GatedStorage
 from tests.faults.invariants import (
@@ -31,14 +31,14 @@ from tests.faults.invariants import (
 from tests.faults.operations import build_in_parts
 from tests.faults.replay import replay
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 Work = Callable[[IndexedTable], object]
 Check = Callable[[IndexedTable, BaseException | None], None]
 
 
 def build_for(*names: str) -> Work:
-    """Builds what these indexes want of every base file, and nothing else."""
+    """Builds what these indexes need for every base file, and nothing else."""
 
     def build(table: IndexedTable) -> None:
         run_build(
@@ -53,14 +53,14 @@ def build_for(*names: str) -> Work:
     return build
 
 
-def thought_dead(work: Work) -> Work:
-    """After so long a while that a builder at work looks dead."""
+def after_a_while(work: Work) -> Work:
+    """Runs the work so late that a running builder looks dead."""
 
-    def later(table: IndexedTable) -> None:
+    def run_late(table: IndexedTable) -> None:
         age(Path(table.uri), A_WHILE)
         work(table)
 
-    return later
+    return run_late
 
 
 def clean_at_once(table: IndexedTable) -> None:
@@ -76,8 +76,8 @@ def refresh(table: IndexedTable) -> None:
     table.refresh("early").raise_for_failures()
 
 
-def anything(table: IndexedTable, raised: BaseException | None) -> None:
-    """Nothing has to hold at once."""
+def no_check(table: IndexedTable, raised: BaseException | None) -> None:
+    """Nothing has to hold immediately."""
 
 
 def everything_is_built(table: IndexedTable, raised: BaseException | None) -> None:
@@ -85,7 +85,7 @@ def everything_is_built(table: IndexedTable, raised: BaseException | None) -> No
     assert table.build(strategy="all", dry_run=True).due == ()
 
 
-def neither_lost_a_column(table: IndexedTable, raised: BaseException | None) -> None:
+def no_column_is_lost(table: IndexedTable, raised: BaseException | None) -> None:
     if raised is None:
         assert table.build(strategy="all", dry_run=True).due == ()
 
@@ -104,9 +104,9 @@ class Pair:
     """An operation and an intruder.
 
     Attributes:
-        state: Of which state of the table.
-        prepare: Done before.
-        check: What has to hold as soon as both are done; gets what the operation raised.
+        state: The state of the table that it starts from.
+        prepare: Applied before.
+        check: What has to hold as soon as both have ended; gets the operation's exception.
         hudi: The intruder is Hudi, which rewrites a partition and cleans.
     """
 
@@ -114,7 +114,7 @@ class Pair:
     state: str
     operation: Work
     intruder: Work
-    check: Check = anything
+    check: Check = no_check
     prepare: Work = lambda table: None
     hudi: bool = False
 
@@ -128,7 +128,7 @@ def define_more_and_build(table: IndexedTable) -> None:
     build_for("more")(table)
 
 
-def nothing(table: IndexedTable) -> None:
+def do_nothing(table: IndexedTable) -> None:
     pass
 
 
@@ -136,28 +136,28 @@ EARLY, MORE, ALL = build_for("early"), build_for("more"), build_for("early", "ke
 
 PAIRS = (
     Pair("build, clean", "defined", EARLY, clean_at_once, everything_is_built),
-    Pair("build, late clean", "defined", EARLY, thought_dead(clean_at_once)),
-    Pair("build, build", "defined", EARLY, thought_dead(MORE), neither_lost_a_column, define_more),
+    Pair("build, late clean", "defined", EARLY, after_a_while(clean_at_once)),
+    Pair("build, build", "defined", EARLY, after_a_while(MORE), no_column_is_lost, define_more),
     Pair("build, purge", "defined", EARLY, purge("early"), no_entry_is_left),
     Pair("build, drop", "defined", EARLY, lambda table: table.drop_index("early")),
-    Pair("build, Hudi", "indexed", ALL, nothing, hudi=True),
+    Pair("build, Hudi", "indexed", ALL, do_nothing, hudi=True),
     Pair("parts, clean", "defined", build_in_parts, clean_at_once, everything_is_built),
     Pair("parts, purge", "defined", build_in_parts, purge("early"), no_entry_is_left),
     Pair("refresh, clean", "indexed", refresh, clean_at_once),
-    Pair("refresh, build", "indexed", refresh, thought_dead(define_more_and_build)),
+    Pair("refresh, build", "indexed", refresh, after_a_while(define_more_and_build)),
     Pair("refresh, purge", "indexed", refresh, purge("early")),
-    Pair("refresh, Hudi", "indexed", refresh, nothing, hudi=True),
+    Pair("refresh, Hudi", "indexed", refresh, do_nothing, hudi=True),
     Pair("purge, build", "indexed", purge("early"), define_more_and_build, no_entry_holds_amount),
-    Pair("purge, late build", "indexed", purge("early"), thought_dead(define_more_and_build)),
+    Pair("purge, late build", "indexed", purge("early"), after_a_while(define_more_and_build)),
     Pair("purge, purge", "indexed", purge("early"), purge("keys")),
     Pair("clean, build", REWRITTEN[-1], clean_at_once, ALL, everything_is_built),
     Pair("clean, clean", REWRITTEN[-1], clean_at_once, clean_at_once),
-    Pair("clean, Hudi", "indexed", clean_at_once, nothing, hudi=True),
+    Pair("clean, Hudi", "indexed", clean_at_once, do_nothing, hudi=True),
 )
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_at_every_call_somebody_comes(
+def test_intruder_at_every_call(
     pair: Pair, states: dict[str, State], copy_state: CopyState, tmp_path: Path
 ) -> None:
     settings = Settings(
@@ -170,7 +170,7 @@ def test_at_every_call_somebody_comes(
         with open_table(path, settings=settings) as table:
             pair.prepare(table)
         calls, raised = _with_intruder(pair, path, states, settings, first)
-        if len(calls) < first:  # it was over before
+        if len(calls) < first:  # the operation ended before that call
             break
         try:
             assert raised is None or isinstance(raised, IndexServiceError), repr(raised)

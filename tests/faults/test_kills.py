@@ -1,4 +1,4 @@
-"""Real processes that are killed, run out of disk, or find an index file cut short under them."""
+"""Real processes that are killed, run out of disk, or read an index file that is truncated."""
 
 import os
 import re
@@ -22,8 +22,8 @@ from hudi_index_service.config import BuildSettings, Settings
 from tests.faults.conftest import CopyState, State
 from tests.faults.invariants import INDEX, RECORDS, check_answers, check_converged
 
-# Each starts processes, and answers and converges anew.
-pytestmark = pytest.mark.timeout(1200)
+# Each test starts processes, and checks answers and convergence.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 BUILD = """
 import sys
@@ -38,11 +38,11 @@ except IndexServiceError as error:
     print(error.code, error.message, flush=True)
 """
 
-# Dies as soon as a task uploads what it has on its disk.
+# Dies when a task starts to upload its data.
 BUILD_AND_DIE = (
     """
 import os, signal, threading
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 
 def watch(frame, event, argument):
     if event == "call" and frame.f_code is Storage.upload.__code__:
@@ -74,7 +74,7 @@ except IndexServiceError as error:
     print(error.code, error.message, flush=True)
 """
 
-QUERY_FOR_EVER = """
+QUERY_FOREVER = """
 import sys
 from pathlib import Path
 from hudi_index_service import open_table
@@ -84,13 +84,13 @@ while True:
     print(table.scan("id = '12'", use_index="require").to_arrow().num_rows, flush=True)
 """
 
-# What is open was checked and mapped; then the file shrinks, as no storage of ours ever does it.
-QUERY_WHILE_CUT = """
+# An open file has been checked and mapped; then it shrinks, which our storage never does.
+QUERY_WHILE_TRUNCATED = """
 import os, sys
 from pathlib import Path
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 
 def cut(frame, event, argument):
     if event == "call" and frame.f_code.co_name in ("row_ids", "candidates", "sample"):
@@ -106,15 +106,15 @@ threading.setprofile(cut)
 print(scan.to_arrow().num_rows, {each.access.value for each in scan.statistics.slices})
 """
 
-# All blocks were checked long ago, and Java has compiled what reads them.
-QUERY_OFTEN_AND_WHILE_CUT = QUERY_WHILE_CUT.replace(
+# All blocks have been checked, and Java has compiled the code that reads them.
+QUERY_OFTEN_AND_WHILE_TRUNCATED = QUERY_WHILE_TRUNCATED.replace(
     "sys.setprofile(cut)\n",
     "for _ in range(500): assert scan.to_arrow().num_rows == 1\nsys.setprofile(cut)\n",
     1,
 )
 
-# A hundred thousand blocks, so that Java compiles what checks them; then the rest of the file goes.
-READ_BLOCKS_WHILE_CUT = """
+# A hundred thousand blocks, so that Java compiles the checks; then the rest of the file is cut off.
+READ_BLOCKS_WHILE_TRUNCATED = """
 import os, sys, zlib
 from pathlib import Path
 from hudi_index_service.index.lucene import jvm
@@ -150,7 +150,7 @@ Seen = TypeVar("Seen")
 
 
 class Program:
-    """A program at work on a table, in a session of its own.
+    """A program that works on a table, in a session of its own.
 
     Attributes:
         scratch: Its folder for temporary files.
@@ -171,27 +171,27 @@ class Program:
         )
         self.pid = self._process.pid
 
-    def until(self, look: Callable[[], Seen]) -> Seen:
-        """Waits until a look shows something, and returns that; nothing (false, empty) if the
-        program ends before."""
+    def wait_for(self, look: Callable[[], Seen]) -> Seen:
+        """Waits until `look` returns something true and returns it, or a false value if the program
+        ends before."""
         seen = look()
 
         def look_again() -> bool:
             nonlocal seen
-            ended = self._process.poll() is not None  # first: a last look shows what it did
+            ended = self._process.poll() is not None  # before the last look, which sees all
             seen = look()
             return bool(seen) or ended
 
-        _until(look_again)
+        _wait_until(look_again)
         return seen
 
     def line(self) -> str:
-        """The next line that it prints."""
+        """The next line of its output."""
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
     def output(self) -> str:
-        """All that it prints, once it has ended."""
+        """All of its output, once it has ended."""
         return self._process.communicate(timeout=200)[0]
 
     def processes(self) -> dict[int, tuple[int, str]]:
@@ -207,24 +207,24 @@ class Program:
         return found
 
     def spark_workers(self) -> list[int]:
-        """Spark's Python workers: what its daemon has forked."""
+        """Spark's Python workers, which its daemon has forked."""
         daemons = {pid: parent for pid, (parent, c) in self.processes().items() if DAEMON in c}
         return [pid for pid, parent in daemons.items() if parent in daemons]
 
     def kill(self, *pids: int) -> None:
-        """Kills these processes of it; without any, all."""
+        """Kills these of its processes, or all if none are given."""
         if pids:
             _kill(pids)
             return
-        # Again and again: those seen may just be starting others.
-        assert _until(lambda: not _kill(self.processes()))
+        # Repeatedly, since the processes found may just be starting others.
+        assert _wait_until(lambda: not _kill(self.processes()))
         self._process.communicate(timeout=60)
 
 
 DAEMON = "pyspark.daemon"
 
 
-def _until(seen: Callable[[], bool], seconds: float = 200.0) -> bool:
+def _wait_until(seen: Callable[[], bool], seconds: float = 200.0) -> bool:
     waiting, end = Event(), monotonic() + seconds
     while not seen():
         if monotonic() > end:
@@ -245,7 +245,7 @@ def _limit_files(length: int) -> None:
 
 
 def stored(table: Path, pattern: str) -> bool:
-    """Whether a file of such a path is below the index, those that obstore hides among them."""
+    """Whether a file below the index matches, including those that obstore hides."""
     files = (str(path.relative_to(table)) for path in (table / INDEX).rglob("*"))
     return any(re.search(pattern, file) for file in files)
 
@@ -257,7 +257,7 @@ def defined(copy_state: CopyState) -> Path:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[Callable[..., Program]]:
-    """Starts programs; ends them with the test."""
+    """Starts programs, and kills them at the end of the test."""
     started: list[Program] = []
 
     def start(source: str, table: Path, **options: int) -> Program:
@@ -280,124 +280,126 @@ def check_all(table: Path, states: dict[str, State], tmp_path: Path, name: str =
 
 
 @pytest.mark.parametrize("sign", ["started.json$", r"/data-", "manifest-", "finished.json$"])
-def test_a_builder_killed_at_a_sign(
+def test_builder_killed_after_writing_a_file(
     sign: str, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
     builder = programs(BUILD, defined)
-    assert builder.until(lambda: stored(defined, sign))
+    assert builder.wait_for(lambda: stored(defined, sign))
     builder.kill()
     check_all(defined, states, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_builder_killed_at_any_moment(
+def test_builder_killed_at_a_random_time(
     seed: int, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
     builder = programs(BUILD, defined)
-    assert builder.until(lambda: stored(defined, "started.json$"))
+    assert builder.wait_for(lambda: stored(defined, "started.json$"))
     end = monotonic() + Random(seed).uniform(0.0, 0.8)
-    builder.until(lambda: monotonic() > end)
+    builder.wait_for(lambda: monotonic() > end)
     builder.kill()
     check_all(defined, states, tmp_path)
 
 
-def test_what_a_killed_builder_left_on_its_own_disk_goes_with_the_next(
+def test_next_build_removes_scratch_files_of_a_killed_builder(
     defined: Path, programs: Start
 ) -> None:
     first = programs(BUILD_AND_DIE, defined)
     assert first.output() == ""
     assert list(first.scratch.glob("hudi-index-*"))
 
-    # The table's record of it is fresh; the next build may as well be another table's.
+    # The table's build record is fresh; the next build might as well be of another table.
     shutil.rmtree(defined / INDEX / "_service/builds")
     second = programs(BUILD, defined)
     assert second.output() == ""
     assert list(second.scratch.glob("hudi-index-*")) == []
 
 
-def test_a_spark_driver_killed_with_its_workers(
+def test_spark_driver_killed_with_its_workers(
     defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
     driver = programs(BUILD_ON_SPARK, defined)
-    assert driver.until(lambda: stored(defined, r"/data-"))
+    assert driver.wait_for(lambda: stored(defined, r"/data-"))
     driver.kill()
     check_all(defined, states, tmp_path)
 
 
-def test_a_spark_driver_killed_alone(
+def test_spark_driver_killed_alone(
     defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
-    """Its virtual machine and its workers end by themselves."""
+    """Its JVM and its workers end by themselves."""
     driver = programs(BUILD_ON_SPARK, defined)
-    assert driver.until(lambda: bool(driver.spark_workers()))
+    assert driver.wait_for(lambda: bool(driver.spark_workers()))
     driver.kill(driver.pid)
-    assert _until(lambda: not driver.processes())
+    assert _wait_until(lambda: not driver.processes())
     check_all(defined, states, tmp_path)
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_spark_s_virtual_machine_killed(
+def test_jvm_of_spark_killed(
     begun: bool, defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
     driver = programs(BUILD_ON_SPARK, defined)
     if begun:
-        assert driver.until(lambda: stored(defined, RECORDS))
-    else:  # its first task looks whether there is a Java
-        assert driver.until(lambda: bool(driver.spark_workers()))
-    machines = [pid for pid, (_, c) in driver.processes().items() if "SparkSubmit" in c]
-    assert machines
-    driver.kill(*machines)
+        assert driver.wait_for(lambda: stored(defined, RECORDS))
+    else:  # its first task checks for Java
+        assert driver.wait_for(lambda: bool(driver.spark_workers()))
+    jvms = [pid for pid, (_, c) in driver.processes().items() if "SparkSubmit" in c]
+    assert jvms
+    driver.kill(*jvms)
     assert driver.output().startswith("BUILD_FAILED")
     check_all(defined, states, tmp_path)
 
 
-def test_a_spark_worker_killed(
+def test_spark_worker_killed(
     defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
-    """Spark tries the task again."""
+    """Spark retries the task."""
     driver = programs(BUILD_ON_SPARK, defined)
-    workers = driver.until(driver.spark_workers)
+    workers = driver.wait_for(driver.spark_workers)
     assert workers
     driver.kill(*workers)
-    # What a worker had published by then, the next one finds there.
+    # The next worker finds what a killed one had published.
     assert re.fullmatch(r"built [0-2]\n", driver.output())
     check_all(defined, states, tmp_path)
 
 
-def test_a_full_disk(
+def test_full_disk(
     defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
 ) -> None:
-    """No file can grow beyond a few bytes: what holds for a file holds for the disk."""
+    """No file can grow beyond a few bytes, as on a full disk."""
     builder = programs(BUILD, defined, limit=2000)
-    said = builder.output()
-    assert said.startswith("BUILD_FAILED"), said
-    assert "File too large" in said
+    output = builder.output()
+    assert output.startswith("BUILD_FAILED"), output
+    assert "File too large" in output
     check_all(defined, states, tmp_path)
 
 
-def test_a_reader_killed_leaves_nothing(
+def test_killed_reader_leaves_nothing(
     copy_state: CopyState, states: dict[str, State], programs: Start
 ) -> None:
     table = copy_state("indexed")
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*")}
-    reader = programs(QUERY_FOR_EVER, table)
+    reader = programs(QUERY_FOREVER, table)
     assert reader.line() == "1"
     reader.kill()
     assert {path: path.stat().st_mtime_ns for path in table.rglob("*")} == before
 
 
-@pytest.mark.parametrize("source", [QUERY_WHILE_CUT, QUERY_OFTEN_AND_WHILE_CUT], ids=["", "often"])
-def test_an_index_file_cut_short_while_it_is_read(
+@pytest.mark.parametrize(
+    "source", [QUERY_WHILE_TRUNCATED, QUERY_OFTEN_AND_WHILE_TRUNCATED], ids=["", "often"]
+)
+def test_index_file_truncated_while_it_is_read(
     source: str, copy_state: CopyState, programs: Start
 ) -> None:
-    """Doubt means scan: the machine reports the fault, it does not end the process."""
+    """Doubt means scan: the JVM reports an error, and the process does not end."""
     reader = programs(source, copy_state("indexed"))
     assert reader.output() == "1 {'scan'}\n"
 
 
-def test_an_index_file_cut_short_once_java_has_compiled_its_checks(
+def test_index_file_truncated_after_java_has_compiled_its_checks(
     defined: Path, programs: Start
 ) -> None:
-    """Where compiled code would compute a checksum of the missing part of a mapping, the process
-    ended by SIGBUS."""
-    assert programs(READ_BLOCKS_WHILE_CUT, defined).output() == "True\n"
+    """Compiled code that computed a checksum of the missing part of a mapping used to end the
+    process by SIGBUS."""
+    assert programs(READ_BLOCKS_WHILE_TRUNCATED, defined).output() == "True\n"

@@ -1,4 +1,4 @@
-"""Builders in processes of their own that race, or die in the middle."""
+"""Builders in separate processes that race or are killed."""
 
 import json
 import os
@@ -18,7 +18,9 @@ from hudi_index_service.config import Settings
 from tests.build.entries import all_manifests, assert_no_stray_data
 from tests.hudi_tables import write_four_base_files
 
-BUILD_WHEN_TOLD = """
+pytestmark = pytest.mark.slow
+
+BUILD_ON_SIGNAL = """
 import json, sys
 from pathlib import Path
 from hudi_index_service import open_table
@@ -93,7 +95,7 @@ def start(program: str, table: IndexedTable, tmp_path: Path) -> subprocess.Popen
 
 
 def test_two_processes_build_the_same_table(table: IndexedTable, tmp_path: Path) -> None:
-    builders = [start(BUILD_WHEN_TOLD, table, tmp_path) for _ in range(2)]
+    builders = [start(BUILD_ON_SIGNAL, table, tmp_path) for _ in range(2)]
     for builder in builders:
         assert builder.stdout is not None
         assert builder.stdout.readline() == "ready\n"
@@ -101,24 +103,24 @@ def test_two_processes_build_the_same_table(table: IndexedTable, tmp_path: Path)
         assert builder.stdin is not None
         builder.stdin.write("\n")
         builder.stdin.flush()
-    said = [json.loads(builder.communicate(timeout=120)[0]) for builder in builders]
+    outputs = [json.loads(builder.communicate(timeout=120)[0]) for builder in builders]
 
-    built = [path for each in said if isinstance(each, list) for path in each]
+    built = [path for each in outputs if isinstance(each, list) for path in each]
     assert len(built) == len(set(built)) == 4
-    assert [each for each in said if isinstance(each, str)] in ([], ["BUILD_IN_PROGRESS"])
+    assert [each for each in outputs if isinstance(each, str)] in ([], ["BUILD_IN_PROGRESS"])
     assert table.build(strategy="all").due == ()
     assert table.verify().problems == ()
     assert_no_stray_data(table.uri)
 
 
 @pytest.mark.parametrize("program", [BUILD_LOCALLY, BUILD_ON_SPARK], ids=["threads", "spark"])
-def test_a_build_killed_in_the_middle_is_finished_by_the_next(
+def test_killed_build_is_finished_by_the_next(
     table: IndexedTable, tmp_path: Path, program: str
 ) -> None:
     builder = start(program, table, tmp_path)
     waiting = Event()
     while not all_manifests(table.uri):
-        ended = builder.poll() is not None  # first: what it published before is seen
+        ended = builder.poll() is not None  # before the check, which then sees everything published
         assert all_manifests(table.uri) or not ended, "it ended without a single entry"
         waiting.wait(0.005)
     with suppress(ProcessLookupError):

@@ -18,22 +18,22 @@ from hudi_index_service.errors import (
     IndexNotFound,
     SnapshotChanged,
 )
-from hudi_index_service.table.hudi_rs import HudiRsTable
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from tests.faults.conftest import CLEANED, REWRITTEN, CopyState, State
 from tests.faults.faulty_storage import Call, GatedStorage
 from tests.faults.invariants import A_WHILE, INDEX, age, check_answers, check_converged
 from tests.faults.replay import replay
 from tests.faults.schedule import Schedule
 
-# FAULT_SEEDS=500 make test-faults tries more.
+# FAULT_SEEDS=500 pytest tests/faults -m "" runs more.
 SEEDS = int(os.environ.get("FAULT_SEEDS", "10"))
 
-# What may become of an actor that another one gets in the way of.
+# Errors with which an actor may end when another one interferes.
 ALLOWED = (BuildInProgress, BuildFailed, IndexExists, IndexNotFound, SnapshotChanged)
 
 
 class Stage:
-    """One table, and those who will act on it."""
+    """A table, and the actors that work on it."""
 
     def __init__(self, path: Path, states: dict[str, State], folder: Path, seed: int) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class Stage:
         self.schedule = Schedule(seed)
         self.actors: dict[str, Callable[[], object]] = {}
         self.random = Random(seed)
-        # Half of the schedules see the table as one on a remote store.
+        # Half of the schedules access the table like one in a remote store.
         self._remote = self.random.random() < 0.5
         self._settings = Settings(
             cache_folder=folder / "cache",
@@ -52,12 +52,12 @@ class Stage:
         self.answers = 0
 
     def table(self, actor: str) -> IndexedTable:
-        """The table as the actor has it open."""
+        """The table as opened by the actor."""
         storage = GatedStorage(self.path, self.schedule.gate(actor), remote=self._remote)
         return IndexedTable(HudiRsTable(storage), settings=self._settings)
 
     def add(self, actor: str, work: Callable[[IndexedTable], object]) -> None:
-        """Adds someone who does `work` once."""
+        """Adds an actor that does `work` once."""
 
         def act() -> None:
             with self.table(actor) as table:
@@ -72,7 +72,7 @@ class Stage:
         self.add(actor, IndexedTable.clean)
 
     def add_time(self) -> None:
-        """Time passes, twice: living builds look dead, files look old."""
+        """Time passes, twice: running builds look dead, files look old."""
 
         def act() -> None:
             for number in (1, 2):
@@ -96,7 +96,7 @@ class Stage:
         self.actors["hudi"] = act
 
     def add_reader(self) -> None:
-        """Someone who asks again and again, the last time when the others are done."""
+        """An actor that queries repeatedly, the last time after the others have ended."""
 
         def act() -> None:
             with self.table("reader") as table:
@@ -116,10 +116,10 @@ class Stage:
         self.actors["reader"] = act
 
     def play(self, check: Callable[[IndexedTable], None] = lambda table: None) -> None:
-        """Runs everybody, and checks what is left.
+        """Runs all actors and checks the result.
 
         Args:
-            check: What has to hold as soon as all are done, before the next build and sweep.
+            check: What has to hold as soon as all have ended, before the next build and sweep.
         """
         try:
             self.schedule.run(self.actors)
@@ -139,106 +139,110 @@ class Stage:
 
 
 @pytest.fixture
-def stage(
+def make_stage(
     states: dict[str, State], copy_state: CopyState, tmp_path: Path, seed: int
 ) -> Callable[[str], Stage]:
     def make(state: str) -> Stage:
-        made = Stage(copy_state(state), states, tmp_path, seed)
-        made.add_reader()
-        return made
+        new_stage = Stage(copy_state(state), states, tmp_path, seed)
+        new_stage.add_reader()
+        return new_stage
 
     return make
 
 
-pytestmark = [pytest.mark.parametrize("seed", range(SEEDS)), pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("seed", range(SEEDS)),
+    pytest.mark.timeout(1200),
+]
 
 MakeStage = Callable[[str], Stage]
 
 
-def test_two_builders_with_two_definitions(stage: MakeStage) -> None:
-    """The second one comes upon the first, or takes it for dead."""
-    on = stage("defined")
+def test_concurrent_builders_with_different_definitions(make_stage: MakeStage) -> None:
+    """The second builder finds the first one running, or takes it for dead."""
+    stage = make_stage("defined")
 
     def define_and_build(table: IndexedTable) -> None:
         table.create_index("more", ["id"], if_not_exists=True)
         table.build(strategy="all").raise_for_failures()
 
-    on.add_builder("builder")
-    on.add("other builder", define_and_build)
-    on.add_time()
+    stage.add_builder("builder")
+    stage.add("other builder", define_and_build)
+    stage.add_time()
 
-    def neither_loses_a_column(table: IndexedTable) -> None:
-        if not on.schedule.raised:
+    def no_column_is_lost(table: IndexedTable) -> None:
+        if not stage.schedule.raised:
             assert table.build(strategy="all", dry_run=True).due == ()
 
-    on.play(neither_loses_a_column)
+    stage.play(no_column_is_lost)
 
 
-def test_a_builder_and_a_cleaner(stage: MakeStage) -> None:
-    on = stage(CLEANED)
-    on.add_builder("builder")
-    on.add_cleaner()
+def test_builder_and_cleaner(make_stage: MakeStage) -> None:
+    stage = make_stage(CLEANED)
+    stage.add_builder("builder")
+    stage.add_cleaner()
 
-    def what_was_built_is_there(table: IndexedTable) -> None:
-        assert not on.schedule.raised
+    def everything_is_built(table: IndexedTable) -> None:
+        assert not stage.schedule.raised
         assert table.build(strategy="all", dry_run=True).due == ()
 
-    on.play(what_was_built_is_there)
+    stage.play(everything_is_built)
 
 
-def test_a_builder_thought_dead_and_a_cleaner(stage: MakeStage) -> None:
-    on = stage("defined")
-    on.add_builder("builder")
-    on.add_cleaner()
-    on.add_time()
-    on.play()
+def test_builder_taken_for_dead_and_cleaner(make_stage: MakeStage) -> None:
+    stage = make_stage("defined")
+    stage.add_builder("builder")
+    stage.add_cleaner()
+    stage.add_time()
+    stage.play()
 
 
 @pytest.mark.parametrize("purge", [False, True], ids=["drop", "purge"])
-def test_an_index_dropped_during_its_build(stage: MakeStage, purge: bool) -> None:
-    on = stage("defined")
-    on.add_builder("builder")
-    on.add("dropper", lambda table: table.drop_index("early", purge=purge))
+def test_index_dropped_during_its_build(make_stage: MakeStage, purge: bool) -> None:
+    stage = make_stage("defined")
+    stage.add_builder("builder")
+    stage.add("dropper", lambda table: table.drop_index("early", purge=purge))
 
-    def nothing_is_left(table: IndexedTable) -> None:
+    def no_entry_is_left(table: IndexedTable) -> None:
         if purge:
-            assert list((on.path / INDEX / "lucene").rglob("manifest-*")) == []
+            assert list((stage.path / INDEX / "lucene").rglob("manifest-*")) == []
 
-    on.play(nothing_is_left)
+    stage.play(no_entry_is_left)
 
 
-def test_one_of_two_indexes_purged_during_a_build(stage: MakeStage) -> None:
-    on = stage("indexed")
+def test_one_of_two_indexes_purged_during_a_build(make_stage: MakeStage) -> None:
+    stage = make_stage("indexed")
 
     def define_and_build(table: IndexedTable) -> None:
         table.create_index("more", ["msg"])
         table.build(strategy="all").raise_for_failures()
 
-    on.add("builder", define_and_build)
-    on.add("dropper", lambda table: table.drop_index("early", purge=True))
-    on.add_time()
-    on.play()
+    stage.add("builder", define_and_build)
+    stage.add("dropper", lambda table: table.drop_index("early", purge=True))
+    stage.add_time()
+    stage.play()
 
 
-def test_a_builder_and_hudi(stage: MakeStage) -> None:
-    on = stage("indexed")
-    on.add_builder("builder")
-    on.add_hudi()
-    on.play()
+def test_builder_and_hudi(make_stage: MakeStage) -> None:
+    stage = make_stage("indexed")
+    stage.add_builder("builder")
+    stage.add_hudi()
+    stage.play()
 
 
-def test_a_builder_a_cleaner_and_hudi(stage: MakeStage) -> None:
-    on = stage("indexed")
-    on.add_builder("builder")
-    on.add_cleaner()
-    on.add_hudi()
-    on.add_time()
-    on.play()
+def test_builder_cleaner_and_hudi(make_stage: MakeStage) -> None:
+    stage = make_stage("indexed")
+    stage.add_builder("builder")
+    stage.add_cleaner()
+    stage.add_hudi()
+    stage.add_time()
+    stage.play()
 
 
-def test_two_cleaners(stage: MakeStage) -> None:
-    on = stage(CLEANED)
-    age(on.path, A_WHILE)
-    on.add_cleaner("cleaner")
-    on.add_cleaner("other cleaner")
-    on.play()
+def test_two_cleaners(make_stage: MakeStage) -> None:
+    stage = make_stage(CLEANED)
+    age(stage.path, A_WHILE)
+    stage.add_cleaner("cleaner")
+    stage.add_cleaner("other cleaner")
+    stage.play()

@@ -1,5 +1,5 @@
-"""Every call of the storage fails, one after the other, in every way: afterwards every query gives
-Spark's answer, the next run converges, and the sweep leaves what it leaves of a run without fault.
+"""Every storage call fails, one after another, in every way: afterwards every query gives Spark's
+answer, the next run converges, and the sweep leaves the same files as after a run without faults.
 """
 
 import re
@@ -13,11 +13,11 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.table.hudi_rs import HudiRsTable
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from tests.faults.conftest import CopyState, State
 from tests.faults.faulty_storage import (
     FAULTS,
-    FILE_GONE,
+    FILE_MISSING,
     Call,
     Fault,
     Gate,
@@ -36,21 +36,21 @@ from tests.faults.invariants import (
 )
 from tests.faults.operations import OPERATIONS, Operation
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """One task after the other, so that the calls come in the same order each time."""
+    """One task at a time, so that the calls come in the same order in each run."""
     return Settings(
         cache_folder=tmp_path / "cache", build=BuildSettings(parallelism=1, memory_mb=16)
     )
 
 
-def run_through(
+def run_with_gate(
     path: Path, operation: Operation, settings: Settings, gate: Gate | None
 ) -> tuple[list[Call], BaseException | None]:
-    """Does the operation through a gate; the calls it made, and what it raised."""
+    """Runs the operation through a gate; returns its calls and its exception."""
     storage = GatedStorage(path, gate, remote=operation.remote)
     raised: BaseException | None = None
     try:
@@ -62,8 +62,8 @@ def run_through(
 
 
 def settled(path: Path, operation: Operation, settings: Settings, state: State) -> list[str]:
-    """Checks the answers, does the operation again, checks that all converges. Returns what is
-    left below the index."""
+    """Checks the answers, repeats the operation, and checks that all converges. Returns the files
+    that remain below the index."""
     with open_table(path, settings=settings) as table:
         check_answers(table, state.expected)
         age(path, A_WHILE)
@@ -71,7 +71,7 @@ def settled(path: Path, operation: Operation, settings: Settings, state: State) 
         return check_converged(table, state.expected)
 
 
-# Operation → the states that faults left it in, and that were seen to settle.
+# Operation → the states after faults that are known to converge.
 _known: defaultdict[str, set[Shape]] = defaultdict(set)
 
 
@@ -92,7 +92,7 @@ def test_every_call_fails(
         return path
 
     path = fresh()
-    calls, raised = run_through(path, operation, settings, None)
+    calls, raised = run_with_gate(path, operation, settings, None)
     assert raised is None
     left_without_fault = settled(path, operation, settings, state)
 
@@ -102,8 +102,8 @@ def test_every_call_fails(
         path = fresh()
         try:
             gate = fault.gate(GatedStorage(path), numbered(call.number))
-            _, raised = run_through(path, operation, settings, gate)
-            check_error(raised, fault, call, summarising(calls))
+            _, raised = run_with_gate(path, operation, settings, gate)
+            check_error(raised, fault, call, summary_calls(calls))
             left = shape(path)
             if left not in _known[operation.name]:
                 assert settled(path, operation, settings, state) == left_without_fault
@@ -114,9 +114,9 @@ def test_every_call_fails(
         shutil.rmtree(path)
 
 
-def summarising(calls: Sequence[Call]) -> range:
-    """The calls by which a build writes summaries, once all manifests are published, until it
-    records that it has finished: nothing depends on summaries."""
+def summary_calls(calls: Sequence[Call]) -> range:
+    """The calls with which a build writes summaries, from the publication of all manifests until
+    the build is recorded as finished: nothing depends on summaries."""
     created = [call for call in calls if call.operation == "create"]
     published = max((call.number for call in created if "/manifest-" in call.path), default=0)
     looked = [c.number for c in calls if SUMMARIES in c.path and c.number > published]
@@ -127,12 +127,12 @@ def summarising(calls: Sequence[Call]) -> range:
 
 
 def check_error(raised: BaseException | None, fault: Fault, call: Call, harmless: range) -> None:
-    """What a user sees is one of the service's own errors, with a code and a remedy; nothing is
-    passed over in silence but what does no harm."""
+    """A user sees one of the service's own errors, with a code and a remedy; only harmless failures
+    raise nothing."""
     if raised is None:
         assert (
             HARMLESS.search(call.path)
-            or (fault is FILE_GONE and ("/manifest-" in call.path or SUMMARIES in call.path))
+            or (fault is FILE_MISSING and ("/manifest-" in call.path or SUMMARIES in call.path))
             or call.number in harmless
         )
     elif not isinstance(raised, Killed):
@@ -140,8 +140,8 @@ def check_error(raised: BaseException | None, fault: Fault, call: Call, harmless
         assert raised.remedy
 
 
-# Records that only inform, which the log says could not be written or read; and parts of an index:
-# what one task cannot see of them, the next one does, and what stays is the sweep's.
+# Records that are only informative, whose failures are logged; and parts of an index: what one task
+# cannot see of them, the next one does, and the sweep removes what remains.
 HARMLESS = re.compile(
     r"/builds/\d+/(heartbeat|finished\.json|cancel\.json)$"
     r"|-part-\d+-of-\d+-"

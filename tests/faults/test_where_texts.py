@@ -1,5 +1,5 @@
-"""Whatever text is given as a predicate, it is one, or it is refused by an error of the service
-that can be printed."""
+"""Any text given as a predicate is answered, or refused by an error of the service that can be
+printed."""
 
 import os
 from collections import Counter
@@ -14,13 +14,15 @@ from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.predicate.simplify import simplified
 from tests.faults.where_texts import ROWS, where_texts
 
+pytestmark = pytest.mark.slow
+
 TEXTS = int(os.environ.get("WHERE_TEXTS", "100000"))
 SEED = int(os.environ.get("WHERE_SEED", "16"))
 LONGEST_MESSAGE = 2_000
 
 
 def outcome(where: str) -> str:
-    """What becomes of a text: it is answered, or refused by the error of this code."""
+    """The result of a text: "answered", or the code of the error that refuses it."""
     try:
         predicate = parse_predicate(where, ROWS.schema)
         truth = evaluate(predicate, ROWS)
@@ -31,12 +33,12 @@ def outcome(where: str) -> str:
         return "answered"
     assert len(refused.message) < LONGEST_MESSAGE
     refused.message.encode()
-    is_for_spark(where)  # which is asked next
+    is_for_spark(where)  # the next check for a refused text
     return refused.code
 
 
 def check_answer(predicate: Predicate, truth: pa.BooleanArray) -> None:
-    """It is printed as what is read as the same, and is TRUE for the same rows once simplified."""
+    """The predicate's text parses to the same text; simplified, it is TRUE for the same rows."""
     assert len(truth) == len(ROWS)
     assert str(parse_predicate(str(predicate), ROWS.schema)) == str(predicate)
     shorter = evaluate(simplified(negation_normal_form(predicate)), ROWS)
@@ -44,7 +46,7 @@ def check_answer(predicate: Predicate, truth: pa.BooleanArray) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_where_text_is_answered_or_refused_by_name() -> None:
+def test_random_texts_are_answered_or_refused() -> None:
     outcomes: Counter[str] = Counter()
     for where in where_texts(SEED, TEXTS):
         try:

@@ -1,5 +1,5 @@
-"""Where texts as nobody would write them: sentences of the grammar with awkward pieces in it, and
-what is left of them after some letters were changed. The same ones for the same seed."""
+"""Unusual predicate texts: sentences of the grammar with awkward parts, and the same with some
+characters changed. Equal seeds give equal texts."""
 
 import random
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ _WORDS += ["[", "]", "<", ">", "!", "&", "^", "~", "$", "${x}", "\u2028", "\ufef
 
 
 def where_texts(seed: int, number: int) -> Iterator[str]:
-    """So many texts."""
+    """That many texts."""
     writer = _Writer(random.Random(seed))
     for _ in range(number):
         yield writer.text()
@@ -105,7 +105,7 @@ class _Writer:
         self._choose = choose
 
     def text(self) -> str:
-        """A sentence, often with letters changed; or only pieces."""
+        """A sentence, often with characters changed; or only fragments."""
         kind = self._choose.random()
         if kind < 0.005:
             return self._long_one()
@@ -168,7 +168,7 @@ class _Writer:
         )
 
     def _fitting(self) -> str:
-        """A condition that has a meaning."""
+        """A valid condition."""
         column = self._choose.choice(list(_FITTING))
         no, literals = self._choose.choice(["", "", "NOT "]), _FITTING[column]
         one, other = self._choose.choices(literals, k=2)

@@ -1,4 +1,4 @@
-"""Writes golden tables anew: ``python -m tests.golden`` for all, or with the names of some."""
+"""Rewrites golden tables: ``python -m tests.golden`` for all, or with the names of some."""
 
 import argparse
 import shutil

@@ -1,4 +1,4 @@
-"""What Spark is asked of the tables of awkward values."""
+"""The predicates for which Spark's answers on the tables of awkward values are kept."""
 
 PREDICATES = [
     "name = 'plain'",

@@ -27,10 +27,10 @@ class Writing:
     """A golden table while its recipe writes it.
 
     Attributes:
-        path: Where the recipe writes.
-        folder: Where its steps are kept.
-        rows: What Spark read at each step.
-        answers: By step and predicate, which of these rows Spark says TRUE of.
+        path: The table's path.
+        folder: The folder of the kept steps.
+        rows: The rows that Spark read at each step.
+        answers: Step and predicate → the rows for which Spark evaluates the predicate to TRUE.
     """
 
     spark: "SparkSession"
@@ -40,8 +40,9 @@ class Writing:
     answers: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
     def keep(self, step: str = "written", asks: Sequence[str] = ()) -> None:
-        """Keeps the table as it is now, with its rows and Spark's answers to these predicates."""
-        from hudi_index_service.table.spark import collected
+        """Keeps the table in its current state, with its rows and Spark's answers to these
+        predicates."""
+        from hudi_index_service.hudi.spark import collected
 
         shutil.copytree(self.path, self.folder / step)
         frame = self.spark.read.format("hudi").load(str(self.path))
@@ -60,7 +61,7 @@ _recipes: dict[str, Recipe] = {}
 
 
 def recipe(function: Recipe) -> Recipe:
-    """Makes a function the recipe of the golden table of its name."""
+    """Registers a function as the recipe of the golden table of the same name."""
     assert function.__name__ not in _recipes, f"two recipes are named {function.__name__}"
     _recipes[function.__name__] = function
     return function
@@ -76,8 +77,8 @@ def recipes() -> Mapping[str, Recipe]:
 
 
 def write(spark: "SparkSession", name: str, folder: Path) -> Writing:
-    """Writes a golden table anew, its steps into `folder`."""
-    scratch = folder / "being written"
+    """Writes a golden table from its recipe, with its steps in `folder`."""
+    scratch = folder / "being_written"
     writing = Writing(spark, scratch / "table", folder)
     recipes()[name](writing)
     shutil.rmtree(scratch)
@@ -86,13 +87,14 @@ def write(spark: "SparkSession", name: str, folder: Path) -> Writing:
 
 
 def store(writing: Writing, name: str, tables: Path) -> None:
-    """Puts what was written into the repository's folder of golden tables."""
+    """Puts a written table into the repository's folder of golden tables."""
     target = tables / name
     if target.exists():
         shutil.rmtree(target)
     pack(writing.folder, target / "table.tar.xz")
     for step, rows in writing.rows.items():
-        pq.write_table(rows, target / f"{step}.rows.parquet", compression="zstd")
+        rows_file = target / f"{step}.rows.parquet"
+        pq.write_table(rows, rows_file, compression="zstd", compression_level=19)
     if writing.answers:
         steps, asks = zip(*writing.answers, strict=True)
         answers = pa.table([steps, asks, list(writing.answers.values())], schema=_ANSWERS)
@@ -100,4 +102,6 @@ def store(writing: Writing, name: str, tables: Path) -> None:
 
 
 def _ordered(frame: "DataFrame") -> "DataFrame":
-    return frame.orderBy("_hoodie_partition_path", "_hoodie_record_key", "_hoodie_commit_seqno")
+    """In the same order in every run; unordered if the table has none of Hudi's own columns."""
+    own = ("_hoodie_partition_path", "_hoodie_record_key", "_hoodie_commit_seqno")
+    return frame.orderBy(*own) if set(own) <= set(frame.columns) else frame

@@ -1,9 +1,9 @@
-"""Golden tables: what real Spark and Hudi wrote, kept in the repository, for tests without Spark.
+"""Golden tables, written by real Spark and Hudi and kept in the repository for tests without Spark.
 
 A golden table is a folder below ``tests/golden/tables``: an archive with the table's files at each
-step of its life, and as Parquet the rows that Spark read at each step and what it answered.
-``make golden`` writes them by the recipes in ``tests/golden/recipes``; the Spark tier of the tests
-writes them anew and compares (``test_golden_tables.py``).
+step, and as Parquet the rows that Spark read at each step and its answers. ``make golden`` writes
+them from the recipes in ``tests/golden/recipes``; the Spark tier of the tests rewrites them and
+compares (``test_golden_tables.py``).
 """
 
 import hashlib
@@ -29,8 +29,8 @@ class GoldenTable:
     """A golden table, unpacked.
 
     Attributes:
-        name: Of its recipe.
-        folder: A folder for each step, with the table's files; never to be changed.
+        name: The name of its recipe.
+        folder: Has a folder for each step, with the table's files; never modified.
     """
 
     name: str
@@ -38,13 +38,13 @@ class GoldenTable:
 
     @property
     def steps(self) -> list[str]:
-        """The steps of the table's life, in order."""
+        """The steps in which the table was written, in order."""
         return (self.folder / "steps").read_text("utf-8").splitlines()
 
     def put(self, path: Path, step: str | None = None) -> Path:
-        """Makes the table at `path` what it was after a step, the last one by default.
+        """Makes the table at `path` what it was after a step, by default the last one.
 
-        Hudi's files come, change and go as they did when the table was written; the service's own
+        Hudi's files are added, changed and removed as when the table was written; the service's own
         folder, ``.hoodie/.index``, stays. So a test can build an index between two writes.
 
         Returns:
@@ -52,24 +52,28 @@ class GoldenTable:
         """
         source = self.folder / (step or self.steps[-1])
         wanted = set(_files(source))
-        for gone in set(_files(path)) - wanted if path.exists() else ():
-            (path / gone).unlink()
-        for file in wanted:
+        for removed in set(_files(path)) - wanted if path.exists() else ():
+            (path / removed).unlink()
+        # The timeline comes last, and an instant's completion after its plan: a concurrent reader
+        # sees no commit before its files.
+        for file in sorted(wanted, key=lambda file: (file.parts[0] == ".hoodie", file)):
             target = path / file
             if not target.exists() or not _same(source / file, target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source / file, target)
+                incoming = target.with_name(f".{target.name}.arriving")
+                shutil.copy2(source / file, incoming)
+                incoming.replace(target)
         return path
 
     def rows(self, step: str | None = None) -> pa.Table:
-        """All rows and columns, as Spark read them after a step, the last one by default."""
+        """All rows and columns as Spark read them after a step, by default the last one."""
         return _parquet(TABLES / self.name / f"{step or self.steps[-1]}.rows.parquet")
 
     def answer(self, where: str, step: str | None = None) -> pa.Table:
-        """The rows for which Spark says TRUE to `where` after a step, the last one by default.
+        """The rows for which Spark evaluates `where` to TRUE after a step, by default the last one.
 
         Raises:
-            LookupError: the recipe does not ask that.
+            LookupError: the recipe does not keep this answer.
         """
         answers = _answers(self.name)
         key = step or self.steps[-1], where
@@ -81,7 +85,7 @@ class GoldenTable:
 
 
 Golden = Callable[[str], GoldenTable]
-"""Golden tables by name: what the fixture `golden` is."""
+"""Golden tables by name: the type of the fixture `golden`."""
 
 
 def unpack(name: str, folder: Path) -> GoldenTable:
@@ -95,7 +99,7 @@ def unpack(name: str, folder: Path) -> GoldenTable:
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Packs the folders of a table's steps. A file that several steps share is stored once."""
+    """Packs the folders of a table's steps. A file shared by several steps is stored once."""
     first: dict[tuple[Path, str], str] = {}
 
     def stored(entry: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -105,9 +109,9 @@ def pack(folder: Path, archive: Path) -> None:
         if entry.isfile():
             path = folder / entry.name
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            earlier = first.setdefault((Path(*Path(entry.name).parts[1:]), digest), entry.name)
-            if earlier != entry.name:
-                entry.type, entry.linkname, entry.size = tarfile.LNKTYPE, earlier, 0
+            original = first.setdefault((Path(*Path(entry.name).parts[1:]), digest), entry.name)
+            if original != entry.name:
+                entry.type, entry.linkname, entry.size = tarfile.LNKTYPE, original, 0
         return entry
 
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -117,8 +121,8 @@ def pack(folder: Path, archive: Path) -> None:
 
 
 def layout(step: Path) -> Mapping[str, int]:
-    """How many files of each kind a table has in each partition, and which actions on its timeline:
-    what two writings of one recipe have in common, names with times and random parts aside."""
+    """The number of files of each kind in each partition, and the actions on the timeline: what two
+    runs of one recipe have in common, apart from names with times and random parts."""
     found: dict[str, int] = {}
     for file in _files(step):
         if file.name.startswith(".") and file.suffix == ".crc":
@@ -135,7 +139,7 @@ def layout(step: Path) -> Mapping[str, int]:
 
 
 def _files(table: Path) -> Iterator[Path]:
-    """Hudi's files of a table, relative to it."""
+    """Hudi's files of a table, as relative paths."""
     for parent, folders, names in os.walk(table):
         inside = Path(parent).relative_to(table)
         folders[:] = [name for name in folders if inside / name != _INDEX]
@@ -143,8 +147,8 @@ def _files(table: Path) -> Iterator[Path]:
 
 
 def _same(one: Path, other: Path) -> bool:
-    mine, its = one.stat(), other.stat()
-    return (mine.st_size, mine.st_mtime_ns) == (its.st_size, its.st_mtime_ns)
+    first, second = one.stat(), other.stat()
+    return (first.st_size, first.st_mtime_ns) == (second.st_size, second.st_mtime_ns)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Golden tables are what Spark and Hudi write today, and Spark answers as it did."""
+"""Golden tables equal what Spark and Hudi write today, with the same answers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ MOST_KIB = 15 * 1024
 
 
 @pytest.mark.parametrize("name", recipe.recipes())
-def test_written_anew_a_golden_table_is_the_same(
+def test_rewritten_golden_table_is_the_same(
     name: str, spark: "SparkSession", golden: Golden, tmp_path: Path
 ) -> None:
     kept = golden(name)
@@ -31,12 +31,15 @@ def test_written_anew_a_golden_table_is_the_same(
         assert_same_rows(_data(answer), _data(kept.answer(where, step)))
 
 
-def test_the_tables_are_those_of_the_recipes_and_small() -> None:
+def test_tables_match_the_recipes_and_are_small() -> None:
     assert {folder.name for folder in TABLES.iterdir()} == set(recipe.recipes())
     size = sum(file.stat().st_size for file in TABLES.rglob("*") if file.is_file())
     assert size < MOST_KIB * 1024
 
 
 def _data(rows: pa.Table) -> pa.Table:
-    """The columns that are not Hudi's own, which hold times and numbers of writes."""
-    return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+    """The columns other than Hudi's own, which contain times and numbers of writes. Texts are
+    compared as bytes, since not all are UTF-8."""
+    data = rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+    fields = (f.with_type(pa.binary()) if pa.types.is_string(f.type) else f for f in data.schema)
+    return data.cast(pa.schema(fields))

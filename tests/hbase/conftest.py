@@ -1,6 +1,6 @@
-"""A real HBase for the run, a table of its own in it for each test, and small Hudi tables.
+"""A real HBase for the test run, an HBase table of its own for each test, and small Hudi tables.
 
-Tests that take parts of HBase away use `breakable`, which mends it afterwards.
+Tests that break parts of HBase use `breakable`, which repairs it afterwards.
 """
 
 import shutil
@@ -31,32 +31,32 @@ _numbers = count(1)
 
 @pytest.fixture(scope="session")
 def hbase(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HBase]:
-    """The run's HBase. Whoever breaks it takes `breakable` instead."""
+    """The test run's HBase. Tests that break it use `breakable` instead."""
     with running_hbase(tmp_path_factory.mktemp("hbase"), starts_fast=True) as running:
         yield running
 
 
 @pytest.fixture
 def breakable(hbase: HBase) -> Iterator[HBase]:
-    """The run's HBase, to be frozen, killed and stopped: it runs again after the test."""
+    """The test run's HBase, to be frozen, killed or stopped: it is repaired after the test."""
     yield hbase
     hbase.mend()
 
 
 @pytest.fixture
-def refused() -> Iterator[int]:
-    """A port on which nobody listens, nor will."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
+def closed_port() -> Iterator[int]:
+    """A port on which no process listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @dataclass(frozen=True)
 class Cells:
-    """An HBase table, looked into past the service.
+    """An HBase table, accessed directly and not through the service.
 
     Attributes:
-        server: Where it is.
+        server: The HBase in which it is.
         table: Its name.
     """
 
@@ -68,7 +68,7 @@ class Cells:
         return closing(happybase.Connection(host, port, timeout=60_000))
 
     def all(self) -> dict[bytes, dict[bytes, bytes]]:
-        """Row key → column → value of every row; nothing if there is no such table."""
+        """Row key → column → value of every row; empty if there is no such table."""
         with self._connection() as connection:
             if self.table.encode() not in connection.tables():
                 return {}
@@ -93,13 +93,13 @@ class Cells:
 
 @pytest.fixture
 def cells(hbase: HBase) -> Cells:
-    """The HBase table of this test alone, which the service makes when it first writes."""
+    """The HBase table of this test, which the service creates on its first write."""
     return Cells(hbase, f"index_{next(_numbers)}")
 
 
 @pytest.fixture
 def hbase_settings(cells: Cells) -> HBaseSettings:
-    """Of this test's own HBase table; what fails is tried again soon, and not for long."""
+    """Settings for this test's own HBase table, with short pauses between attempts."""
     return HBaseSettings(
         host=cells.server.host,
         port=cells.server.port,
@@ -112,11 +112,11 @@ def hbase_settings(cells: Cells) -> HBaseSettings:
 
 @pytest.fixture
 def settings(tmp_path: Path, hbase_settings: HBaseSettings) -> Settings:
-    """Settings that point to this test's HBase table, with two workers that build, on a machine
-    where scans are so dear that HBase is asked of small files, too."""
-    dear_scans = Constants(scan_ms=1000)
+    """Settings for this test's HBase table, with two build workers and scans so expensive that
+    HBase is used for small files too."""
+    expensive_scans = Constants(scan_ms=1000)
     (tmp_path / "state").mkdir()
-    (tmp_path / "state" / FILE_NAME).write_text(dear_scans.model_dump_json())
+    (tmp_path / "state" / FILE_NAME).write_text(expensive_scans.model_dump_json())
     return Settings(
         cache_folder=tmp_path / "cache",
         state_folder=tmp_path / "state",
@@ -144,8 +144,8 @@ def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> 
     run_compaction(spark, folder / "mor")
     changed = awkward_rows(spark, 30, 60, version=2).where("part = 'p2'")
     write(changed, folder / "mor", options, "upsert")
-    gone = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
-    write(gone, folder / "mor", options, "delete")
+    deleted = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
+    write(deleted, folder / "mor", options, "delete")
     return folder
 
 
@@ -154,12 +154,12 @@ Open = Callable[..., IndexedTable]
 
 @pytest.fixture
 def open_copy(written: Path, tmp_path: Path, settings: Settings) -> Iterator[Open]:
-    """Opens a copy, this test's own, of a table of `written`: `open_copy("cow")`, the same one if
-    it was opened before; `at` names another copy, `spark` is who builds, and what else is given
-    stands in for sections of the settings."""
+    """Opens this test's own copy of a table of `written`, the same copy on each call:
+    `open_copy("cow")`. `at` names another copy, `spark` builds with Spark, and further arguments
+    replace sections of the settings."""
     opened = []
 
-    def open_it(
+    def open_one(
         name: str, *, at: str = "", spark: "SparkSession | None" = None, **sections: object
     ) -> IndexedTable:
         copy = tmp_path / (at or name)
@@ -169,7 +169,7 @@ def open_copy(written: Path, tmp_path: Path, settings: Settings) -> Iterator[Ope
         opened.append(open_table(copy, spark=spark, settings=changed))
         return opened[-1]
 
-    yield open_it
+    yield open_one
     for table in opened:
         table.close()
 
@@ -179,7 +179,7 @@ def indexed(
     columns: Sequence[str | Column] = tuple(PLAIN_COLUMNS),
     using: str | Sequence[str] = "hbase",
 ) -> IndexedTable:
-    """The table with an index `all_columns` of every base file."""
+    """Builds an index `all_columns` for every base file and returns the table."""
     table.create_index("all_columns", columns, using=using)
     table.build(strategy="all").raise_for_failures()
     return table

@@ -1,5 +1,5 @@
-"""HBase is away, slow, or has lost or garbled what it was given: every answer is a scan's, soon,
-and EXPLAIN and the log say why."""
+"""HBase is unavailable, slow, or has lost or damaged its cells: every answer comes from a scan,
+without long waits, and EXPLAIN and the log give the reason."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -34,15 +34,15 @@ QUERY = "SELECT id FROM {t} WHERE ? ORDER BY id"
 Break = Callable[[HBase, Cells], None]
 
 
-def garble(server: HBase, cells: Cells) -> None:
-    """One bit of every cell of every leaf is another."""
+def damage_leaves(server: HBase, cells: Cells) -> None:
+    """Flips one bit in every cell of every leaf."""
     for key, row in cells.all().items():
         if b"i:uri" not in row:
             cells.put(key, {name: bytes([cell[0] ^ 1]) + cell[1:] for name, cell in row.items()})
 
 
-def lose(server: HBase, cells: Cells) -> None:
-    """All leaves are gone, and what says that they are there is not."""
+def delete_leaves(server: HBase, cells: Cells) -> None:
+    """Deletes all leaves, but not the rows that list the stored entries."""
     cells.delete(*(key for key, row in cells.all().items() if b"i:uri" not in row))
 
 
@@ -51,8 +51,8 @@ BROKEN: dict[str, Break] = {
     "Thrift server is frozen": lambda server, cells: server.freeze_thrift(),
     "HBase is frozen": lambda server, cells: server.freeze(),
     "table is dropped": lambda server, cells: cells.drop(),
-    "leaves are gone": lose,
-    "leaves are garbled": garble,
+    "leaves are gone": delete_leaves,
+    "leaves are garbled": damage_leaves,
 }
 GIVES_UP = [name for name in BROKEN if not name.startswith(("table", "leaves"))]
 
@@ -64,120 +64,124 @@ def rows(table: IndexedTable, where: str, **options: object) -> list[str]:
 
 
 @pytest.fixture
-def hurried(settings: Settings) -> HBaseSettings:
-    """Waits a second for HBase, and keeps nothing that was read."""
-    known = {"connect_seconds": 1, "read_seconds": 1, "pause_seconds": 3600, "cache_mb": 0}
-    return settings.hbase.model_copy(update=known)
+def short_timeouts(settings: Settings) -> HBaseSettings:
+    """Settings that wait a second for HBase and cache nothing."""
+    changed = {"connect_seconds": 1, "read_seconds": 1, "pause_seconds": 3600, "cache_mb": 0}
+    return settings.hbase.model_copy(update=changed)
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_answers_are_a_scans(
+def test_answers_come_from_a_scan_when_hbase_is_broken(
     broken: str,
     open_copy: Open,
     breakable: HBase,
     cells: Cells,
-    hurried: HBaseSettings,
+    short_timeouts: HBaseSettings,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    table = indexed(open_copy("cow", hbase=hurried), COLUMNS)
+    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
     expected = {where: rows(table, where, use_index="never") for where in WHERES}
     assert all(expected.values())
     BROKEN[broken](breakable, cells)
-    before = server_of(hurried).requests
+    before = server_of(short_timeouts).requests
     caplog.clear()
 
-    with open_copy("cow", hbase=hurried) as again:
+    with open_copy("cow", hbase=short_timeouts) as again:
         for where in WHERES:
             assert rows(again, where) == expected[where]
             assert again.scan(where).count() == len(expected[where])
-        told = again.scan(WHERES[0], columns=["id"]).explain(analyze=True)
-    assert told.actual is not None
-    # Two slices are left: the least and the greatest amount of the others rule them out, or none.
-    notes = {each.note for each in told.actual.slices if each.access is Access.SCAN}
+        explained = again.scan(WHERES[0], columns=["id"]).explain(analyze=True)
+    assert explained.actual is not None
+    # Two slices remain, or all: the bounds of `amount` may rule out the others.
+    notes = {each.note for each in explained.actual.slices if each.access is Access.SCAN}
     assert notes
     assert all("HBase" in note for note in notes), notes
     assert any("HBase" in record.getMessage() for record in caplog.records)
     if broken in GIVES_UP:
-        # At most one for each of the slices that are read at once; then nobody asks any more.
-        assert server_of(hurried).requests - before <= 3
+        # At most one request for each slice read in parallel; after that, none are sent.
+        assert server_of(short_timeouts).requests - before <= 3
 
 
 @pytest.fixture
-def away(hurried: HBaseSettings, refused: int) -> HBaseSettings:
-    """The same, and nobody is there."""
-    return hurried.model_copy(update={"port": refused})
+def unreachable(short_timeouts: HBaseSettings, closed_port: int) -> HBaseSettings:
+    """The same settings, with a port on which no process listens."""
+    return short_timeouts.model_copy(update={"port": closed_port})
 
 
-def test_who_requires_the_index_is_told(
-    open_copy: Open, hbase: HBase, cells: Cells, hurried: HBaseSettings, away: HBaseSettings
+def test_required_index_raises_when_hbase_is_broken(
+    open_copy: Open,
+    hbase: HBase,
+    cells: Cells,
+    short_timeouts: HBaseSettings,
+    unreachable: HBaseSettings,
 ) -> None:
-    table = indexed(open_copy("cow", hbase=hurried), COLUMNS)
+    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
     with pytest.raises(IndexRequired, match="HBase"):
-        open_copy("cow", hbase=away).scan("amount = 300", use_index="require").count()
-    lose(hbase, cells)
+        open_copy("cow", hbase=unreachable).scan("amount = 300", use_index="require").count()
+    delete_leaves(hbase, cells)
     with pytest.raises(IndexRequired, match="HBase"):
         table.scan("amount = 300", use_index="require").count()
 
 
-def test_a_slow_hbase_is_not_asked_for_a_while(open_copy: Open, hurried: HBaseSettings) -> None:
-    """Here every request takes too long."""
-    impatient = hurried.model_copy(update={"slow_seconds": 1e-6, "slow_requests": 2})
+def test_slow_hbase_is_paused(open_copy: Open, short_timeouts: HBaseSettings) -> None:
+    """Every request takes longer than the limit."""
+    impatient = short_timeouts.model_copy(update={"slow_seconds": 1e-6, "slow_requests": 2})
     table = indexed(open_copy("cow", hbase=impatient), COLUMNS)
     expected = {where: rows(table, where, use_index="never") for where in WHERES}
     before = server_of(impatient).requests
     assert {where: rows(table, where) for where in WHERES} == expected
-    told = table.scan(WHERES[0], columns=["id"]).explain(analyze=True)
-    assert told.actual is not None
-    assert any("is slow" in each.note for each in told.actual.slices)
-    # Two, and those that were on their way by then.
+    explained = table.scan(WHERES[0], columns=["id"]).explain(analyze=True)
+    assert explained.actual is not None
+    assert any("is slow" in each.note for each in explained.actual.slices)
+    # Two, and those already in flight.
     assert 2 <= server_of(impatient).requests - before <= 4
 
 
-def test_keys_are_located_and_sql_answered_without_hbase(
+def test_tag_location_and_sql_work_without_hbase(
     open_copy: Open,
-    hurried: HBaseSettings,
-    away: HBaseSettings,
+    short_timeouts: HBaseSettings,
+    unreachable: HBaseSettings,
     settings: Settings,
     spark: "SparkSession",
 ) -> None:
-    table = indexed(open_copy("cow", hbase=hurried), ["_hoodie_record_key", *COLUMNS])
+    table = indexed(open_copy("cow", hbase=short_timeouts), ["_hoodie_record_key", *COLUMNS])
     keys = ["7", "14", "9999"]
     found = table.tag_location(keys)
-    assert_same_rows(open_copy("cow", hbase=away).tag_location(keys), found)
+    assert_same_rows(open_copy("cow", hbase=unreachable).tag_location(keys), found)
 
-    known = settings.model_copy(update={"hbase": away})
-    with closing(IndexSession(spark, settings=known)) as session:
+    changed = settings.model_copy(update={"hbase": unreachable})
+    with closing(IndexSession(spark, settings=changed)) as session:
         frame = read_rows(spark, table.uri)
         for where in WHERES:
             query = QUERY.replace("?", where)
             assert session.sql(query, t=frame).collect() == spark.sql(query, t=frame).collect()
 
 
-def test_hbase_is_asked_again_after_a_while(
-    open_copy: Open, breakable: HBase, hurried: HBaseSettings
+def test_hbase_is_used_again_after_the_pause(
+    open_copy: Open, breakable: HBase, short_timeouts: HBaseSettings
 ) -> None:
-    soon = hurried.model_copy(update={"pause_seconds": 0.001})
-    table = indexed(open_copy("cow", hbase=soon), COLUMNS)
+    short_pause = short_timeouts.model_copy(update={"pause_seconds": 0.001})
+    table = indexed(open_copy("cow", hbase=short_pause), COLUMNS)
     breakable.kill_thrift()
     assert rows(table, "amount = 300") == ["100"]
     breakable.mend()
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
-def test_a_thrift_server_that_was_started_anew_is_not_taken_for_one_that_is_away(
-    open_copy: Open, breakable: HBase, hurried: HBaseSettings
+def test_restarted_thrift_server_is_used_at_once(
+    open_copy: Open, breakable: HBase, short_timeouts: HBaseSettings
 ) -> None:
-    table = indexed(open_copy("cow", hbase=hurried), COLUMNS)
+    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
     assert rows(table, "amount = 300", use_index="require") == ["100"]
-    breakable.restart_thrift()  # and the connections of before are dead
+    breakable.restart_thrift()  # closes all earlier connections
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
 @pytest.mark.parametrize("broken", ["leaves are gone", "leaves are garbled", "table is dropped"])
-def test_what_is_lost_is_found_by_verify_and_built_anew(
-    broken: str, open_copy: Open, hbase: HBase, cells: Cells, hurried: HBaseSettings
+def test_verify_finds_and_repairs_lost_cells(
+    broken: str, open_copy: Open, hbase: HBase, cells: Cells, short_timeouts: HBaseSettings
 ) -> None:
-    table = indexed(open_copy("cow", hbase=hurried), COLUMNS)
+    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
     BROKEN[broken](hbase, cells)
     found = table.verify()
     assert {problem.index_type for problem in found.problems} == {"hbase"}
@@ -187,20 +191,23 @@ def test_what_is_lost_is_found_by_verify_and_built_anew(
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
-def test_a_verify_without_hbase_repairs_nothing(
-    open_copy: Open, hurried: HBaseSettings, away: HBaseSettings
+def test_verify_without_hbase_repairs_nothing(
+    open_copy: Open, short_timeouts: HBaseSettings, unreachable: HBaseSettings
 ) -> None:
-    """Nothing is known to be wrong with entries that cannot be looked at."""
-    table = indexed(open_copy("cow", hbase=hurried), COLUMNS)
+    """Entries that cannot be read are not known to be damaged."""
+    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
     with pytest.raises(IndexServerUnavailable):
-        open_copy("cow", hbase=away).verify(repair=True)
+        open_copy("cow", hbase=unreachable).verify(repair=True)
     assert rows(table, "amount = 300", use_index="require") == ["100"]
 
 
-def test_spark_tasks_scan_too(
-    open_copy: Open, hurried: HBaseSettings, away: HBaseSettings, spark: "SparkSession"
+def test_spark_tasks_scan_without_hbase(
+    open_copy: Open,
+    short_timeouts: HBaseSettings,
+    unreachable: HBaseSettings,
+    spark: "SparkSession",
 ) -> None:
-    table = indexed(open_copy("cow", hbase=hurried), COLUMNS)
+    table = indexed(open_copy("cow", hbase=short_timeouts), COLUMNS)
     expected = rows(table, WHERES[1], use_index="never")
-    frame = open_copy("cow", hbase=away).scan(WHERES[1], columns=["id"]).to_spark(spark)
+    frame = open_copy("cow", hbase=unreachable).scan(WHERES[1], columns=["id"]).to_spark(spark)
     assert sorted(row["id"] for row in frame.collect()) == expected

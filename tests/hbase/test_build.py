@@ -1,5 +1,5 @@
 """Builds into HBase: by this process and by Spark's executors, killed and resumed, repeated, and
-tried again while HBase is away."""
+retried while HBase is unavailable."""
 
 import subprocess
 import sys
@@ -27,17 +27,16 @@ COLUMNS = ["name", "amount", "price"]
 
 
 def manifests(table: IndexedTable) -> list[Path]:
-    """The manifests of the entries that were published."""
+    """The manifests of the published entries."""
     return sorted(Path(table.uri, ".hoodie/.index/hbase").rglob("manifest-*.json"))
 
 
 def leaves(cells: Cells) -> list[list[bytes]]:
-    """What the leaves hold, whichever entries they belong to: without the rows that tell which
-    entries are stored."""
+    """The cells of all leaves of all entries, without the rows that list the stored entries."""
     return sorted(list(row.values()) for row in cells.all().values() if b"i:uri" not in row)
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Waits until a condition holds."""
     waiting, end = Event(), monotonic() + seconds
     while not condition():
@@ -45,43 +44,43 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
         waiting.wait(0.02)
 
 
-def test_an_entry_is_published_as_those_of_other_types_are(open_copy: Open, cells: Cells) -> None:
+def test_entries_are_published_like_those_of_other_types(open_copy: Open, cells: Cells) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
     (status,) = table.status()
     assert (status.index_type, status.base_files, status.covered) == ("hbase", 3, 3)
     assert len(manifests(table)) == 3
     stored = [row for row in cells.all().values() if b"i:uri" in row]
     assert [row[b"i:uri"].decode() for row in stored] == [table.uri] * 3
-    # Its rows are in HBase, not in the packed file as well.
+    # The rows are in HBase and not in the packed file as well.
     data = [path.stat().st_size for path in Path(table.uri, ".hoodie/.index").rglob("*.pack")]
     assert len(data) == 3
 
 
-def test_sparks_executors_store_what_local_workers_store(
+def test_spark_executors_store_the_same_cells_as_local_workers(
     open_copy: Open, spark: "SparkSession", settings: Settings, hbase: HBase, cells: Cells
 ) -> None:
     locally = indexed(open_copy("cow"), COLUMNS)
-    known = settings.hbase.model_copy(update={"table": f"{cells.table}_by_spark"})
-    by_spark = indexed(open_copy("cow", at="other", spark=spark, hbase=known), COLUMNS)
+    changed = settings.hbase.model_copy(update={"table": f"{cells.table}_by_spark"})
+    by_spark = indexed(open_copy("cow", at="other", spark=spark, hbase=changed), COLUMNS)
 
     stored = leaves(cells)
     assert len(stored) >= 3 * len(COLUMNS)
-    assert leaves(Cells(hbase, known.table)) == stored
+    assert leaves(Cells(hbase, changed.table)) == stored
     for table in (locally, by_spark):
         assert table.scan("amount = 300", use_index="require").count() == 1
 
 
-def test_builders_that_make_the_table_at_once_do_not_wait_for_each_other(
+def test_concurrent_builders_may_create_the_same_hbase_table(
     open_copy: Open, settings: Settings
 ) -> None:
-    """Making what another has made meanwhile is no failure that is tried again."""
+    """A table that another builder has just created is not a failure to retry."""
     strict = settings.hbase.model_copy(update={"attempts": 1})
     at_once = BuildSettings(parallelism=3)
     table = indexed(open_copy("cow", hbase=strict, build=at_once), ["amount"])
     assert table.scan("amount = 300", use_index="require").count() == 1
 
 
-def test_incremental_and_all(
+def test_incremental_and_full_builds(
     spark: "SparkSession", tmp_path: Path, settings: Settings, cells: Cells
 ) -> None:
     path = tmp_path / "table"
@@ -102,7 +101,7 @@ def test_incremental_and_all(
         assert table.scan("msg = 'Buying car 3'", use_index="require").count() == expected
 
 
-def test_building_twice_stores_once(open_copy: Open, cells: Cells) -> None:
+def test_second_build_stores_nothing(open_copy: Open, cells: Cells) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
     before = cells.all()
     assert table.build(strategy="all").due == ()
@@ -133,19 +132,19 @@ open_table(sys.argv[1], settings=settings).build(strategy="all").raise_for_failu
 """
 
 
-def test_a_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Settings) -> None:
-    """Killed before an entry's first batch, between its batches, before its last word, and after:
-    each time the next build goes on."""
+def test_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Settings) -> None:
+    """Killed before an entry's first batch, between its batches, before its completion is recorded,
+    and after: each time, the next build continues."""
     alone = BuildSettings(parallelism=1)
     one_by_one = settings.hbase.model_copy(update={"batch_rows": 1})
-    known = settings.model_copy(update={"hbase": one_by_one, "build": alone})
+    changed = settings.model_copy(update={"hbase": one_by_one, "build": alone})
     table = open_copy("cow", hbase=one_by_one, build=alone)
     table.create_index("all_columns", COLUMNS, using="hbase")
     expected = table.scan("amount = 300", use_index="never").count()
 
     for requests in (4, 9, 13):
         done = subprocess.run(
-            [sys.executable, "-c", _DYING, table.uri, known.model_dump_json(), str(requests)],
+            [sys.executable, "-c", _DYING, table.uri, changed.model_dump_json(), str(requests)],
             capture_output=True,
             text=True,
             timeout=120,
@@ -159,18 +158,18 @@ def test_a_killed_build_is_resumed(open_copy: Open, cells: Cells, settings: Sett
 
     assert table.scan("amount = 300", use_index="require").count() == expected == 1
     assert table.verify().problems == ()
-    # What the killed ones left goes, and nothing else.
+    # Cleaning removes what the killed builds left, and nothing else.
     table.clean(grace_seconds=0)
     whole = indexed(open_copy("cow", at="whole", hbase=one_by_one), COLUMNS)
-    mine = [key for key, row in cells.all().items() if row.get(b"i:uri") == table.uri.encode()]
-    its = [key for key, row in cells.all().items() if row.get(b"i:uri") == whole.uri.encode()]
-    assert len(mine) == len(its) == 3
+    of_table = [key for key, row in cells.all().items() if row.get(b"i:uri") == table.uri.encode()]
+    of_whole = [key for key, row in cells.all().items() if row.get(b"i:uri") == whole.uri.encode()]
+    assert len(of_table) == len(of_whole) == 3
     stored = leaves(cells)
-    assert stored[::2] == stored[1::2], "each leaf is there for the one table and for the other"
+    assert stored[::2] == stored[1::2], "each leaf is stored once per table"
     assert table.verify().problems == ()
 
 
-def test_a_build_waits_for_an_hbase_that_is_started_again(
+def test_build_waits_for_hbase_to_restart(
     open_copy: Open, breakable: HBase, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     patient = settings.hbase.model_copy(
@@ -181,7 +180,7 @@ def test_a_build_waits_for_an_hbase_that_is_started_again(
     breakable.kill_thrift()
     with ThreadPoolExecutor(1) as pool:
         building = pool.submit(table.build, strategy="all")
-        until(lambda: server_of(patient).requests >= 6)  # two workers have tried three times
+        wait_until(lambda: server_of(patient).requests >= 6)  # two workers, three attempts each
         breakable.restart_thrift()
         build = building.result()
     assert [outcome.error for outcome in build.failed] == []
@@ -190,19 +189,19 @@ def test_a_build_waits_for_an_hbase_that_is_started_again(
     assert table.scan("amount = 300", use_index="require").count() == 1
 
 
-def test_a_build_gives_up_what_hbase_does_not_take(
-    open_copy: Open, settings: Settings, refused: int
+def test_build_fails_when_hbase_is_unavailable(
+    open_copy: Open, settings: Settings, closed_port: int
 ) -> None:
-    hurried = settings.hbase.model_copy(
-        update={"attempts": 2, "backoff_seconds": 0.01, "port": refused}
+    impatient = settings.hbase.model_copy(
+        update={"attempts": 2, "backoff_seconds": 0.01, "port": closed_port}
     )
-    table = open_copy("cow", hbase=hurried)
+    table = open_copy("cow", hbase=impatient)
     table.create_index("all_columns", COLUMNS, using=["hbase", "btree"])
     build = table.build(strategy="all")
     assert [outcome.index_type for outcome in build.failed] == ["hbase"] * 3
     assert all(outcome.error and "2 attempts" in outcome.error for outcome in build.failed)
     assert [outcome.index_type for outcome in build.built] == ["btree"] * 3
-    assert server_of(hurried).requests == 2 * 3
+    assert server_of(impatient).requests == 2 * 3
     with pytest.raises(BuildFailed, match="HBase at 127"):
         build.raise_for_failures()
     assert manifests(table) == []

@@ -1,8 +1,7 @@
-"""What goes from the index goes from HBase too: with its base file, with a newer generation, with a
-dropped index; and nothing else does. What could not be removed is told, and goes the next time."""
+"""What is removed from the index is removed from HBase too: with its base file, with a newer
+generation, with a dropped index; and nothing else is. Failed removals are reported and retried."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,25 +21,25 @@ NAME = "Zebediah Quuxley"
 
 
 def entries_in(cells: Cells, table: IndexedTable) -> set[str]:
-    """The data files of the table's entries of which HBase has any leaf, or says that it has."""
+    """The data files of the table's entries that HBase lists; each must have leaves."""
     found = cells.all()
-    said = {
+    listed = {
         key[18:].decode() for key, row in found.items() if row.get(b"i:uri") == table.uri.encode()
     }
-    prefixes = {path: EntryKeys.of(table.uri, path).prefix for path in said}
+    prefixes = {path: EntryKeys.of(table.uri, path).prefix for path in listed}
     for path, prefix in prefixes.items():
         assert any(key.startswith(prefix) for key in found), f"{path} has no leaf"
-    return said
+    return listed
 
 
 def data_files(table: IndexedTable) -> set[str]:
-    """The data files below the table's index."""
+    """The data files of the table's index."""
     root = Path(table.uri)
     return {str(path.relative_to(root)) for path in (root / ".hoodie/.index/hbase").rglob("*.pack")}
 
 
 def without(rows: dict[bytes, dict[bytes, bytes]], *uris: str) -> dict[bytes, dict[bytes, bytes]]:
-    """The rows that tell of entries of other tables than these."""
+    """The rows that list entries of other tables than these."""
     return {
         key: row
         for key, row in rows.items()
@@ -48,7 +47,7 @@ def without(rows: dict[bytes, dict[bytes, bytes]], *uris: str) -> dict[bytes, di
     }
 
 
-def test_superseded_generations_go_and_nothing_else(open_copy: Open, cells: Cells) -> None:
+def test_clean_removes_superseded_generations_only(open_copy: Open, cells: Cells) -> None:
     other = indexed(open_copy("mor"), COLUMNS)
     table = indexed(open_copy("cow"), COLUMNS)
     first = entries_in(cells, table)
@@ -60,7 +59,7 @@ def test_superseded_generations_go_and_nothing_else(open_copy: Open, cells: Cell
     before = cells.all()
 
     going = [each.path for each in table.clean().removals if "/hbase/" in each.path]
-    assert not [path for path in going if "_service" not in path], "readers may hold them still"
+    assert not [path for path in going if "_service" not in path], "readers may still use them"
     assert cells.all() == before
     table.clean(dry_run=True, grace_seconds=0)
     assert cells.all() == before
@@ -83,7 +82,7 @@ def test_superseded_generations_go_and_nothing_else(open_copy: Open, cells: Cell
         assert each.verify().problems == ()
 
 
-def test_a_purged_index_leaves_nothing(open_copy: Open, cells: Cells) -> None:
+def test_purged_index_leaves_no_cells(open_copy: Open, cells: Cells) -> None:
     other = indexed(open_copy("mor"), COLUMNS)
     others = cells.all()
     table = indexed(open_copy("cow"), COLUMNS)
@@ -93,7 +92,7 @@ def test_a_purged_index_leaves_nothing(open_copy: Open, cells: Cells) -> None:
     assert other.verify().problems == ()
 
 
-def test_a_dropped_column_leaves_with_the_purge(open_copy: Open, cells: Cells) -> None:
+def test_purged_column_leaves_no_cells(open_copy: Open, cells: Cells) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
     whole = cells.all()
     table.drop_index(columns=["name"], purge=True)
@@ -103,7 +102,7 @@ def test_a_dropped_column_leaves_with_the_purge(open_copy: Open, cells: Cells) -
     assert table.scan("amount = 300", use_index="require").count() == 1
 
 
-def test_a_copy_of_a_table_removes_nothing_of_the_tables(
+def test_cleaning_a_copied_table_removes_nothing_of_the_original(
     open_copy: Open, cells: Cells, settings: Settings, tmp_path: Path
 ) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
@@ -117,20 +116,20 @@ def test_a_copy_of_a_table_removes_nothing_of_the_tables(
     assert table.scan("amount = 300", use_index="require").count() == 1
 
 
-def test_a_removal_that_fails_is_told_and_done_by_the_next_cleaning(
+def test_failed_removal_is_reported_and_retried_by_the_next_clean(
     open_copy: Open,
     cells: Cells,
     settings: Settings,
-    refused: int,
+    closed_port: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
     stored = data_files(table)
     table.drop_index("all_columns")
-    away = settings.hbase.model_copy(
-        update={"attempts": 2, "backoff_seconds": 0.01, "port": refused}
+    unreachable = settings.hbase.model_copy(
+        update={"attempts": 2, "backoff_seconds": 0.01, "port": closed_port}
     )
-    cleaning = open_copy("cow", hbase=away).clean(grace_seconds=0)
+    cleaning = open_copy("cow", hbase=unreachable).clean(grace_seconds=0)
     assert cleaning.unremoved
     assert all("HBase at 127" in each.reason for each in cleaning.unremoved)
     assert "HBase at 127.0.0.1" in caplog.text
@@ -143,7 +142,7 @@ def test_a_removal_that_fails_is_told_and_done_by_the_next_cleaning(
 
 
 def people(spark: "SparkSession", start: int, stop: int) -> "DataFrame":
-    """Rows of many people; one of them is row 7."""
+    """Rows with a person's name each; NAME is in row 7."""
     return spark.range(start, stop).selectExpr(
         "cast(id AS string) AS id",
         f"if(id = 7, '{NAME}', concat('Person ', id)) AS name",
@@ -152,12 +151,9 @@ def people(spark: "SparkSession", start: int, stop: int) -> "DataFrame":
     )
 
 
-Erase = Callable[[Path], None]
-
-
 @pytest.fixture(scope="module")
 def erasing(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The table with the person, and as it is after Hudi has erased her."""
+    """The table with the person, and the table after Hudi has erased her."""
     folder = tmp_path_factory.mktemp("people")
     before, path = folder / "before", folder / "table"
     options = hudi_options("people", **NO_METADATA_TABLE, **{"hoodie.clean.automatic": "false"})
@@ -174,7 +170,7 @@ def erasing(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> 
     return before, path
 
 
-def test_nothing_of_an_erased_person_is_left(
+def test_clean_leaves_no_cell_of_an_erased_person(
     erasing: tuple[Path, Path], tmp_path: Path, settings: Settings, cells: Cells
 ) -> None:
     before, after = erasing
@@ -185,11 +181,11 @@ def test_nothing_of_an_erased_person_is_left(
         assert table.scan(f"name = '{NAME}'", use_index="require").count() == 1
     shutil.copytree(path / ".hoodie/.index", tmp_path / "index")
     shutil.rmtree(path)
-    shutil.copytree(after, path)  # Hudi has done its part
+    shutil.copytree(after, path)  # the state after Hudi's own erasure
     shutil.copytree(tmp_path / "index", path / ".hoodie/.index")
 
     with open_table(path, settings=settings) as table:
-        # Stored an hour ago at most: the grace period is no excuse, for the base file is gone.
+        # The entries are within the grace period, which does not apply: the base file is gone.
         table.clean()
         assert data_files(table) == entries_in(cells, table) == set()
         assert cells.all() == {}
@@ -200,22 +196,22 @@ def test_nothing_of_an_erased_person_is_left(
         assert table.verify().problems == ()
 
 
-def test_what_a_killed_build_left_goes_after_the_grace_period(
+def test_cells_of_a_killed_build_are_removed_after_the_grace_period(
     open_copy: Open, cells: Cells
 ) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
     stored = cells.all()
-    # As if the builders had died before they published.
+    # As if the builders had died before publishing.
     for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
         if path.is_file():
             path.unlink()
     table.clean(grace_seconds=3600)
-    assert cells.all() == stored, "somebody may be about to publish it"
+    assert cells.all() == stored, "a builder may be about to publish them"
     table.clean(grace_seconds=0)
     assert cells.all() == {}
 
 
-def test_what_a_killed_build_left_goes_with_the_purge(open_copy: Open, cells: Cells) -> None:
+def test_cells_of_a_killed_build_are_removed_by_a_purge(open_copy: Open, cells: Cells) -> None:
     table = indexed(open_copy("cow"), COLUMNS)
     for path in Path(table.uri, ".hoodie/.index/hbase").rglob("*"):
         if path.is_file():

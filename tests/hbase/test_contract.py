@@ -1,4 +1,4 @@
-"""What every index type has to pass, passed by hbase on a real HBase."""
+"""The tests for every index type, run for hbase on a real HBase."""
 
 import pytest
 
@@ -7,26 +7,26 @@ from hudi_index_service.config import HBaseSettings
 from hudi_index_service.index.hbase import HBaseIndexType
 from tests.index.conftest import BuildIndex, building
 
-# Collected here as well, with the fixture below.
+# Collected here too, with the fixture below.
 from tests.index.test_conjuncts import (  # noqa: F401
-    test_elements_of_an_array_may_fit_one_each,
+    test_different_elements_of_an_array_may_match_each_conjunct,
 )
 from tests.index.test_contract import (  # noqa: F401
     test_each_leaf_is_answered_as_promised,
     test_elements_of_each_type_are_answered_as_promised,
-    test_what_was_built_is_found_sound,
+    test_verify_finds_no_fault_in_a_new_index,
 )
 from tests.index.test_leaves import (  # noqa: F401
-    test_an_empty_batch_adds_no_row,
-    test_arrays_themselves_are_not_compared,
-    test_estimates_are_near_the_truth_for_terms,
-    test_exact_for_every_type_operator_and_list,
-    test_what_lies_behind_arrays_that_are_null_is_not_indexed,
+    test_an_empty_batch_adds_no_rows,
+    test_comparisons_with_arrays_are_not_answered,
+    test_elements_behind_null_arrays_are_not_indexed,
+    test_estimates_are_exact_for_terms,
+    test_every_operator_and_list_is_exact_for_every_type,
 )
 
 
 @pytest.fixture(scope="session")
 def build_any(hbase: HBase, tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
-    """Builds indexes whose leaves lie in the run's HBase."""
-    known = HBaseSettings(host=hbase.host, port=hbase.port, table="contract")
-    return building(HBaseIndexType(known), tmp_path_factory.mktemp("contract"))
+    """Builds indexes whose leaves are in the test run's HBase."""
+    settings = HBaseSettings(host=hbase.host, port=hbase.port, table="contract")
+    return building(HBaseIndexType(settings), tmp_path_factory.mktemp("contract"))

@@ -1,4 +1,4 @@
-"""Tables with an index in HBase: every answer is Spark's, and nothing is lost on the way."""
+"""Tables with an index in HBase: every answer equals Spark's."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -25,7 +25,7 @@ WHERES = (*PREDICATES, *RANGES)
 
 
 def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequence[str]) -> None:
-    """Rows, their number and whether there are any are those that plain Spark finds."""
+    """Checks that scan, count and exists give the same rows as plain Spark."""
     flags = [f"coalesce({where}, false) AS p{i}" for i, where in enumerate(wheres)]
     by_spark = read_rows(spark, table.uri).selectExpr("id", *flags).collect()
     for i, where in enumerate(wheres):
@@ -37,13 +37,11 @@ def agree_with_spark(table: IndexedTable, spark: "SparkSession", wheres: Sequenc
 
 
 @pytest.mark.parametrize("name", ["cow", "mor"])
-def test_every_predicate_gives_sparks_answer(
-    name: str, open_copy: Open, spark: "SparkSession"
-) -> None:
+def test_predicates_give_sparks_rows(name: str, open_copy: Open, spark: "SparkSession") -> None:
     agree_with_spark(indexed(open_copy(name)), spark, WHERES)
 
 
-def test_the_index_is_asked_and_sound(open_copy: Open, cells: Cells) -> None:
+def test_index_is_used_and_verifies(open_copy: Open, cells: Cells) -> None:
     table = indexed(open_copy("cow"))
     scan = table.scan("amount BETWEEN 30 AND 300", use_index="require")
     plan = scan.explain().plan
@@ -58,8 +56,8 @@ def test_the_index_is_asked_and_sound(open_copy: Open, cells: Cells) -> None:
     assert len(cells.all()) > 3
 
 
-def test_rows_come_whole(open_copy: Open, spark: "SparkSession") -> None:
-    # Rows are read by their pages in small files, too.
+def test_rows_have_all_columns(open_copy: Open, spark: "SparkSession") -> None:
+    # Read pages, not whole files, even though the files are small.
     table = indexed(open_copy("cow", read=ReadSettings(scan_fraction=1)))
     where = "name = 'plain' AND amount > 100"
     expected = pa.Table.from_pandas(
@@ -70,7 +68,7 @@ def test_rows_come_whole(open_copy: Open, spark: "SparkSession") -> None:
     assert_same_rows(found, expected.cast(found.schema).replace_schema_metadata())
 
 
-def test_keys_are_located(open_copy: Open, spark: "SparkSession") -> None:
+def test_tag_location(open_copy: Open, spark: "SparkSession") -> None:
     table = open_copy("mor")
     keys = [str(number) for number in (*range(0, 600, 7), 9999)]
     expected = table.tag_location(keys)
@@ -82,7 +80,7 @@ def test_keys_are_located(open_copy: Open, spark: "SparkSession") -> None:
     assert sum(len(rows) for rows in by_key.row_ids().values()) == 2
 
 
-def test_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings) -> None:
+def test_index_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings) -> None:
     path = open_copy("cow").uri
     with closing(IndexSession(spark, settings=settings)) as session:
         session.sql(f"CREATE INDEX by_name ON hudi.`{path}` USING hbase (name, amount)")
@@ -97,7 +95,7 @@ def test_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings) -> N
     assert shown["index_type"] == "hbase"
 
 
-def test_in_a_namespace_of_its_own(hbase: HBase, open_copy: Open, settings: Settings) -> None:
+def test_index_in_a_namespace(hbase: HBase, open_copy: Open, settings: Settings) -> None:
     hbase.create_namespaces("of_tests")
     inside = settings.hbase.model_copy(update={"namespace": "of_tests"})
     table = indexed(open_copy("cow", hbase=inside), ["amount"])
@@ -106,9 +104,7 @@ def test_in_a_namespace_of_its_own(hbase: HBase, open_copy: Open, settings: Sett
     assert Cells(hbase, inside.table).all() == {}
 
 
-def test_another_process_that_reads_needs_nothing_but_the_settings(
-    open_copy: Open, settings: Settings
-) -> None:
+def test_index_is_read_with_the_settings_alone(open_copy: Open, settings: Settings) -> None:
     table = indexed(open_copy("cow"), ["amount"])
     with open_table(table.uri, settings=settings) as again:
         assert again.scan("amount = 300", use_index="require").count() == 1

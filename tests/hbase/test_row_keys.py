@@ -1,4 +1,4 @@
-"""Row keys: an entry's leaves are one range of the table, in order, and entries are spread."""
+"""Row keys: an entry's leaves are one ordered range, and entries are spread over the table."""
 
 from collections import Counter
 
@@ -28,7 +28,7 @@ def leaf_at(column: int, branch: Branch, key: bytes) -> LeafPlace:
 
 @ordered
 @given(leaves=st.lists(branches, max_size=30), tables=st.lists(st.text(), min_size=2, max_size=4))
-def test_leaves_of_an_entry_are_one_range_in_their_order(
+def test_leaves_of_an_entry_are_one_ordered_range(
     leaves: list[tuple[int, Branch, bytes]], tables: list[str]
 ) -> None:
     path = DATA.format(1)
@@ -46,19 +46,19 @@ def test_leaves_of_an_entry_are_one_range_in_their_order(
         assert not any(row.startswith(listed) for row in rows)
 
 
-def test_the_same_entry_has_the_same_keys_and_every_generation_its_own() -> None:
+def test_keys_are_stable_per_entry_and_differ_per_generation() -> None:
     one, again, next_one = (EntryKeys.of(TABLE, DATA.format(n)) for n in (1, 1, 2))
 
     assert one == again
     assert one != next_one
     assert one != EntryKeys.of(f"{TABLE}2", DATA.format(1))
-    # What two names are made of does not matter, but the two names do.
+    # The pair of names matters, not their concatenation.
     assert EntryKeys.of("a", "b/c") != EntryKeys.of("a/b", "c")
 
 
 def test_entries_are_spread_over_the_table() -> None:
-    """A thousand entries that are written one after the other, as one build does: of sixteen
-    regions of the same size each gets its share."""
+    """Of a thousand entries written in sequence, as by one build, each of sixteen regions of equal
+    size gets its share."""
     regions = Counter(EntryKeys.of(TABLE, DATA.format(n)).prefix[0] // 16 for n in range(1_000))
 
     assert len(regions) == 16
@@ -67,12 +67,12 @@ def test_entries_are_spread_over_the_table() -> None:
 
 @ordered
 @given(path=st.text(max_size=60), table=st.text(max_size=60))
-def test_the_catalogue_tells_the_path(path: str, table: str) -> None:
+def test_catalogue_keys_contain_the_path(path: str, table: str) -> None:
     keys = TableKeys.of(table)
     assert keys.path(keys.entry(path)) == path
 
 
-def test_large_leaves_are_cut_into_cells() -> None:
+def test_large_leaves_are_split_into_cells() -> None:
     for size in (0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 300 * CHUNK_BYTES):
         body = bytes(1) * (size // 2) + b"\xff" * (size - size // 2)
         cells = chunks(body)

@@ -1,4 +1,4 @@
-"""The HBase that the other tests run on: it keeps data over restarts, and never outlives them."""
+"""The HBase of the other tests: it keeps data over restarts, and never outlives the test run."""
 
 import os
 import select
@@ -15,7 +15,7 @@ from dev.jars import fetched, hbase_jars
 from tests.hbase.conftest import Cells
 
 
-def test_all_that_it_runs_on_is_pinned_and_there(hbase: HBase) -> None:
+def test_jars_are_pinned_and_fetched(hbase: HBase) -> None:
     jars = hbase_jars()
     assert {("hbase-server", "2.6.1"), ("hbase-thrift", "2.6.1")} <= {
         (jar.artifact, jar.version) for jar in jars
@@ -25,11 +25,11 @@ def test_all_that_it_runs_on_is_pinned_and_there(hbase: HBase) -> None:
     assert hbase.host == "127.0.0.1"
 
 
-def test_what_was_put_outlives_a_restart(breakable: HBase, cells: Cells) -> None:
+def test_cells_survive_a_restart(breakable: HBase, cells: Cells) -> None:
     import happybase
 
-    with happybase.ConnectionPool(1, host=breakable.host, port=breakable.port).connection() as on:
-        on.create_table(cells.table, {"r": {"max_versions": 1}})
+    with happybase.ConnectionPool(1, host=breakable.host, port=breakable.port).connection() as link:
+        link.create_table(cells.table, {"r": {"max_versions": 1}})
     cells.put(b"key", {b"r:": b"value"})
     port = breakable.port
 
@@ -53,13 +53,13 @@ time.sleep(1000)
 
 
 @pytest.mark.parametrize("state", ["running", "frozen"])
-def test_it_ends_with_whoever_started_it(tmp_path: Path, state: str) -> None:
+def test_daemon_ends_with_its_parent_process(tmp_path: Path, state: str) -> None:
     starter = subprocess.Popen(
         [sys.executable, "-c", _STARTER, str(tmp_path / "log"), state], stdout=subprocess.PIPE
     )
     assert starter.stdout is not None
-    with starter.stdout as told:
-        daemon = os.pidfd_open(int(told.readline()))
+    with starter.stdout as output:
+        daemon = os.pidfd_open(int(output.readline()))
     try:
         starter.kill()
         starter.wait()
@@ -69,7 +69,7 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path, state: str) -> None:
         os.close(daemon)
 
 
-def test_a_daemon_is_stopped_also_while_it_is_frozen(tmp_path: Path) -> None:
+def test_frozen_daemon_can_be_stopped(tmp_path: Path) -> None:
     daemon = Daemon(["sleep", "1000"], tmp_path / "log")
     daemon.freeze()
     daemon.stop()

@@ -1,4 +1,4 @@
-"""A server that is away, slow or mute: how often it is asked, and what is said of it."""
+"""A server that is unreachable, slow or silent: how often it gets requests, and the errors."""
 
 import multiprocessing
 import socket
@@ -25,15 +25,15 @@ def tables(table: Any) -> list[bytes]:
     return found
 
 
-def soon() -> float:
+def deadline() -> float:
     return monotonic() + 30
 
 
 class Listener:
-    """A port that takes connections and does with them what it is told.
+    """A port that accepts connections and passes each to a function.
 
     Attributes:
-        accepted: How many there were.
+        accepted: The number of accepted connections.
     """
 
     def __init__(self, talk: "Any" = None) -> None:
@@ -79,26 +79,26 @@ def free_port() -> int:
     return port
 
 
-def test_who_is_mute_is_asked_once_and_then_left_alone() -> None:
-    with listening() as mute:
-        server = HBaseServer(HBaseSettings(port=mute.port, pause_seconds=600))
+def test_silent_server_gets_one_request_until_the_pause_ends() -> None:
+    with listening() as silent:
+        server = HBaseServer(HBaseSettings(port=silent.port, pause_seconds=600))
 
         with pytest.raises(IndexServerUnavailable, match="does not answer in time"):
             server.read(tables, monotonic() + 0.2)
         for _ in range(100):
             with pytest.raises(IndexServerUnavailable) as refused:
-                server.read(tables, soon())
+                server.read(tables, deadline())
 
-        assert (server.requests, mute.accepted) == (1, 1)
-        assert "does not answer in time (0 s ago; it is not asked again for" in str(refused.value)
+        assert (server.requests, silent.accepted) == (1, 1)
+        assert "does not answer in time (0 s ago; the next attempt is" in str(refused.value)
         assert refused.value.code == "INDEX_SERVER_UNAVAILABLE"
 
 
-def test_who_answers_by_drops_is_mute() -> None:
-    """Each byte comes before any wait for one is over; the answer never does."""
+def test_server_that_sends_single_bytes_times_out() -> None:
+    """Each byte arrives before any single wait times out, but the answer never completes."""
     stop = threading.Event()
 
-    def drop_by_drop(taken: socket.socket) -> None:
+    def send_single_bytes(taken: socket.socket) -> None:
         taken.settimeout(5)
         taken.recv(1)
         try:
@@ -107,7 +107,7 @@ def test_who_answers_by_drops_is_mute() -> None:
         except OSError:
             return
 
-    with listening(drop_by_drop) as dripping:
+    with listening(send_single_bytes) as dripping:
         server = HBaseServer(HBaseSettings(port=dripping.port, transport="framed"))
         try:
             with pytest.raises(IndexServerUnavailable):
@@ -116,44 +116,44 @@ def test_who_answers_by_drops_is_mute() -> None:
             stop.set()
 
 
-def test_who_is_not_there_is_said_to_be() -> None:
+def test_unreachable_server_raises() -> None:
     server = HBaseServer(HBaseSettings(port=free_port(), pause_seconds=600))
 
     with pytest.raises(
         IndexServerUnavailable, match="table default:hudi_index: it cannot be reach"
     ):
-        server.read(tables, soon())
-    with pytest.raises(IndexServerUnavailable, match="is not asked again"):
-        server.read(tables, soon())
+        server.read(tables, deadline())
+    with pytest.raises(IndexServerUnavailable, match="the next attempt is possible"):
+        server.read(tables, deadline())
     assert server.requests == 1
 
 
-def test_after_the_pause_it_is_asked_again(hbase: HBase) -> None:
+def test_request_is_sent_again_after_the_pause(hbase: HBase) -> None:
     gone = HBaseServer(HBaseSettings(port=free_port(), pause_seconds=1e-9))
-    for asked in (1, 2, 3):
+    for attempt in (1, 2, 3):
         with pytest.raises(IndexServerUnavailable, match="cannot be reached"):
-            gone.read(tables, soon())
-        assert gone.requests == asked
+            gone.read(tables, deadline())
+        assert gone.requests == attempt
 
 
-def test_several_slow_requests_in_a_row_are_too_many(hbase: HBase) -> None:
-    known = HBaseSettings(
+def test_slow_requests_in_a_row_pause_the_server(hbase: HBase) -> None:
+    settings = HBaseSettings(
         host=hbase.host, port=hbase.port, slow_seconds=1e-6, slow_requests=3, pause_seconds=600
     )
-    server = HBaseServer(known)
+    server = HBaseServer(settings)
     for _ in range(3):
-        server.read(tables, soon())
+        server.read(tables, deadline())
 
     with pytest.raises(IndexServerUnavailable, match="is slow: 3 requests in a row took more than"):
-        server.read(tables, soon())
+        server.read(tables, deadline())
     assert server.requests == 3
 
 
-def test_who_writes_tries_again(caplog: pytest.LogCaptureFixture) -> None:
-    known = HBaseSettings(
+def test_writes_are_retried(caplog: pytest.LogCaptureFixture) -> None:
+    settings = HBaseSettings(
         port=free_port(), attempts=4, backoff_seconds=0.001, backoff_max_seconds=0.002
     )
-    server = HBaseServer(known)
+    server = HBaseServer(settings)
 
     with pytest.raises(IndexServerUnavailable, match=r"cannot be reached \(4 attempts\)\."):
         server.write(tables)
@@ -164,45 +164,45 @@ def test_who_writes_tries_again(caplog: pytest.LogCaptureFixture) -> None:
     ]  # fmt: skip
 
 
-def test_a_connection_that_the_server_closed_is_made_anew(breakable: HBase) -> None:
+def test_closed_connection_is_reopened(breakable: HBase) -> None:
     server = HBaseServer(HBaseSettings(host=breakable.host, port=breakable.port))
-    server.read(tables, soon())
+    server.read(tables, deadline())
     breakable.kill_thrift()
     breakable.restart_thrift()
 
-    assert isinstance(server.read(tables, soon()), list)
+    assert isinstance(server.read(tables, deadline()), list)
 
 
-def _asked_in_child(server: HBaseServer, answers: "Any") -> None:
-    answers.put(sorted(server.read(tables, soon())))
+def _read_in_child(server: HBaseServer, answers: "Any") -> None:
+    answers.put(sorted(server.read(tables, deadline())))
 
 
-def test_a_forked_process_has_connections_of_its_own(hbase: HBase) -> None:
+def test_forked_process_has_its_own_connections(hbase: HBase) -> None:
     server = server_of(HBaseSettings(host=hbase.host, port=hbase.port))
-    own = sorted(server.read(tables, soon()))
+    own = sorted(server.read(tables, deadline()))
     forking = multiprocessing.get_context("fork")
     answers = forking.Queue()
 
-    child = forking.Process(target=_asked_in_child, args=(server, answers))
+    child = forking.Process(target=_read_in_child, args=(server, answers))
     child.start()
     assert answers.get(timeout=60) == own
     child.join()
 
     assert child.exitcode == 0
-    assert sorted(server.read(tables, soon())) == own, "the child did not close the parent's"
+    assert sorted(server.read(tables, deadline())) == own, "the parent's connection is still open"
     assert server.requests == 2
 
 
 @contextmanager
 def encrypted(hbase: HBase, certificate: Path, key: Path) -> Iterator[int]:
-    """The port of a proxy that speaks TLS and passes everything on to the Thrift server."""
+    """The port of a proxy that accepts TLS and forwards everything to the Thrift server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.load_verify_locations(certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
     threads: list[threading.Thread] = []
 
-    def passed_on(source: socket.socket, target: socket.socket) -> None:
+    def forward(source: socket.socket, target: socket.socket) -> None:
         try:
             while content := source.recv(65_536):
                 target.sendall(content)
@@ -219,7 +219,7 @@ def encrypted(hbase: HBase, certificate: Path, key: Path) -> Iterator[int]:
             return
         behind = socket.create_connection((hbase.host, hbase.port))
         for pair in ((plain, behind), (behind, plain)):
-            threads.append(threading.Thread(target=passed_on, args=pair, daemon=True))
+            threads.append(threading.Thread(target=forward, args=pair, daemon=True))
             threads[-1].start()
 
     with listening(talk) as proxy:
@@ -228,7 +228,7 @@ def encrypted(hbase: HBase, certificate: Path, key: Path) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that vouches for itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(
@@ -241,53 +241,53 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return certificate, key
 
 
-def test_tls_is_spoken_and_the_certificate_checked(
+def test_tls_connection_checks_the_certificate(
     hbase: HBase, certificates: tuple[Path, Path]
 ) -> None:
     certificate, key = certificates
     plain = HBaseServer(HBaseSettings(host=hbase.host, port=hbase.port))
-    expected = sorted(plain.read(tables, soon()))
+    expected = sorted(plain.read(tables, deadline()))
     with encrypted(hbase, certificate, key) as port:
         trusted = HBaseSettings(
             port=port, tls=True, tls_ca=certificate, tls_cert=certificate, tls_key=key
         )
         unchecked = HBaseSettings(port=port, tls=True, tls_verify=False)
-        for known in (trusted, unchecked):
-            server = HBaseServer(known)
-            assert sorted(server.read(tables, soon())) == expected
+        for settings in (trusted, unchecked):
+            server = HBaseServer(settings)
+            assert sorted(server.read(tables, deadline())) == expected
             server.close()
         with pytest.raises(IndexServerUnavailable, match="certificate verify failed"):
-            HBaseServer(HBaseSettings(port=port, tls=True)).read(tables, soon())
+            HBaseServer(HBaseSettings(port=port, tls=True)).read(tables, deadline())
 
 
-def test_a_file_of_tls_that_is_not_there_is_named(tmp_path: Path) -> None:
-    known = HBaseSettings(port=free_port(), tls=True, tls_ca=tmp_path / "absent.pem")
-    with pytest.raises(IndexServerUnavailable, match=r"hbase.tls_ca names .*, which is no file"):
-        HBaseServer(known).read(tables, soon())
+def test_missing_tls_file_is_named(tmp_path: Path) -> None:
+    settings = HBaseSettings(port=free_port(), tls=True, tls_ca=tmp_path / "absent.pem")
+    with pytest.raises(IndexServerUnavailable, match=r"hbase.tls_ca names .*, which is not a file"):
+        HBaseServer(settings).read(tables, deadline())
 
 
-def test_kerberos_asks_for_the_packages_that_it_needs(
+def test_kerberos_without_its_package_names_the_package(
     hbase: HBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "kerberos", None)
     server = HBaseServer(HBaseSettings(host=hbase.host, port=hbase.port, kerberos_service="hbase"))
     with pytest.raises(NativeModuleMissing, match="module kerberos is missing") as missing:
-        server.read(tables, soon())
-    assert missing.value.remedy == "pip install 'hudi-index-service[hbase-kerberos]'"
+        server.read(tables, deadline())
+    assert missing.value.remedy == "Install it: pip install 'hudi-index-service[hbase-kerberos]'."
 
 
-def test_without_happybase_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_happybase_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = "hudi_index_service.index.hbase.connection"
     monkeypatch.delitem(sys.modules, connection, raising=False)
     monkeypatch.delattr("hudi_index_service.index.hbase.connection", raising=False)
     monkeypatch.setitem(sys.modules, "happybase", None)
 
     with pytest.raises(NativeModuleMissing, match="module happybase, which is missing") as missing:
-        HBaseServer(HBaseSettings()).read(tables, soon())
+        HBaseServer(HBaseSettings()).read(tables, deadline())
     assert "hudi-index-service[hbase]" in missing.value.remedy
 
 
-def test_cells_are_kept_within_their_bounds() -> None:
+def test_cell_cache_stays_within_its_size() -> None:
     kept = KeptCells(10)
     kept.add(b"a", b"1234")
     kept.add(b"b", b"1234")

@@ -1,4 +1,4 @@
-"""Storing, finding and removing the cells of entries, as HBase shows them afterwards."""
+"""Storing, finding and removing the cells of entries, checked in HBase itself."""
 
 import random
 import threading
@@ -26,7 +26,7 @@ MakeTree = Callable[..., BuiltTree]
 
 @pytest.fixture
 def make_tree(tmp_path: Path, hbase_settings: HBaseSettings) -> MakeTree:
-    """Builds a tree; what else is given stands in for settings."""
+    """Builds a tree; further arguments replace settings."""
 
     def make(data: pa.Table, **changed: object) -> BuiltTree:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -44,7 +44,7 @@ def leaves_in(cells: Cells, path: str) -> dict[bytes, dict[bytes, bytes]]:
     return {key: row for key, row in cells.all().items() if keys.prefix <= key < keys.end}
 
 
-def test_storing_twice_comes_to_the_same(make_tree: MakeTree, cells: Cells) -> None:
+def test_storing_twice_changes_nothing(make_tree: MakeTree, cells: Cells) -> None:
     tree = make_tree(numbers(ROWS))
     tree.stored(ONE)
     before = cells.all()
@@ -56,8 +56,8 @@ def test_storing_twice_comes_to_the_same(make_tree: MakeTree, cells: Cells) -> N
     assert tree.server.requests - requests <= 5, "nothing was written again"
 
 
-def test_what_was_left_off_is_gone_on_with(make_tree: MakeTree, cells: Cells) -> None:
-    """As after a builder that was killed: half the leaves are there, and no word of the end."""
+def test_interrupted_store_is_continued(make_tree: MakeTree, cells: Cells) -> None:
+    """As after a killed builder: half the leaves are there, and completion is not recorded."""
     tree = make_tree(numbers(ROWS), batch_rows=1)
     tree.stored(ONE)
     whole = cells.all()
@@ -71,12 +71,10 @@ def test_what_was_left_off_is_gone_on_with(make_tree: MakeTree, cells: Cells) ->
 
     assert cells.all() == whole
     written = tree.server.requests - requests
-    assert len(leaves) // 2 <= written <= len(leaves) // 2 + 8, "a batch for each leaf that lacked"
+    assert len(leaves) // 2 <= written <= len(leaves) // 2 + 8, "a batch for each missing leaf"
 
 
-def test_another_tree_for_the_same_data_file_takes_its_place(
-    make_tree: MakeTree, cells: Cells
-) -> None:
+def test_another_tree_for_the_same_data_file_replaces_it(make_tree: MakeTree, cells: Cells) -> None:
     make_tree(numbers(ROWS)).stored(ONE)
 
     fewer = make_tree(numbers(9_000, step=3))
@@ -89,9 +87,7 @@ def test_another_tree_for_the_same_data_file_takes_its_place(
     assert reader.row_ids(leaf) == rows_where(leaf, fewer.data)
 
 
-def test_removing_an_entry_leaves_no_cell_of_it_and_all_of_the_others(
-    make_tree: MakeTree, cells: Cells
-) -> None:
+def test_removing_an_entry_removes_its_cells_only(make_tree: MakeTree, cells: Cells) -> None:
     tree = make_tree(numbers(ROWS))
     tree.stored(OTHER)
     others = cells.all()
@@ -110,7 +106,7 @@ def test_removing_an_entry_leaves_no_cell_of_it_and_all_of_the_others(
     assert cells.all() == {}
 
 
-def test_what_is_stored_is_told_with_its_time(make_tree: MakeTree, cells: Cells) -> None:
+def test_stored_entries_are_listed_with_their_time(make_tree: MakeTree, cells: Cells) -> None:
     tree = make_tree(numbers(2_000))
     assert tree.kind.stored(TABLE) == {}
     began = time()
@@ -123,10 +119,10 @@ def test_what_is_stored_is_told_with_its_time(make_tree: MakeTree, cells: Cells)
     assert began <= min(found.values()) <= max(found.values()) <= time()
     assert tree.kind.stored("file:///data/another") == {}
     cells.delete(*leaves_in(cells, ONE))
-    assert set(tree.kind.stored(TABLE)) == {ONE, OTHER}, "whole or not"
+    assert set(tree.kind.stored(TABLE)) == {ONE, OTHER}, "complete or not"
 
 
-def test_a_lookup_is_one_short_range_and_bounds_are_free(make_tree: MakeTree) -> None:
+def test_look_up_is_one_request_and_bounds_are_free(make_tree: MakeTree) -> None:
     tree = make_tree(numbers(ROWS), cache_mb=0)
     reader = tree.open(ONE)
     listed = ", ".join(map(str, range(0, ROWS, 500)))
@@ -140,7 +136,7 @@ def test_a_lookup_is_one_short_range_and_bounds_are_free(make_tree: MakeTree) ->
         requests = tree.server.requests
         least, most = reader.row_bounds(leaf)
         estimate = reader.estimate(leaf)
-        assert tree.server.requests == requests, f"{text}: bounds asked HBase"
+        assert tree.server.requests == requests, f"{text}: bounds sent a request to HBase"
 
         found = reader.row_ids(leaf)
 
@@ -150,7 +146,7 @@ def test_a_lookup_is_one_short_range_and_bounds_are_free(make_tree: MakeTree) ->
         assert 0 <= estimate <= ROWS
 
 
-def test_what_was_read_is_not_asked_for_again(make_tree: MakeTree) -> None:
+def test_cells_are_cached(make_tree: MakeTree) -> None:
     tree = make_tree(numbers(ROWS))
     reader = tree.open(ONE)
     leaf = where("n BETWEEN 5000 AND 5100", tree.data)
@@ -162,19 +158,19 @@ def test_what_was_read_is_not_asked_for_again(make_tree: MakeTree) -> None:
     assert tree.server.requests == requests
 
 
-def test_many_threads_find_what_one_does(make_tree: MakeTree) -> None:
+def test_concurrent_look_ups_find_the_same_rows(make_tree: MakeTree) -> None:
     tree = make_tree(numbers(ROWS), cache_mb=0)
     reader = tree.open(ONE)
     leaves = [where(f"n BETWEEN {n} AND {n + 900}", tree.data) for n in range(0, 20_000, 700)]
     expected = [rows_where(leaf, tree.data) for leaf in leaves]
     wrong: list[Predicate] = []
 
-    def ask(seed: int) -> None:
+    def look_up(seed: int) -> None:
         for at in random.Random(seed).sample(range(len(leaves)), len(leaves)):
             if reader.row_ids(leaves[at]) != expected[at]:
                 wrong.append(leaves[at])
 
-    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(6)]
+    threads = [threading.Thread(target=look_up, args=(seed,)) for seed in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -182,7 +178,7 @@ def test_many_threads_find_what_one_does(make_tree: MakeTree) -> None:
     assert wrong == []
 
 
-def test_cells_that_are_gone_or_changed_are_noticed(make_tree: MakeTree, cells: Cells) -> None:
+def test_missing_and_damaged_cells_are_detected(make_tree: MakeTree, cells: Cells) -> None:
     tree = make_tree(numbers(ROWS), cache_mb=0)
     index, columns = tree.stored(ONE)
     reader = tree.kind.open(index, columns)
@@ -204,7 +200,7 @@ def test_cells_that_are_gone_or_changed_are_noticed(make_tree: MakeTree, cells: 
     assert "lacks the leaf" in tree.kind.verify(index, columns)[0]
 
 
-def test_a_table_that_is_gone_is_no_server_that_is_away(make_tree: MakeTree, cells: Cells) -> None:
+def test_missing_hbase_table_is_an_invalid_entry(make_tree: MakeTree, cells: Cells) -> None:
     tree = make_tree(numbers(2_000), cache_mb=0)
     index, columns = tree.stored(ONE)
     reader = tree.kind.open(index, columns)
@@ -218,19 +214,19 @@ def test_a_table_that_is_gone_is_no_server_that_is_away(make_tree: MakeTree, cel
     assert len(reader.row_ids(where("n = 7", tree.data))) == 1
 
 
-def test_another_table_in_the_settings_is_refused(
+def test_entry_of_another_hbase_table_is_refused(
     make_tree: MakeTree, hbase_settings: HBaseSettings
 ) -> None:
     tree = make_tree(numbers(2_000))
     index, columns = tree.stored(ONE)
     other = tree.kind.__class__(hbase_settings.model_copy(update={"table": "another"}))
 
-    with pytest.raises(EntryInvalid, match="the settings say default:another") as refused:
+    with pytest.raises(EntryInvalid, match="but the settings name default:another") as refused:
         other.open(index, columns)
     assert "hbase.table" in refused.value.remedy
 
 
-def test_a_table_that_must_not_be_made_is_not(make_tree: MakeTree, cells: Cells) -> None:
+def test_hbase_table_is_not_created_when_disabled(make_tree: MakeTree, cells: Cells) -> None:
     tree = make_tree(numbers(2_000), create_table=False, attempts=1)
 
     with pytest.raises(IndexServerUnavailable, match=r"not.found|NotFound"):

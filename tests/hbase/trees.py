@@ -1,4 +1,4 @@
-"""Indexes built from Arrow data alone, stored in HBase: no table, no Spark."""
+"""Indexes built from Arrow data and stored in HBase, without a table and without Spark."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,16 +7,16 @@ import pyarrow as pa
 
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, PackedIndex, StoredColumn
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.index.hbase import HBaseIndexType
 from hudi_index_service.index.hbase.reader import HBaseReader
 from hudi_index_service.index.hbase.server import HBaseServer, server_of
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
 
 TABLE = "file:///data/messages"
 
 
 def numbers(rows: int, *, step: int = 1) -> pa.Table:
-    """Numbers, each once, a text of a hundred values, and numbers some of which are NULL."""
+    """Unique numbers, a text with a hundred distinct values, and numbers with NULLs."""
     return pa.table(
         {
             "n": pa.array([row * 7919 % rows * step for row in range(rows)]),
@@ -28,7 +28,7 @@ def numbers(rows: int, *, step: int = 1) -> pa.Table:
 
 @dataclass
 class BuiltTree:
-    """A tree as its builder left it, not stored yet."""
+    """A tree as built, not stored yet."""
 
     kind: HBaseIndexType
     server: HBaseServer
@@ -37,7 +37,7 @@ class BuiltTree:
     built: BuiltIndex
 
     def stored(self, path: str) -> tuple[PackedIndex, tuple[StoredColumn, ...]]:
-        """Stores it for that data file. Returns what a reader is opened with."""
+        """Stores the tree for a data file; returns the arguments to open a reader with."""
         packed_path = self.folder / path.replace("/", "-")
         packed = pack(self.kind.store(self.built.files, TABLE, path), packed_path)
         index = PackedIndex(
@@ -49,25 +49,25 @@ class BuiltTree:
             self.built.rows,
         )
         columns = tuple(
-            StoredColumn(f.name, f.type, ("key",), self.built.statistics[f.name])
+            StoredColumn.of(ColumnSpec(f.name, f.type, ("key",)), self.built.statistics[f.name])
             for f in self.data.schema
         )
         return index, columns
 
     def open(self, path: str) -> HBaseReader:
-        """Stores and opens it."""
+        """Stores the tree and opens it."""
         index, columns = self.stored(path)
         reader = self.kind.open(index, columns)
         assert isinstance(reader, HBaseReader)
         return reader
 
 
-def tree_of(data: pa.Table, folder: Path, known: HBaseSettings) -> BuiltTree:
-    """Builds a tree in a folder that is made for it."""
-    kind = HBaseIndexType(known)
+def tree_of(data: pa.Table, folder: Path, settings: HBaseSettings) -> BuiltTree:
+    """Builds a tree in a new folder."""
+    kind = HBaseIndexType(settings)
     folder.mkdir()
     specs = [ColumnSpec(f.name, f.type, kind.fields(f.name, f.type, {})) for f in data.schema]
     builder = kind.builder(specs, folder, memory_mb=32)
     for batch in data.to_batches(max_chunksize=5_000):
         builder.add(batch)
-    return BuiltTree(kind, server_of(known), data, folder, builder.finish())
+    return BuiltTree(kind, server_of(settings), data, folder, builder.finish())

@@ -1,4 +1,4 @@
-"""A table of messages, a build that hangs, and a client that posts what Hudi would."""
+"""A table of messages, a build that hangs, and a client that posts what Hudi would post."""
 
 import http.client
 import json
@@ -48,8 +48,8 @@ class MessageTable:
 
 @dataclass
 class BlockedBuild:
-    """A build that hangs until it is released, at the latest when its context ends; counts how
-    often it was begun."""
+    """A build that hangs until it is released, at the latest when its context ends; records the
+    tables for which it was called."""
 
     begun: Event = field(default_factory=Event)
     released: Event = field(default_factory=Event)
@@ -74,7 +74,7 @@ def nothing_built(table: str) -> Build:
 
 
 def callback_of(table: Path | str) -> bytes:
-    """The body of a callback, as Hudi 1.2.0 sends it."""
+    """The body of a callback as Hudi 1.2.0 sends it."""
     return json.dumps(
         {
             "commitTime": "20260101000000000",
@@ -90,7 +90,7 @@ def callback_of(table: Path | str) -> bytes:
 def post(
     listener: CallbackListener, body: bytes, *, secret: str | None = SECRET, method: str = "POST"
 ) -> tuple[int, dict[str, Any]]:
-    """Status and JSON that the listener answers with."""
+    """The listener's answer: status and JSON."""
     url = urlsplit(listener.url)
     connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)
     try:

@@ -1,4 +1,4 @@
-"""Tables that the hook serves, and listeners that end with their test."""
+"""Tables for the hook, and listeners that are closed after the test."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def message_table(spark: "SparkSession", tmp_path: Path) -> Callable[..., MessageTable]:
-    """Makes a table with one commit."""
+    """Creates a table with one commit."""
 
     def make(name: str = "messages", table_type: str = "COPY_ON_WRITE") -> MessageTable:
         table = MessageTable(
@@ -34,7 +34,7 @@ def message_table(spark: "SparkSession", tmp_path: Path) -> Callable[..., Messag
 
 @pytest.fixture
 def listening() -> Iterator[Callable[..., CallbackListener]]:
-    """Starts a worker and a listener for it, closed after the test."""
+    """Starts a worker and its listener, which are closed after the test."""
     with ExitStack() as stack:
 
         def start(

@@ -7,8 +7,8 @@ from hudi_index_service.hook.clock import Clock
 
 
 class ManualClock(Clock):
-    """Threads that wait by it wake when they are notified, or when `advance` passes their moment;
-    no real time goes by."""
+    """Threads that wait by it wake when they are notified, or when `advance` passes their moment,
+    without any real delay."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -23,23 +23,23 @@ class ManualClock(Clock):
             self._waiting[condition] = until
             self._moved.notify_all()
             if until is not None and until <= self._now:
-                return  # it passed before this thread came to wait
+                return  # the moment passed before this thread began to wait
         condition.wait()
 
-    def wait_until_somebody_waits_for(self, moment: float) -> None:
-        """Returns once a thread waits for just that moment."""
-        self.wait_until_somebody_waits(lambda until: until == moment)
+    def wait_until_a_thread_waits_for(self, moment: float) -> None:
+        """Returns once a thread waits for exactly that moment."""
+        self.wait_until_a_thread_waits(lambda until: until == moment)
 
-    def wait_until_somebody_waits(self, wanted: Callable[[float | None], bool]) -> None:
-        """Returns once a thread waits for such a moment; None is that of one who waits for a
-        notification alone."""
+    def wait_until_a_thread_waits(self, wanted: Callable[[float | None], bool]) -> None:
+        """Returns once a thread waits for a moment that is `wanted`; it is None for a thread that
+        waits only for a notification."""
         with self._moved:
             assert self._moved.wait_for(
                 lambda: any(wanted(until) for until in self._waiting.values()), timeout=30
             )
 
     def advance(self, seconds: float) -> None:
-        """Moves the clock, and wakes whoever waits by it."""
+        """Moves the clock and wakes every waiting thread."""
         with self._moved:
             self._now += seconds
             waiting = list(self._waiting)

@@ -1,4 +1,4 @@
-"""Whichever way Hudi spells a base path, the allow-list knows the table."""
+"""The allow-list recognizes a table by every spelling of its base path that Hudi uses."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from hudi_index_service.hook.allowed_tables import AllowedTables
         ("s3://bucket/t", "s3a://bucket/t"),
     ],
 )
-def test_spellings_of_one_table(given, sent):
+def test_all_spellings_of_a_table_are_recognized(given, sent):
     tables = AllowedTables([given, "/data/other"])
 
     assert tables.find(sent) == next(iter(tables))
@@ -32,11 +32,11 @@ def test_links_are_followed(tmp_path):
 
 @pytest.mark.parametrize("sent", ["/data", "/data/t2", "/data/t/x", "/data/t/../u", "s3://data/t"])
 def test_other_paths_are_refused(sent):
-    with pytest.raises(CallbackRefused, match="not among those this hook serves"):
+    with pytest.raises(CallbackRefused, match="is not one that this hook serves"):
         AllowedTables(["/data/t"]).find(sent)
 
 
-def test_list_needs_a_table_that_can_be_served():
+def test_list_needs_at_least_one_supported_table():
     with pytest.raises(ConfigInvalid, match="no table"):
         AllowedTables([])
     with pytest.raises(StorageUnsupported):

@@ -1,4 +1,4 @@
-"""The files in configs/ say what the code says."""
+"""The files in configs/ agree with the code."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ import yaml
 from hudi_index_service.config import Settings, load_settings
 from hudi_index_service.hook.listener import CALLBACK_PATH
 from hudi_index_service.hook.write_options import callback_options
-from hudi_index_service.table.properties import parse_properties
+from hudi_index_service.hudi.properties import parse_properties
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 
-def test_service_file_holds_every_setting_with_its_default(monkeypatch):
+def test_service_file_contains_every_setting_with_its_default(monkeypatch):
     defaults = Settings()
     monkeypatch.setenv("HUDI_INDEX_CONFIG", str(CONFIGS / "service.yaml"))
 
@@ -25,7 +25,7 @@ def test_service_file_holds_every_setting_with_its_default(monkeypatch):
             assert f"# {name}:" in (CONFIGS / "service.yaml").read_text()
 
 
-def test_write_config_holds_the_callback_keys():
+def test_write_config_contains_the_callback_keys():
     options = parse_properties((CONFIGS / "hudi-write.properties").read_bytes())
 
     expected = callback_options(f"http://127.0.0.1:9099{CALLBACK_PATH}", "replace-this", wait=0)

@@ -1,4 +1,4 @@
-"""Real Hudi writes call back, and entries appear; whatever fails, the writes stand."""
+"""Real Hudi writes call back, and entries are built; no failure affects the writes."""
 
 import json
 import logging
@@ -19,23 +19,23 @@ LONG_ENOUGH = 120
 
 
 def indexed_files(path: Path, name: str = "by_sender") -> int:
-    """How many base files of the present snapshot the index has an entry for."""
+    """How many base files of the current snapshot the index has entries for."""
     status = {each.definition.name: each for each in open_table(path).status()}
     return status[name].indexed
 
 
 def spark_count(table) -> int:
-    """The table's rows, as Spark counts them."""
+    """The table's number of rows, counted by Spark."""
     return table.spark.read.format("hudi").load(str(table.path)).count()
 
 
-def test_clustering_write_has_its_entries_when_it_returns(spark, message_table):
+def test_clustering_write_returns_after_its_entries_are_built(spark, message_table):
     table = message_table()
     open_table(table.path).create_index("by_sender", ["sender"])
 
     with IndexHook([table.path], spark=spark, wait=LONG_ENOUGH) as hook:
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
-        # Still inside: the callback did it, not the end of the context.
+        # Still inside the context: the callback built it, not the end of the context.
         assert indexed_files(table.path) == 1
 
     found = open_table(table.path).scan("sender = 'User3'", columns=["id"], use_index="require")
@@ -44,7 +44,7 @@ def test_clustering_write_has_its_entries_when_it_returns(spark, message_table):
     ]
 
 
-def test_secret_is_not_left_in_the_table(message_table):
+def test_secret_is_not_stored_in_the_table(message_table):
     table = message_table()
 
     with IndexHook([table.path]) as hook:
@@ -57,22 +57,22 @@ def test_secret_is_not_left_in_the_table(message_table):
     assert [file for file in files if secret in file.read_bytes()] == []
 
 
-def test_compacting_write_of_a_merge_on_read_table(message_table):
+def test_compacting_write_of_a_merge_on_read_table_is_indexed(message_table):
     table = message_table(table_type="MERGE_ON_READ")
     open_table(table.path).create_index("by_sender", ["sender"])
 
-    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:  # by local threads
+    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:  # builds with local threads
         table.write(INLINE_COMPACTION | hook.write_options(table.path))
         assert indexed_files(table.path) == 1
 
 
-def test_services_that_call_nobody_are_built_at_the_next_wake_up(spark, message_table):
+def test_table_services_without_a_callback_are_built_at_the_next_wake_up(spark, message_table):
     table = message_table(table_type="MERGE_ON_READ")
     open_table(table.path).create_index("by_sender", ["sender"])
     table.write()
 
     with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
-        # As an asynchronous service: it commits on its own, and Hudi fires no callback.
+        # Like an asynchronous service: it commits by itself, and Hudi sends no callback.
         assert len(run_compaction(spark, table.path)) == 1
         assert indexed_files(table.path) == 0
 
@@ -91,7 +91,7 @@ def test_write_without_the_options_builds_nothing(message_table):
     assert [entry.base_file.file_id for entry in open_table(table.path).build(dry_run=True).due]
 
 
-def test_write_without_waiting_is_built_when_the_context_has_ended(message_table):
+def test_write_without_waiting_is_built_before_the_context_ends(message_table):
     table = message_table()
     open_table(table.path).create_index("by_sender", ["sender"])
 
@@ -102,7 +102,7 @@ def test_write_without_waiting_is_built_when_the_context_has_ended(message_table
 
 
 def test_write_returns_while_its_build_hangs(message_table, listening):
-    """How long the answer is held is `test_answer_waits_no_longer_than_asked`."""
+    """`test_answer_waits_no_longer_than_configured` tests how long the answer waits."""
     table, wait = message_table(), 2.0
     table.write()
     with BlockedBuild() as build:
@@ -114,19 +114,19 @@ def test_write_returns_while_its_build_hangs(message_table, listening):
         assert table.rows().count() == spark_count(table)
 
 
-def test_failing_build_breaks_no_write_and_is_tried_again_after_the_next(message_table, caplog):
+def test_failing_build_affects_no_write_and_is_retried_after_the_next(message_table, caplog):
     table = message_table()
     open_table(table.path).create_index("by_sender", ["sender"])
     builds = table.path / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
-    soon = Settings(hook=HookSettings(backoff_seconds=0.01))
+    short_backoff = Settings(hook=HookSettings(backoff_seconds=0.01))
 
     with (
         caplog.at_level(logging.ERROR, logger="hudi_index_service"),
-        IndexHook([table.path], wait=LONG_ENOUGH, settings=soon) as hook,
+        IndexHook([table.path], wait=LONG_ENOUGH, settings=short_backoff) as hook,
     ):
         table.write(INLINE_CLUSTERING | hook.write_options(table.path))
-        assert "The build that a wake-up of" in caplog.text
+        assert "The build for a wake-up of" in caplog.text
         assert "STORAGE_FAILED" in caplog.text
         assert table.rows().count() == spark_count(table)
 
@@ -135,7 +135,7 @@ def test_failing_build_breaks_no_write_and_is_tried_again_after_the_next(message
         assert indexed_files(table.path) == 1
 
 
-def test_index_of_an_unknown_type_breaks_neither_write_nor_the_other_index(message_table):
+def test_index_of_an_unknown_type_affects_neither_write_nor_other_index(message_table):
     table = message_table()
     opened = open_table(table.path)
     opened.create_index("by_sender", ["sender"])
@@ -151,7 +151,7 @@ def test_index_of_an_unknown_type_breaks_neither_write_nor_the_other_index(messa
     assert table.rows().count() == spark_count(table)
 
 
-def test_write_stands_when_nobody_listens(message_table):
+def test_write_succeeds_without_a_listener(message_table):
     table = message_table()
     with IndexHook([table.path]) as hook:
         options = hook.write_options(table.path)
@@ -161,7 +161,7 @@ def test_write_stands_when_nobody_listens(message_table):
     assert table.rows().count() == spark_count(table)
 
 
-def test_two_hooks_in_one_process(message_table):
+def test_two_hooks_in_one_process_serve_their_own_tables(message_table):
     first, second = message_table("first"), message_table("second")
     for table in (first, second):
         open_table(table.path).create_index("by_sender", ["sender"])
@@ -178,7 +178,7 @@ def test_two_hooks_in_one_process(message_table):
         assert (indexed_files(first.path), indexed_files(second.path)) == (1, 1)
 
 
-def test_hook_cleans_after_building_if_asked_to(message_table):
+def test_hook_cleans_after_building_if_configured(message_table):
     table = message_table()
     open_table(table.path).create_index("by_sender", ["sender"])
     orphan = table.path / ".hoodie/.index/lucene/20000101000000000/gone-0/x/manifest-0001.json"
@@ -192,7 +192,7 @@ def test_hook_cleans_after_building_if_asked_to(message_table):
         assert indexed_files(table.path) == 1
 
 
-def test_write_options(tmp_path):
+def test_write_options_contain_url_secret_and_timeout(tmp_path):
     settings = Settings(hook=HookSettings(secret="the configured one"))
 
     with IndexHook([tmp_path], wait=1.5, settings=settings) as hook:
@@ -215,8 +215,8 @@ def test_secret_is_random_unless_configured(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"wait": -1}, "wait=-1 is no number of seconds"),
-        ({"wait": float("nan")}, "wait=nan is no number of seconds"),
+        ({"wait": -1}, "wait=-1 is not a number of seconds"),
+        ({"wait": float("nan")}, "wait=nan is not a number of seconds"),
         ({"strategy": "some"}, "There is no strategy 'some'"),
         (
             {"settings": Settings(hook=HookSettings(secret="new\nline"))},
@@ -224,29 +224,29 @@ def test_secret_is_random_unless_configured(tmp_path):
         ),
     ],
 )
-def test_wrong_arguments(tmp_path, arguments, message):
+def test_invalid_arguments_are_refused(tmp_path, arguments, message):
     with pytest.raises(ConfigInvalid, match=message):
         IndexHook([tmp_path], **arguments)
 
 
-def test_address_in_use(tmp_path):
+def test_address_in_use_is_reported(tmp_path):
     with IndexHook([tmp_path]) as hook:
         port = int(hook.url.split(":")[2].split("/")[0])
-        taken = Settings(hook=HookSettings(port=port))
+        same_port = Settings(hook=HookSettings(port=port))
         with pytest.raises(ConfigInvalid, match=f"cannot listen on 127.0.0.1:{port}"):
-            IndexHook([tmp_path], settings=taken).start()
+            IndexHook([tmp_path], settings=same_port).start()
 
 
-def test_options_of_a_hook_that_does_not_run(tmp_path):
+def test_write_options_need_a_running_hook(tmp_path):
     with pytest.raises(ConfigInvalid, match="not running"):
         IndexHook([tmp_path]).write_options(tmp_path)
 
 
-def test_missing_extra_is_named(tmp_path, monkeypatch):
+def test_missing_package_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "hudi_index_service.hook.listener", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
     with pytest.raises(ConfigInvalid, match="needs uvicorn") as raised:
         IndexHook([tmp_path])
 
-    assert raised.value.remedy == "pip install 'hudi-index-service[hook]'"
+    assert raised.value.remedy == "Install it: pip install 'hudi-index-service[hook]'."

@@ -1,4 +1,4 @@
-"""What the listener answers to requests, right ones and wrong ones."""
+"""What the listener answers to valid and invalid requests."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ def test_callback_is_accepted_at_once_while_the_build_hangs(listening, tmp_path)
         assert build.begun.wait(30)
 
 
-def test_answer_waits_for_the_build_if_asked_to(listening, tmp_path):
+def test_answer_waits_for_the_build_if_configured(listening, tmp_path):
     listener = listening(nothing_built, tmp_path, wait=30)
 
     assert post(listener, callback_of(tmp_path)) == (
@@ -27,7 +27,7 @@ def test_answer_waits_for_the_build_if_asked_to(listening, tmp_path):
     )
 
 
-def test_answer_waits_no_longer_than_asked(listening, tmp_path):
+def test_answer_waits_no_longer_than_configured(listening, tmp_path):
     with BlockedBuild() as build:
         listener = listening(build, tmp_path, wait=0.2)
 
@@ -64,7 +64,7 @@ def test_wrong_secret_is_refused(listening, tmp_path, secret):
         {
             "code": "CALLBACK_REFUSED",
             "message": f"The header {SECRET_HEADER} is missing or wrong.",
-            "remedy": "Use the options of IndexHook.write_options(table) for the table's writes.",
+            "remedy": "Write the table with the options from IndexHook.write_options(table).",
         },
     )
     assert build.tables == []
@@ -82,7 +82,7 @@ def test_other_table_is_refused(listening, tmp_path):
 
 
 @pytest.mark.parametrize("base_path", ["hdfs://host/table", "", "\0", "s3://"])
-def test_base_path_that_is_none_is_refused(listening, tmp_path, base_path):
+def test_invalid_base_path_is_refused(listening, tmp_path, base_path):
     listener = listening(nothing_built, tmp_path)
 
     assert post(listener, json.dumps({"basePath": base_path}).encode())[0] == 403
@@ -99,10 +99,10 @@ def test_malformed_body_is_refused(listening, tmp_path, body):
     status, answer = post(listener, body)
 
     assert (status, answer["code"]) == (400, "CALLBACK_REFUSED")
-    assert answer["message"] == "The body is not a callback of Hudi's."
+    assert answer["message"] == "The body is not a Hudi commit callback."
 
 
-def test_announced_long_body_is_refused_unread(listening, tmp_path):
+def test_long_body_is_refused_by_its_content_length(listening, tmp_path):
     listener = listening(nothing_built, tmp_path, max_body_bytes=1000)
     url = urlsplit(listener.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
@@ -115,7 +115,7 @@ def test_announced_long_body_is_refused_unread(listening, tmp_path):
     connection.close()
 
 
-def test_body_without_length_is_read_to_the_limit_only(listening, tmp_path):
+def test_body_without_length_is_read_only_up_to_the_limit(listening, tmp_path):
     listener = listening(nothing_built, tmp_path, max_body_bytes=1000)
     url = urlsplit(listener.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
@@ -123,7 +123,7 @@ def test_body_without_length_is_read_to_the_limit_only(listening, tmp_path):
     connection.putheader(SECRET_HEADER, SECRET)
     connection.putheader("Transfer-Encoding", "chunked")
     connection.endheaders()
-    connection.send(b"3e9\r\n" + b" " * 1001 + b"\r\n")  # and the end never comes
+    connection.send(b"3e9\r\n" + b" " * 1001 + b"\r\n")  # and never the last chunk
 
     response = connection.getresponse()
 
@@ -132,7 +132,7 @@ def test_body_without_length_is_read_to_the_limit_only(listening, tmp_path):
     connection.close()
 
 
-def test_cut_connection_is_a_line_in_the_log(listening, tmp_path, caplog):
+def test_interrupted_connection_is_logged_in_one_line(listening, tmp_path, caplog):
     listener = listening(nothing_built, tmp_path, wait=30)
     url = urlsplit(listener.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
@@ -167,5 +167,5 @@ def test_full_queue_refuses_and_says_that_nothing_is_lost(listening, tmp_path):
 
         status, answer = post(listener, callback_of(third))
 
-    assert (status, answer["message"]) == (503, "1 tables wait to be built already.")
+    assert (status, answer["message"]) == (503, "1 tables are already waiting.")
     assert answer["remedy"].startswith("Nothing is lost")

@@ -1,7 +1,9 @@
-"""mode("overwrite") removes .hoodie, and the index with it: noticed, brought back or said."""
+"""mode("overwrite") removes .hoodie with the index: it is detected, and restored or reported."""
 
 import logging
 from pathlib import Path
+
+import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
@@ -10,6 +12,8 @@ from hudi_index_service.upkeep import TableUpkeep
 from hudi_index_service.upkeep.define import INDEX_NAME
 from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
 from tests.hudi_tables import write
+
+pytestmark = pytest.mark.fast
 
 KEYS = {
     "hoodie.index.columns": "sender",
@@ -25,7 +29,8 @@ def index_names(path: Path) -> list[str]:
     return [each.name for each in open_table(path).indexes()]
 
 
-def test_hook_brings_the_index_back_by_the_keys_of_the_write(message_table, caplog):
+@pytest.mark.slow
+def test_hook_restores_the_index_from_the_keys_of_the_write(message_table, caplog):
     table = message_table()
     with (
         caplog.at_level(logging.WARNING, logger="hudi_index_service"),
@@ -40,7 +45,7 @@ def test_hook_brings_the_index_back_by_the_keys_of_the_write(message_table, capl
         assert index_names(table.path) == [INDEX_NAME]
         assert open_table(table.path).status()[0].covered == 1
 
-    # What no keys bring back is named, with the command that does.
+    # An index that no keys define is named, with the command that creates it again.
     assert caplog.text.count("TABLE_OVERWRITTEN") == 1
     assert "its index definitions by_hand and their entries are gone" in caplog.text
     assert f"hudi-index create '{table.path}' by_hand 'ts'" in caplog.text
@@ -51,7 +56,7 @@ def test_keys_are_remembered_across_restarts(message_table, tmp_path, caplog):
     table.write()
     with IndexHook([table.path], settings=settings, wait=120) as hook:
         secret = {"hoodie.some.password": "do-not-keep-me"}
-        own = {"hoodie.datasource.write.commitmeta.key.prefix": "_"}  # the timeline tells nothing
+        own = {"hoodie.datasource.write.commitmeta.key.prefix": "_"}  # no keys in the timeline
         table.write(hook.write_options(table.path, KEYS | own | secret))
 
     overwrite(table, INLINE_CLUSTERING)  # by a writer without keys
@@ -63,7 +68,7 @@ def test_keys_are_remembered_across_restarts(message_table, tmp_path, caplog):
 
     assert index_names(table.path) == [INDEX_NAME]
     assert len(build.built) == 1
-    assert "Its index is defined again by its hoodie.index.* keys" in caplog.text
+    assert "Its hoodie.index.* keys define its index again" in caplog.text
     folders = [settings.state_folder, settings.state_folder / "tables"]
     assert [oct(folder.stat().st_mode)[-3:] for folder in folders] == ["700", "700"]
     (file,) = folders[1].iterdir()
@@ -71,7 +76,7 @@ def test_keys_are_remembered_across_restarts(message_table, tmp_path, caplog):
     assert "do-not-keep-me" not in file.read_text()
 
 
-def test_without_keys_it_is_said_once_and_nothing_is_made_up(message_table, caplog):
+def test_overwrite_without_keys_is_reported_once_and_no_index_is_created(message_table, caplog):
     table = message_table()
     open_table(table.path).create_index("by_hand", ["sender"])
     with TableUpkeep(table.path) as upkeep:
@@ -85,7 +90,7 @@ def test_without_keys_it_is_said_once_and_nothing_is_made_up(message_table, capl
     assert index_names(table.path) == []
 
 
-def test_long_lived_table_says_so_and_scans(message_table, caplog):
+def test_open_table_reports_the_overwrite_and_scans(message_table, caplog):
     table = message_table()
     opened = open_table(table.path)
     opened.create_index("by_hand", ["sender"])
@@ -100,7 +105,7 @@ def test_long_lived_table_says_so_and_scans(message_table, caplog):
     assert caplog.text.count("TABLE_OVERWRITTEN") == 1
 
 
-def test_dropping_or_removing_the_index_folder_is_no_overwrite(message_table, caplog):
+def test_dropped_or_deleted_definitions_are_not_reported_as_overwrite(message_table, caplog):
     table = message_table()
     opened = open_table(table.path)
     opened.create_index("dropped", ["sender"])
@@ -118,7 +123,7 @@ def test_dropping_or_removing_the_index_folder_is_no_overwrite(message_table, ca
     assert "TABLE_OVERWRITTEN" not in caplog.text
 
 
-def test_state_that_cannot_be_read_or_written_costs_nothing_else(message_table, tmp_path, caplog):
+def test_unusable_state_folder_only_affects_restarts(message_table, tmp_path, caplog):
     table = message_table()
     open_table(table.path).create_index("by_hand", ["sender"])
     blocked = tmp_path / "state"
@@ -130,7 +135,7 @@ def test_state_that_cannot_be_read_or_written_costs_nothing_else(message_table, 
     ):
         upkeep.run()
         overwrite(table)
-        upkeep.run()  # in this process it is known all the same
+        upkeep.run()  # within this process it is remembered
 
     assert "cannot be remembered across restarts" in caplog.text
     assert "TABLE_OVERWRITTEN" in caplog.text

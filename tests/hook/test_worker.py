@@ -1,4 +1,4 @@
-"""Wake-ups: coalesced, finished before closing, and never lost to a failing build."""
+"""Wake-ups are coalesced, finished before closing, and never lost to a failing build."""
 
 import logging
 from collections import Counter
@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from hudi_index_service.backoff import Backoff
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.build.retry import DeferredEntry, FailedEntry
 from hudi_index_service.build.run import Build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, PermissionDenied
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.storage.backoff import Backoff
 from tests.hook.callbacks import BlockedBuild, nothing_built
 from tests.hook.manual_clock import ManualClock
 
@@ -25,7 +25,7 @@ BACKOFF = Backoff(first=10.0, longest=60.0)
 
 
 class Builds:
-    """A reconcile that does in turn what it was told for table /a: raises an error, or returns a
+    """A reconcile with prepared outcomes for table /a, in order: it raises an error, or returns a
     build."""
 
     def __init__(self, *outcomes: Exception | Build) -> None:
@@ -34,15 +34,15 @@ class Builds:
 
     def __call__(self, table: str) -> Build:
         self.tables.append(table)
-        told = self.outcomes and table == "/a"
-        outcome = self.outcomes.pop(0) if told else nothing_built(table)
+        prepared = self.outcomes and table == "/a"
+        outcome = self.outcomes.pop(0) if prepared else nothing_built(table)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
 
-def left_alone(seconds: float) -> DeferredEntry:
-    """A base file that failed, and is due again in so many seconds."""
+def failed_and_due_in(seconds: float) -> DeferredEntry:
+    """A base file that failed, and is due again in that many seconds."""
     failed = FailedEntry("f.parquet", "lucene", ("c",), 1, "2026-01-01T00:00:00+00:00", "damaged")
     due = DueEntry(BaseFile("f.parquet", "", "f", "2026", 1), "lucene", (), {})
     return DeferredEntry(due, failed, datetime.now(UTC) + timedelta(seconds=seconds))
@@ -55,7 +55,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def working(clock: ManualClock) -> Iterator[Callable[..., Worker]]:
-    """Starts a worker by the manual clock, closed after the test."""
+    """Starts a worker with the manual clock, closed after the test."""
     with ExitStack() as stack:
 
         def start(reconcile: Callable[[str], Build], **options: Any) -> Worker:
@@ -67,7 +67,7 @@ def working(clock: ManualClock) -> Iterator[Callable[..., Worker]]:
         yield start
 
 
-def test_burst_for_one_table_is_one_more_build():
+def test_burst_of_wake_ups_for_one_table_is_one_build():
     build = BlockedBuild()
     worker = Worker(build, queue=4)
     worker.start()
@@ -77,7 +77,7 @@ def test_burst_for_one_table_is_one_more_build():
     burst = [worker.wake("/a") for _ in range(5)]
     other = worker.wake("/b")
 
-    # None joins the build that runs: it may have read the timeline before their commit.
+    # None joins the running build, which may have read the timeline before their commits.
     assert running is not burst[0]
     assert {id(each) for each in burst} == {id(burst[0])}
     build.released.set()
@@ -86,7 +86,7 @@ def test_burst_for_one_table_is_one_more_build():
     assert build.tables == ["/a", "/a", "/b"]
 
 
-def test_closing_finishes_what_waits_and_takes_no_more():
+def test_closing_finishes_waiting_builds_and_accepts_no_more():
     build = BlockedBuild()
     worker = Worker(build, queue=4)
     worker.start()
@@ -100,7 +100,7 @@ def test_closing_finishes_what_waits_and_takes_no_more():
         worker.wake("/a")
 
 
-def test_failing_build_is_logged_with_code_and_remedy_and_the_next_one_runs(caplog):
+def test_failing_build_is_logged_and_the_next_one_runs(caplog):
     done = Event()
 
     def reconcile(table: str):
@@ -125,23 +125,23 @@ def test_failing_build_is_logged_with_code_and_remedy_and_the_next_one_runs(capl
     assert "ZeroDivisionError: a bug" in caplog.text
 
 
-def test_table_that_failed_rests_and_the_wake_up_in_the_meantime_is_kept(clock, working):
+def test_wake_up_of_a_failed_table_is_deferred_by_the_backoff(clock, working):
     builds = Builds(PermissionDenied("no"), PermissionDenied("still no"))
     worker = working(builds)
     assert worker.wake("/a").exception(timeout=30) is not None
 
     deferred = worker.wake("/a")
-    clock.wait_until_somebody_waits_for(10.0)
-    assert worker.wake("/a") is deferred  # and what comes now joins it
+    clock.wait_until_a_thread_waits_for(10.0)
+    assert worker.wake("/a") is deferred  # a later wake-up joins it
     clock.advance(9.5)
-    assert worker.wake("/other").result(timeout=30) is not None  # meanwhile others are served
+    assert worker.wake("/other").result(timeout=30) is not None  # others are built meanwhile
     assert not deferred.done()
     clock.advance(0.5)
     assert isinstance(deferred.exception(timeout=30), PermissionDenied)
 
     # Twice as long after the second failure in a row.
     third = worker.wake("/a")
-    clock.wait_until_somebody_waits_for(30.0)
+    clock.wait_until_a_thread_waits_for(30.0)
     clock.advance(20.0)
     assert third.result(timeout=30) is not None
     assert builds.tables == ["/a", "/other", "/a", "/a"]
@@ -152,47 +152,47 @@ def test_success_ends_the_backoff(clock, working):
     worker.wake("/a").exception(timeout=30)
     clock.advance(10.0)
 
-    # The second is served at once: nothing moves the clock.
+    # The second is built at once: nothing moves the clock.
     worker.wake("/a").result(timeout=30)
     worker.wake("/a").result(timeout=30)
 
 
-def test_files_that_failed_hold_up_no_others_of_their_table(clock, working):
-    rests = left_alone(90)
-    builds = Builds(Build("", Strategy.INCREMENTAL, (), deferred=(rests,)))
+def test_failed_files_do_not_delay_others_of_their_table(clock, working):
+    deferred = failed_and_due_in(90)
+    builds = Builds(Build("", Strategy.INCREMENTAL, (), deferred=(deferred,)))
     worker = working(builds)
 
-    assert worker.wake("/a").result(timeout=30).deferred == (rests,)
+    assert worker.wake("/a").result(timeout=30).deferred == (deferred,)
 
     # Other base files of the table need not wait.
     worker.wake("/a").result(timeout=30)
     assert builds.tables == ["/a", "/a"]
 
 
-def test_files_that_failed_are_tried_again_when_their_time_has_come(clock, working):
-    rests, again = left_alone(90), Event()
+def test_failed_files_are_retried_when_they_are_due(clock, working):
+    deferred, again = failed_and_due_in(90), Event()
 
     def reconcile(table: str) -> Build:
         if clock.now() > 0:
             again.set()
             return nothing_built(table)
-        return Build("", Strategy.INCREMENTAL, (), deferred=(rests,))
+        return Build("", Strategy.INCREMENTAL, (), deferred=(deferred,))
 
     working(reconcile).wake("/a").result(timeout=30)
     clock.advance(91.0)
 
-    assert again.wait(30)  # nobody woke it
+    assert again.wait(30)  # without another wake-up
 
 
-def test_build_of_another_process_is_waited_for(clock, working):
+def test_worker_waits_for_the_build_of_another_process(clock, working):
     builds = Builds(BuildInProgress("another"), BuildInProgress("another"))
     worker = working(builds)
 
     future = worker.wake("/a")
 
-    clock.wait_until_somebody_waits_for(10.0)
+    clock.wait_until_a_thread_waits_for(10.0)
     clock.advance(10.0)
-    clock.wait_until_somebody_waits_for(30.0)
+    clock.wait_until_a_thread_waits_for(30.0)
     clock.advance(20.0)
     assert future.result(timeout=30).outcomes == ()  # one wake-up was enough
     assert builds.tables == ["/a"] * 3
@@ -210,7 +210,7 @@ def test_closing_does_not_wait_for_the_backoff(working):
     assert builds.tables == ["/a", "/a"]
 
 
-def test_closing_at_once_gives_up_what_has_not_begun():
+def test_closing_at_once_cancels_waiting_builds():
     build = BlockedBuild()
     worker = Worker(build, queue=4)
     worker.start()
@@ -226,7 +226,7 @@ def test_closing_at_once_gives_up_what_has_not_begun():
     assert build.tables == ["/a"]
 
 
-def test_different_tables_are_built_at_once_but_never_one_table_twice(working):
+def test_different_tables_are_built_concurrently_but_one_table_is_not(working):
     both_run, blocked = Barrier(2), BlockedBuild()
     running: Counter[str] = Counter()
     most: Counter[str] = Counter()
@@ -252,7 +252,7 @@ def test_different_tables_are_built_at_once_but_never_one_table_twice(working):
         slow = worker.wake("/slow")
         assert blocked.begun.wait(30)
         again = worker.wake("/slow")
-        # The second thread passes over the table that is being built.
+        # The second thread skips the table that is being built.
         worker.wake("/c").result(timeout=30)
         assert not again.done()
         assert blocked.tables == ["/slow"]
@@ -261,19 +261,21 @@ def test_different_tables_are_built_at_once_but_never_one_table_twice(working):
     assert set(most.values()) == {1}
 
 
-def test_closing_ends_the_wait_for_files_that_failed(clock, working):
-    """Their moment may have passed while another thread still builds: it wakes nobody any more."""
-    rests = Build("", Strategy.INCREMENTAL, (), deferred=(left_alone(90),))
+def test_closing_ends_the_wait_for_failed_files(clock, working):
+    """Their retry time may pass while another thread still builds: it starts no other build."""
+    deferred = Build("", Strategy.INCREMENTAL, (), deferred=(failed_and_due_in(90),))
     with BlockedBuild() as blocked:
-        worker = working(lambda table: blocked(table) if table == "/slow" else rests, parallelism=2)
+        worker = working(
+            lambda table: blocked(table) if table == "/slow" else deferred, parallelism=2
+        )
         worker.wake("/a").result(timeout=30)
         worker.wake("/slow")
         assert blocked.begun.wait(30)
         again = worker.wake("/slow")
-        clock.wait_until_somebody_waits(lambda until: until is not None)
+        clock.wait_until_a_thread_waits(lambda until: until is not None)
         closing = Thread(target=worker.close)
         closing.start()
-        clock.wait_until_somebody_waits(lambda until: until is None)
+        clock.wait_until_a_thread_waits(lambda until: until is None)
         assert not again.done()
     closing.join(30)
     assert again.done()

@@ -1,4 +1,4 @@
-"""Keys hoodie.index.* in a Hudi write config define the index and build it."""
+"""Keys hoodie.index.* in a Hudi write config define an index and build it."""
 
 import logging
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.hook.callbacks import INLINE_CLUSTERING, MessageTable
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering
 
 PREFIX_OPTION = "hoodie.datasource.write.commitmeta.key.prefix"
-# What a user puts into his write config, with the option by which Hudi keeps it in the timeline.
+# The keys of a user's write config, with the option that makes Hudi store them in the timeline.
 KEYS = {"hoodie.index.columns": "sender", PREFIX_OPTION: "hoodie.index."}
 
 
@@ -30,15 +30,15 @@ def covered(path: Path, name: str = INDEX_NAME) -> int:
 
 @pytest.fixture
 def new_table(spark, tmp_path) -> MessageTable:
-    """A table that its first write will make."""
+    """A table that its first write will create."""
     return MessageTable(spark, tmp_path / "new", hudi_options("new", **NO_METADATA_TABLE))
 
 
 @pytest.mark.parametrize("prefix", [None, "_"])
-def test_first_write_of_a_table_defines_builds_and_waits(spark, new_table, prefix):
-    """With a prefix of the user's own the timeline tells nothing, but the hook was told."""
+def test_first_write_of_a_table_defines_and_builds_the_index(spark, new_table, prefix):
+    """With another prefix the timeline does not contain the keys, but the hook received them."""
     path = new_table.path
-    mine = {
+    keys = {
         "hoodie.index.columns": "sender;id",
         "hoodie.index.wait": "120",
         **INLINE_CLUSTERING,
@@ -46,20 +46,20 @@ def test_first_write_of_a_table_defines_builds_and_waits(spark, new_table, prefi
     }
 
     with IndexHook([path], spark=spark) as hook:
-        options = hook.write_options(path, mine)
-        assert options.items() >= {**mine, PREFIX_OPTION: prefix or "hoodie.index."}.items()
+        options = hook.write_options(path, keys)
+        assert options.items() >= {**keys, PREFIX_OPTION: prefix or "hoodie.index."}.items()
         assert options["hoodie.write.commit.callback.http.url"] == f"{hook.url}?wait=120"
         assert options["hoodie.write.commit.callback.http.timeout.seconds"] == "125"
         new_table.write(options)
         assert columns_of(path) == {"sender": {}, "id": {}}
-        # The clustering of this very write counts, although the index was defined after it.
+        # The clustering of this write is indexed, although the index was defined after it.
         assert covered(path) == 1
 
 
-def test_others_learn_the_keys_from_the_timeline(new_table):
+def test_keys_are_read_from_the_timeline(new_table):
     path = new_table.path
     new_table.write(KEYS | {"hoodie.index.strategy": "all"})
-    new_table.write()  # a writer without the keys changes nothing by it
+    new_table.write()  # a writer without the keys does not change the index
     run_clustering(new_table.spark, path)
 
     with TableUpkeep(path) as upkeep:
@@ -88,7 +88,7 @@ def test_changed_keys_change_the_index(new_table):
     assert covered(path) == 1
 
 
-def test_what_an_operator_changes_or_drops_stays_until_a_later_write_asks(new_table):
+def test_manual_changes_last_until_a_later_write_has_keys(new_table):
     path = new_table.path
     with TableUpkeep(path) as upkeep:
         new_table.write(KEYS)
@@ -99,7 +99,7 @@ def test_what_an_operator_changes_or_drops_stays_until_a_later_write_asks(new_ta
         open_table(path).drop_index(INDEX_NAME, purge=True)
         upkeep.run()
         assert columns_of(path) is None
-        new_table.write()  # does not ask
+        new_table.write()  # has no keys
         upkeep.run()
         assert columns_of(path) is None
         new_table.write(KEYS)
@@ -107,7 +107,7 @@ def test_what_an_operator_changes_or_drops_stays_until_a_later_write_asks(new_ta
         assert columns_of(path) == {"sender": {}}
 
 
-def test_index_that_is_there_already_under_another_name_is_enough(new_table):
+def test_existing_index_with_another_name_is_used(new_table):
     new_table.write(KEYS)
     open_table(new_table.path).create_index("mine", ["sender"])
 
@@ -117,7 +117,7 @@ def test_index_that_is_there_already_under_another_name_is_enough(new_table):
     assert [each.name for each in open_table(new_table.path).indexes()] == ["mine"]
 
 
-def test_enabled_false_leaves_the_table_alone(new_table):
+def test_enabled_false_builds_and_defines_nothing(new_table):
     path = new_table.path
     new_table.write(KEYS | {"hoodie.index.enabled": "false", "hoodie.index.strategy": "all"})
     open_table(path).create_index("mine", ["sender"])
@@ -131,7 +131,7 @@ def test_enabled_false_leaves_the_table_alone(new_table):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "code"),
     [
         ({"hoodie.index.columns": "nowhere"}, "COLUMN_NOT_FOUND"),
         ({"hoodie.index.columns": "sender", "hoodie.index.types": "none"}, "INDEX_TYPE_UNKNOWN"),
@@ -139,7 +139,7 @@ def test_enabled_false_leaves_the_table_alone(new_table):
         ({"hoodie.index.colums": "sender"}, "CONFIG_INVALID"),
     ],
 )
-def test_wrong_keys_break_neither_the_write_nor_other_indexes(message_table, caplog, wrong, said):
+def test_wrong_keys_affect_neither_the_write_nor_other_indexes(message_table, caplog, wrong, code):
     table = message_table()
     open_table(table.path).create_index("mine", ["sender"])
 
@@ -150,18 +150,18 @@ def test_wrong_keys_break_neither_the_write_nor_other_indexes(message_table, cap
         table.write(hook.write_options(table.path, wrong | INLINE_CLUSTERING))
         assert covered(table.path, "mine") == 1
 
-    assert said in caplog.text
+    assert code in caplog.text
     assert columns_of(table.path) is None
     assert table.spark.read.format("hudi").load(str(table.path)).count() == table.rows().count()
 
 
-def test_options_without_keys_are_merged_and_nothing_else(tmp_path):
+def test_options_without_keys_are_only_merged(tmp_path):
     with IndexHook([tmp_path]) as hook:
         merged = hook.write_options(tmp_path, {"hoodie.table.name": "t"})
         assert merged == {"hoodie.table.name": "t", **hook.write_options(tmp_path)}
 
 
-def test_keys_of_the_hook_go_before_those_of_the_commits(new_table):
+def test_keys_of_the_hook_override_those_of_the_commits(new_table):
     path = new_table.path
     hook = IndexHook([path], options={"hoodie.index.columns": "ts", "hoodie.index.wait": "120"})
 

@@ -1,4 +1,4 @@
-"""Indexes built from Arrow data alone: no table, no Spark."""
+"""Indexes built from Arrow data alone, without a table or Spark."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from hudi_index_service.index.contract import (
     StoredColumn,
 )
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
 from tests.index.plug_in import COPIED_COLUMNS, install
@@ -28,7 +28,7 @@ from tests.index.plug_in import COPIED_COLUMNS, install
 
 @dataclass
 class IndexedData:
-    """Rows, their packed index, and the reader that answers from it."""
+    """Rows, their packed index, and a reader of it."""
 
     kind: IndexType
     data: pa.Table
@@ -41,7 +41,7 @@ class IndexedData:
         return self.kind.answer(leaf, self.columns)
 
     def check(self, leaf: Predicate) -> Answer:
-        """Holds the index to what it promises: its rows against those that make the leaf TRUE."""
+        """Checks the index against its promise: its rows, and those for which the leaf is TRUE."""
         promised = self.answer(leaf)
         if promised is Answer.NONE:
             return promised
@@ -56,23 +56,16 @@ class IndexedData:
         self._check_shortcuts(leaf, expected, found)
         return promised
 
-    def has(self, method: str) -> bool:
-        """Whether the reader has a method that it may leave out; the service's own leave out none,
-        so that no check of theirs is passed over."""
-        found = hasattr(self.reader, method)
-        own = self.kind.name in ("btree", "hbase", "lucene")
-        assert found or not own, f"{self.kind.name}: {method}"
-        return found
-
     def _check_bounds(self, leaf: Predicate, rows: int) -> None:
-        if self.has("row_bounds"):
-            least, most = self.reader.row_bounds(leaf)
-            assert 0 <= least <= rows <= most <= len(self.data), f"{leaf}: {least} to {most}"
+        bounds = self.reader.row_bounds(leaf)
+        if bounds is None:
+            assert self.kind.name == "copied", "the service's own types give bounds"
+            return
+        least, most = bounds
+        assert 0 <= least <= rows <= most <= len(self.data), f"{leaf}: {least} to {most}"
 
     def _check_shortcuts(self, leaf: Predicate, expected: BitMap, found: BitMap) -> None:
-        """No row is missing among the candidates, and a sample has none that is not there."""
-        if not all(map(self.has, ("candidates", "sample", "narrowed"))):
-            return
+        """The candidates include every matching row; a sample contains only matching rows."""
         for most in (None, len(self.data) // 3, 0):
             candidates = self.reader.candidates(leaf, most)
             if candidates is None:
@@ -81,16 +74,16 @@ class IndexedData:
                 assert candidates >= expected, f"{leaf}: misses {list(expected - candidates)}"
         for most in (1, 7, 1000):
             some = self.reader.sample(leaf, most)
-            assert some <= found, f"{leaf}: {list(some - found)} do not belong to it"
+            assert some <= found, f"{leaf}: {list(some - found)} do not match"
             assert len(some) <= most, leaf
         if isinstance(leaf, And):
             return
         for rows in (BitMap(range(len(self.data))), expected, BitMap(range(0, len(self.data), 3))):
-            left, worth = self.reader.narrowed(leaf, rows)
+            left, answer = self.reader.narrowed(leaf, rows)
             assert expected & rows <= left <= rows, leaf
-            if worth is Answer.EXACT:
+            if answer is Answer.EXACT:
                 assert left == expected & rows, leaf
-            if worth is Answer.NONE:
+            if answer is Answer.NONE:
                 assert left == rows, leaf
 
 
@@ -105,13 +98,13 @@ BuildIndex = Callable[..., IndexedData]
 
 @pytest.fixture(scope="session")
 def build_index(tmp_path_factory: pytest.TempPathFactory) -> BuildIndex:
-    """Builds and opens a Lucene index over a table, `batch_rows` rows at a time."""
+    """Builds and opens a Lucene index of a table, `batch_rows` rows at a time."""
     return building(index_type("lucene"), tmp_path_factory.mktemp("lucene"))
 
 
 @pytest.fixture(scope="session")
 def copied_columns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of an index type that another package brings, which is installed here."""
+    """The name of an index type from another package, which is installed here."""
     folder = tmp_path_factory.mktemp("site-packages")
     install(folder, "copied", COPIED_COLUMNS, class_name="CopiedColumns")
     sys.path.insert(0, str(folder))
@@ -124,7 +117,7 @@ def copied_columns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def build_any(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, copied_columns: str
 ) -> BuildIndex:
-    """The same of each index type that needs no server, one after the other."""
+    """Like `build_index`, for each index type that needs no server."""
     return building(index_type(request.param), tmp_path_factory.mktemp(request.param))
 
 
@@ -155,15 +148,11 @@ def building(kind: IndexType, folder: Path) -> BuildIndex:
         built = builder.finish()
         assert built.rows == len(data)
         packed_path = Path(f"{work}.pack")
-        store = getattr(kind, "store", None)
-        files = store(built.files, folder.as_uri(), packed_path.name) if store else built.files
-        packed = pack(files, packed_path)
+        packed = pack(kind.store(built.files, folder.as_uri(), packed_path.name), packed_path)
         index = PackedIndex(
             packed_path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
         )
-        columns = tuple(
-            StoredColumn(s.name, s.type, s.fields, built.statistics[s.name]) for s in specs
-        )
+        columns = tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs)
         return IndexedData(kind, data, index, columns, kind.open(index, columns))
 
     return build

@@ -1,7 +1,7 @@
-"""Damages a packed index of several blocks, in one way at a time, and asks it each time what it was
-asked before: ``python -m tests.index.damage <index type> <empty folder>``, a process that a damaged
-index may end only itself. Prints how often the index was refused, and how often it answered all the
-same."""
+"""Damages a packed index of several blocks, in one way at a time, and repeats the same look-ups:
+``python -m tests.index.damage <index type> <empty folder>``. It is a process of its own, since a
+damaged index may crash it. Prints how often the index was refused and how often all answers were
+unchanged."""
 
 import json
 import random
@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexReader
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import building
 
@@ -48,7 +48,7 @@ LEAVES = [negation_normal_form(parse_predicate(where, DATA.schema)) for where in
 
 
 def answers(reader: IndexReader) -> list[object]:
-    """The rows, or that they were refused."""
+    """The row ids of each leaf, or "refused"."""
     found: list[object] = []
     for leaf in LEAVES:
         try:
@@ -59,8 +59,8 @@ def answers(reader: IndexReader) -> list[object]:
 
 
 def damaged(whole: bytes, choose: random.Random) -> bytes:
-    """The bytes with a bit flipped, or with what a disk or a file system may leave of them: a page
-    or a block of zeros, zeros to the end, a block where another belongs."""
+    """The bytes with a flipped bit, or damaged as a disk or a file system might: a page or a block
+    of zeros, zeros to the end, a block in the place of another."""
     content = bytearray(whole)
     at = choose.randrange(len(whole))
     page, block = at - at % 4096, at - at % BLOCK_SIZE
@@ -83,7 +83,7 @@ def damaged(whole: bytes, choose: random.Random) -> bytes:
 
 
 def main(name: str, folder: Path) -> None:
-    """Fails if any answer is another than that of the index as it was built."""
+    """Fails if an answer differs from that of the undamaged index."""
     kind = index_type(name)
     indexed = building(kind, folder)(DATA, batch_rows=2_000)
     expected = answers(indexed.reader)

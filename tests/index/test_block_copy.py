@@ -1,4 +1,4 @@
-"""Of a large remote data file only the blocks are fetched that a reader asks for: once, checked."""
+"""Readers fetch only the blocks they need of a large remote data file: once, and verified."""
 
 import multiprocessing
 import os
@@ -13,21 +13,26 @@ import pytest
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, StorageFailed
-from hudi_index_service.index import block_copy, local_copy
-from hudi_index_service.index.block_copy import BlockCopy
 from hudi_index_service.index.contract import IndexReader, PackedIndex
-from hudi_index_service.index.entry import Entry, EntryListing
+from hudi_index_service.index.entries.entry import Entry, EntryListing
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA, DataFile
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.fetched import Fetched, counted
-from hudi_index_service.index.local_copy import copies_but, discard, packed_index, readable_index
-from hudi_index_service.index.manifest import PARQUET_METADATA, DataFile
-from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.files import block_copy, local_copy
+from hudi_index_service.index.files.block_copy import BlockCopy
+from hudi_index_service.index.files.io_counters import Fetched, counted
+from hudi_index_service.index.files.local_copy import (
+    copies_but,
+    discard,
+    packed_index,
+    readable_index,
+)
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
-BLOCK = 256  # bytes; the golden entry's file has some forty such blocks
+BLOCK = 256  # bytes; the golden entry's file has about forty such blocks
 OPENING = block_copy._opening_blocks
 LOOKUPS = {
     "name = 'Ada'": [0, 6],
@@ -44,16 +49,16 @@ def leaf(where: str) -> Predicate:
 
 
 def smaller_blocks() -> None:
-    """What is a matter of kilobytes and megabytes otherwise."""
+    """Lowers the thresholds, which are kilobytes and megabytes otherwise."""
     local_copy.WHOLE_UP_TO = 0
     block_copy._SMALL_MEMBER = block_copy._NEAR = block_copy._FEWEST = BLOCK
     block_copy._MOST = 4 * BLOCK
-    # Lucene has to ask for what is fetched at once otherwise.
+    # Otherwise these are fetched at once, and Lucene never requests them.
     block_copy._opening_blocks = lambda data: []
 
 
 @pytest.fixture(autouse=True)
-def _smaller_blocks() -> Iterator[None]:
+def _with_smaller_blocks() -> Iterator[None]:
     names = ("_SMALL_MEMBER", "_NEAR", "_FEWEST", "_MOST", "_opening_blocks")
     before = {name: getattr(block_copy, name) for name in names}, local_copy.WHOLE_UP_TO
     smaller_blocks()
@@ -64,7 +69,7 @@ def _smaller_blocks() -> Iterator[None]:
 
 
 def golden_in(storage: Storage) -> Entry:
-    """The golden entry in a store, its data file as one of small blocks."""
+    """The golden entry in a store, its data file divided into small blocks."""
     for path in make.FOLDER.rglob("*"):
         if path.is_file():
             storage.create(str(path.relative_to(make.FOLDER)), path.read_bytes())
@@ -95,10 +100,10 @@ def settings(tmp_path: Path) -> Settings:
 def opened(
     storage: Storage, entry: Entry, settings: Settings
 ) -> Iterator[tuple[IndexReader, PackedIndex, BlockCopy]]:
-    """The entry, open as a query has it."""
+    """The entry, opened as a query opens it."""
     with readable_index(storage, entry, settings) as (index, blocks):
         assert blocks is not None
-        columns = [column.stored() for column in entry.manifest.columns]
+        columns = entry.manifest.columns
         reader = index_type("lucene").open(index, columns)
     try:
         yield reader, index, blocks
@@ -119,7 +124,7 @@ def damaged(storage: Storage, entry: Entry, block: int) -> None:
 
 
 @pytest.mark.parametrize("where", LOOKUPS)
-def test_a_lookup_fetches_the_blocks_that_it_needs(
+def test_a_look_up_fetches_the_blocks_it_needs_once(
     remote: Storage, entry: Entry, settings: Settings, where: str
 ) -> None:
     cold, again, elsewhere = Fetched(), Fetched(), Fetched()
@@ -131,20 +136,20 @@ def test_a_lookup_fetches_the_blocks_that_it_needs(
         assert list(reader.row_ids(leaf(where))) == LOOKUPS[where]
 
     assert 0 < cold.bytes <= index.length
-    assert again == elsewhere == Fetched(), "what is there is not fetched again"
+    assert again == elsewhere == Fetched(), "blocks already here are not fetched again"
 
 
-def test_opening_asks_once_for_what_it_reads(
+def test_opening_reads_all_it_needs_in_one_request(
     remote: Storage, entry: Entry, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[list[tuple[int, int]]] = []
     read_ranges = Storage.read_ranges
 
-    def noting(self: Storage, path: str, ranges: list[tuple[int, int]]) -> list[object]:
+    def recording(self: Storage, path: str, ranges: list[tuple[int, int]]) -> list[object]:
         calls.append(ranges)
         return read_ranges(self, path, ranges)
 
-    monkeypatch.setattr(Storage, "read_ranges", noting)
+    monkeypatch.setattr(Storage, "read_ranges", recording)
     monkeypatch.setattr(block_copy, "_opening_blocks", OPENING)
     monkeypatch.setattr(block_copy, "_SMALL_MEMBER", 8 * BLOCK)
     with opened(remote, entry, settings) as (_, index, _):
@@ -153,14 +158,16 @@ def test_opening_asks_once_for_what_it_reads(
     assert sum(end - start for start, end in calls[0]) <= index.length
 
 
-def test_the_copy_is_this_users_alone(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_the_copy_is_readable_by_its_user_only(
+    remote: Storage, entry: Entry, settings: Settings
+) -> None:
     with opened(remote, entry, settings) as (_, index, _):
         assert index.path.stat().st_mode & 0o077 == 0
         assert index.path.parent.stat().st_mode & 0o777 == 0o700
         assert index.path.stat().st_size == index.length
 
 
-def test_a_whole_copy_serves_where_there_is_one(
+def test_a_complete_copy_is_used_if_there_is_one(
     remote: Storage, entry: Entry, settings: Settings
 ) -> None:
     with packed_index(remote, entry, settings):
@@ -170,7 +177,7 @@ def test_a_whole_copy_serves_where_there_is_one(
         assert index.path.suffix == ".pack"
 
 
-def test_members_are_read_by_blocks(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_members_are_read_block_by_block(remote: Storage, entry: Entry, settings: Settings) -> None:
     with packed_index(remote, entry, Settings(cache_folder=settings.cache_folder / "b")) as whole:
         expected = {name: read_member(whole, name) for name in whole.members}
     with opened(remote, entry, settings) as (_, index, _):
@@ -178,7 +185,7 @@ def test_members_are_read_by_blocks(remote: Storage, entry: Entry, settings: Set
         assert index.path.read_bytes() == remote.read(entry.data_path)
 
 
-def test_blocks_in_a_row_come_by_ever_fewer_requests(
+def test_sequential_reads_fetch_ever_more_blocks_per_request(
     remote: Storage, entry: Entry, settings: Settings
 ) -> None:
     cold = Fetched()
@@ -191,7 +198,7 @@ def test_blocks_in_a_row_come_by_ever_fewer_requests(
     assert cold.requests == 2 + -(-(len(index.block_crc32) - 3) // 4), "1, 2, 4, 4, … blocks"
 
 
-def test_threads_that_lack_a_block_fetch_it_once(
+def test_concurrent_threads_fetch_a_missing_block_once(
     remote: Storage, entry: Entry, settings: Settings
 ) -> None:
     with readable_index(remote, entry, settings) as (index, blocks):
@@ -205,7 +212,7 @@ def test_threads_that_lack_a_block_fetch_it_once(
         blocks.close()
 
 
-def test_a_block_that_is_damaged_in_the_store_is_not_taken(
+def test_a_block_damaged_in_the_store_is_refused(
     remote: Storage, entry: Entry, settings: Settings
 ) -> None:
     sound = remote.read(entry.data_path)
@@ -217,14 +224,14 @@ def test_a_block_that_is_damaged_in_the_store_is_not_taken(
     ):
         read_member(index, PARQUET_METADATA)
     (copy,) = (settings.cache_folder / "entries").iterdir()
-    assert not any(copy.read_bytes()), "no byte of it is kept"
+    assert not any(copy.read_bytes()), "none of its bytes are kept"
 
     remote.replace(entry.data_path, sound)
     with opened(remote, entry, settings) as (reader, _, _):
         assert list(reader.row_ids(leaf("name = 'Ada'"))) == [0, 6]
 
 
-def test_a_block_that_is_damaged_in_the_cache_is_fetched_again(
+def test_a_block_damaged_in_the_cache_is_fetched_again(
     remote: Storage, entry: Entry, settings: Settings
 ) -> None:
     with opened(remote, entry, settings) as (_, index, _):
@@ -237,7 +244,7 @@ def test_a_block_that_is_damaged_in_the_cache_is_fetched_again(
             assert list(reader.row_ids(leaf(where))) == rows
 
 
-def test_a_store_that_fails_for_a_while(
+def test_a_look_up_works_again_after_the_store_failed(
     remote: Storage, entry: Entry, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(self: Storage, path: str, ranges: object) -> list[object]:
@@ -254,7 +261,7 @@ def test_a_store_that_fails_for_a_while(
         assert list(reader.row_ids(leaf("name = 'Ada'"))) == [0, 6]
 
 
-def test_what_is_closed_fetches_nothing(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_a_closed_copy_fetches_nothing(remote: Storage, entry: Entry, settings: Settings) -> None:
     with readable_index(remote, entry, settings) as (_, blocks):
         assert blocks is not None
         blocks.close()
@@ -263,13 +270,17 @@ def test_what_is_closed_fetches_nothing(remote: Storage, entry: Entry, settings:
             blocks.fetch(len(entry.manifest.data.crc32s()) // 2)
 
 
-def test_an_entry_gone_from_the_store(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_an_entry_deleted_from_the_store_is_missing(
+    remote: Storage, entry: Entry, settings: Settings
+) -> None:
     remote.delete([entry.data_path])
     with pytest.raises(EntryInvalid, match="is missing"), opened(remote, entry, settings):
         pass
 
 
-def test_blocks_make_room_for_themselves(remote: Storage, entry: Entry, settings: Settings) -> None:
+def test_fetched_blocks_evict_older_copies(
+    remote: Storage, entry: Entry, settings: Settings
+) -> None:
     folder = settings.cache_folder / "entries"
     folder.mkdir(parents=True)
     others = [folder / f"{'0' * 16}-{number}.pack" for number in range(2)]
@@ -282,11 +293,11 @@ def test_blocks_make_room_for_themselves(remote: Storage, entry: Entry, settings
         assert [other.exists() for other in others] == [False, True]
         tight = settings.model_copy(update={"cache_max_mb": 0.001})
         with opened(remote, entry, tight):
-            assert index.path.exists(), "it does not make room for itself by going"
+            assert index.path.exists(), "it does not evict itself to make room"
         assert list(reader.row_ids(leaf("name = 'Ada'"))) == [0, 6]
 
 
-def test_a_copy_that_goes_while_it_is_open_serves_on(
+def test_an_open_copy_works_after_it_is_discarded(
     remote: Storage, entry: Entry, settings: Settings
 ) -> None:
     with opened(remote, entry, settings) as (reader, index, _):
@@ -297,7 +308,7 @@ def test_a_copy_that_goes_while_it_is_open_serves_on(
         assert copies(settings) == []
         for where, rows in LOOKUPS.items():
             assert list(reader.row_ids(leaf(where))) == rows
-    assert copies(settings) == [], "nothing comes back"
+    assert copies(settings) == [], "nothing is recreated"
 
 
 def test_a_copy_of_another_length_is_replaced(
@@ -311,8 +322,8 @@ def test_a_copy_of_another_length_is_replaced(
         assert list(reader.row_ids(leaf("age = 8"))) == [7]
 
 
-def look_up_again_and_again(cache: str) -> None:
-    """Opens and asks entries of three tables in turn, in a cache that has room for one of them."""
+def look_up_repeatedly(cache: str) -> None:
+    """Looks up entries of three tables in turn, with a cache that holds one of them."""
     smaller_blocks()
     storages = [Storage(f"memory://blocks-{table}") for table in range(3)]
     entries = [golden_in(storage) for storage in storages]
@@ -325,10 +336,10 @@ def look_up_again_and_again(cache: str) -> None:
                 assert list(reader.row_ids(leaf(where))) == rows
 
 
-def test_processes_share_blocks_in_a_cache_that_is_too_small(tmp_path: Path) -> None:
+def test_processes_share_a_cache_that_is_too_small(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     arguments = (str(tmp_path / "cache"),)
-    processes = [context.Process(target=look_up_again_and_again, args=arguments) for _ in range(2)]
+    processes = [context.Process(target=look_up_repeatedly, args=arguments) for _ in range(2)]
     for process in processes:
         process.start()
     for process in processes:

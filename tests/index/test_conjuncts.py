@@ -1,4 +1,4 @@
-"""Conjuncts on one column that one look-up answers: the same rows as of each on its own."""
+"""Conjuncts on one column, answered by one look-up: the same rows as by one look-up each."""
 
 from itertools import product
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hudi_index_service.index.contract import Answer, Together
+from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.lucene.intersection import above_prefix, intersection
 from hudi_index_service.index.lucene.lookup import lookup
 from hudi_index_service.index.lucene.search import (
@@ -20,7 +20,7 @@ from hudi_index_service.index.lucene.search import (
     Terms,
 )
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.predicate.expression import And, ArrayContains, Column, Predicate
+from hudi_index_service.predicate.expression import And, ArrayContains, BoundColumn, Predicate
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 ROWS = pa.table(
@@ -74,10 +74,12 @@ def conjuncts(where: str) -> And:
         "s >= '' AND s < 'é'",
     ],
 )
-def test_one_look_up_answers_them_exactly(any_rows: IndexedData, where: str) -> None:
-    asked = conjuncts(where)
-    assert any_rows.check(asked) is Answer.EXACT
-    assert rows_where(asked, any_rows.data), "none would be the answer of anything"
+def test_one_look_up_answers_conjuncts_on_one_column_exactly(
+    any_rows: IndexedData, where: str
+) -> None:
+    predicate = conjuncts(where)
+    assert any_rows.check(predicate) is Answer.EXACT
+    assert rows_where(predicate, any_rows.data), "an empty result would match anything"
 
 
 @pytest.mark.parametrize(
@@ -95,13 +97,13 @@ def test_one_look_up_answers_them_exactly(any_rows: IndexedData, where: str) -> 
         "s < '' AND s > 'a'",
     ],
 )
-def test_of_what_contradicts_itself_nothing_is_asked(rows: IndexedData, where: str) -> None:
-    asked = negation_normal_form(parse_predicate(where, ROWS.schema))
-    assert rows.check(asked) is Answer.EXACT
-    assert rows.reader.row_ids(asked) == BitMap()
-    found = lookup(asked, {column.name: column for column in rows.columns})
+def test_contradictory_conjuncts_need_no_search(rows: IndexedData, where: str) -> None:
+    predicate = negation_normal_form(parse_predicate(where, ROWS.schema))
+    assert rows.check(predicate) is Answer.EXACT
+    assert rows.reader.row_ids(predicate) == BitMap()
+    found = lookup(predicate, {column.name: column for column in rows.columns})
     assert found is not None
-    if isinstance(asked, And):
+    if isinstance(predicate, And):
         assert found.search in (Points("n.a", ()), Terms("k.s", ()))
 
 
@@ -116,7 +118,7 @@ def test_of_what_contradicts_itself_nothing_is_asked(rows: IndexedData, where: s
         "array_contains(many, 1) AND array_contains(many, 9)",
     ],
 )
-def test_others_are_asked_one_by_one(any_rows: IndexedData, where: str) -> None:
+def test_other_conjuncts_are_answered_one_by_one(any_rows: IndexedData, where: str) -> None:
     together = Answer.EXACT if any_rows.kind.name == "copied" else Answer.NONE
     assert any_rows.check(conjuncts(where)) is together
 
@@ -132,29 +134,29 @@ def test_others_are_asked_one_by_one(any_rows: IndexedData, where: str) -> None:
         "a IS NOT NULL AND d IS NULL",
     ],
 )
-def test_those_on_several_columns_are_looked_up_together(rows: IndexedData, where: str) -> None:
-    asked = Together(conjuncts(where).operands)
-    if "IS NOT NULL" in where:  # the complement of what is found
-        assert rows.answer(asked) is Answer.NONE
+def test_conjuncts_on_several_columns_are_looked_up_together(rows: IndexedData, where: str) -> None:
+    predicate = Conjunction(conjuncts(where).operands)
+    if "IS NOT NULL" in where:  # a complement
+        assert rows.answer(predicate) is Answer.NONE
     else:
-        assert rows.check(asked) is Answer.EXACT
+        assert rows.check(predicate) is Answer.EXACT
 
 
-def test_what_goes_through_many_terms_is_looked_up_alone(rows: IndexedData) -> None:
+def test_conjuncts_that_enumerate_terms_are_looked_up_alone(rows: IndexedData) -> None:
     for where in ("a > 1 AND s LIKE 'b%'", "a > 1 AND s > 'b'", "a > 1 AND s LIKE '%b'"):
-        assert rows.answer(Together(conjuncts(where).operands)) is Answer.NONE
+        assert rows.answer(Conjunction(conjuncts(where).operands)) is Answer.NONE
 
 
-def test_elements_of_an_array_may_fit_one_each(build_any: BuildIndex) -> None:
+def test_different_elements_of_an_array_may_match_each_conjunct(build_any: BuildIndex) -> None:
     indexed = build_any(pa.table({"many": pa.array([[1, 9], [5], [1]])}))
-    column = Column("many", pa.list_(pa.int64()))
+    column = BoundColumn("many", pa.list_(pa.int64()))
     both = And(tuple(ArrayContains(column, pa.scalar(value)) for value in (1, 9)))
     assert indexed.check(both) is (Answer.EXACT if indexed.kind.name == "copied" else Answer.NONE)
     each = [indexed.reader.row_ids(leaf) for leaf in both.operands]
     assert each[0] & each[1] == rows_where(both, indexed.data) == BitMap([0])
 
 
-def test_a_superset_among_them_makes_a_superset(build_index: BuildIndex) -> None:
+def test_one_superset_conjunct_makes_the_whole_a_superset(build_index: BuildIndex) -> None:
     term = "x" * 32_766
     indexed = build_index(pa.table({"s": [term, term + "a", term + "b", "x", None, "y", "w"]}))
     for where in (
@@ -164,11 +166,11 @@ def test_a_superset_among_them_makes_a_superset(build_index: BuildIndex) -> None
         "s >= 'x' AND s < 'y'",
         "s LIKE 'x%' AND s < 'y'",
     ):
-        asked = negation_normal_form(parse_predicate(where, indexed.data.schema))
-        assert indexed.check(asked) is Answer.SUPERSET
-        assert isinstance(asked, And)
-        apart = [indexed.reader.row_ids(leaf) for leaf in asked.operands]
-        assert indexed.reader.row_ids(asked) == BitMap.intersection(*apart)
+        predicate = negation_normal_form(parse_predicate(where, indexed.data.schema))
+        assert indexed.check(predicate) is Answer.SUPERSET
+        assert isinstance(predicate, And)
+        apart = [indexed.reader.row_ids(leaf) for leaf in predicate.operands]
+        assert indexed.reader.row_ids(predicate) == BitMap.intersection(*apart)
 
 
 BYTES = [b"", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff", b"\xfe"]
@@ -199,7 +201,7 @@ def found(search: Search, values: list[bytes]) -> set[bytes]:
 
 @settings(derandomize=True, deadline=None, max_examples=500, database=None)
 @given(one=st.sampled_from(searches()), other=st.sampled_from(searches()))
-def test_what_both_find_is_found(one: Search, other: Search) -> None:
+def test_an_intersection_of_term_searches_finds_what_both_find(one: Search, other: Search) -> None:
     values = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
     both = intersection(one, other)
     assert both is not None
@@ -211,7 +213,9 @@ def test_what_both_find_is_found(one: Search, other: Search) -> None:
     ends=st.lists(st.integers(-3, 3), min_size=4, max_size=4),
     points=st.lists(st.integers(-3, 3), max_size=4),
 )
-def test_what_both_find_of_numbers_is_found(ends: list[int], points: list[int]) -> None:
+def test_an_intersection_of_point_searches_finds_what_both_find(
+    ends: list[int], points: list[int]
+) -> None:
     numbers = Points("f", tuple(sorted({*points})))
     ranges = PointRange("f", *ends[:2]), PointRange("f", *ends[2:])
 
@@ -227,28 +231,28 @@ def test_what_both_find_of_numbers_is_found(ends: list[int], points: list[int]) 
         assert values(both) == values(one) & values(other)
 
 
-def test_other_fields_are_not_mixed() -> None:
+def test_searches_in_different_fields_have_no_intersection() -> None:
     assert intersection(Terms("f", (b"a",)), Terms("g", (b"a",))) is None
     assert intersection(Terms("f", (b"a",)), Points("f", (1,))) is None
 
 
-def test_above_a_prefix() -> None:
+def test_above_prefix_is_the_next_key_after_all_with_it() -> None:
     assert above_prefix(b"a") == b"b"
     assert above_prefix(b"a\xff") == b"b"
     assert above_prefix(b"\xff\xff") is None
     assert above_prefix(b"") is None
 
 
-def test_random_conjunctions(any_rows: IndexedData) -> None:
+def test_all_combinations_of_conjuncts_are_exact(any_rows: IndexedData) -> None:
     texts = {
         "a": ["a > 1", "a >= 2", "a < 8", "a <= 9", "a = 4", "a IN (3, 4, 5)", "a <=> 3"],
         "d": ["d > 1", "d >= 1.5", "d < 6", "d <= 5.5", "d = 2", "d IN (2, 2.5)"],
         "s": ["s > '2'", "s >= '2024'", "s < 'c'", "s <= 'bb'", "s LIKE '2024%'", "s LIKE 'b%'"],
     }
-    asked: list[Predicate] = [
+    predicates: list[Predicate] = [
         conjuncts(" AND ".join(some))
         for leaves in texts.values()
         for some in [*product(leaves, leaves), *product(leaves, leaves, leaves[:3])]
     ]
-    for each in asked:
+    for each in predicates:
         assert any_rows.check(each) is Answer.EXACT

@@ -1,5 +1,5 @@
-"""A damaged index, whatever of it is another, is refused or answers right, and never ends the
-process: both Lucene and LMDB read mapped files natively."""
+"""A damaged index is refused or answers correctly, wherever the damage is, and never crashes the
+process: Lucene and LMDB both read mapped files natively."""
 
 import json
 import subprocess

@@ -8,14 +8,23 @@ from typing import Any
 
 import pytest
 
-from hudi_index_service.definitions import (
+from hudi_index_service.errors import (
+    EntryInvalid,
+    IndexDefinitionInvalid,
+    IndexExists,
+    IndexNotFound,
+)
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import EntryListing, EntryMissing, entry_folder
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.metadata.definitions import (
     DEFINITIONS_FOLDER,
     Column,
     DefinitionStore,
     IndexDefinition,
     SeenTimeline,
 )
-from hudi_index_service.documents import (
+from hudi_index_service.metadata.documents import (
     FORMAT_MAJOR,
     FORMAT_MINOR,
     DocumentCache,
@@ -24,16 +33,7 @@ from hudi_index_service.documents import (
     document_name,
     numbers_of,
 )
-from hudi_index_service.errors import (
-    EntryInvalid,
-    IndexDefinitionInvalid,
-    IndexExists,
-    IndexNotFound,
-)
-from hudi_index_service.index.entry import EntryListing, EntryMissing, entry_folder
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 MANIFEST = next(make.FOLDER.rglob("manifest-0001.json"))
@@ -41,7 +41,7 @@ SEEN = SeenTimeline(start="1", instants=("1", "2"))
 
 
 def changed(document: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The document after a change, with a checksum that fits: as an attacker or another release
+    """The document after a change, with a matching checksum: as an attacker or another release
     would write it."""
     body = json.loads(document)
     body.pop("checksum")
@@ -58,11 +58,11 @@ def test_a_manifest_survives_the_round_trip() -> None:
     assert read(manifest.to_json()) == manifest
     written, golden = json.loads(manifest.to_json()), json.loads(MANIFEST.read_bytes())
     assert written.pop("format") > golden.pop("format") == [1, 0]
-    assert written.pop("checksum") != golden.pop("checksum")  # it is over the format as well
+    assert written.pop("checksum") != golden.pop("checksum")  # it covers the format as well
     assert written == golden
 
 
-def test_every_flipped_character_is_noticed() -> None:
+def test_every_flipped_character_is_detected() -> None:
     content = MANIFEST.read_bytes()
     for at in range(0, len(content), 7):
         damaged = bytearray(content)
@@ -83,14 +83,14 @@ def test_every_flipped_character_is_noticed() -> None:
         b"9" * 10_000,
     ],
 )  # fmt: skip
-def test_what_is_no_document_is_refused(content: bytes) -> None:
+def test_malformed_documents_are_refused(content: bytes) -> None:
     with pytest.raises(EntryInvalid, match=r"here\.json"):
         read(content)
 
 
-def test_a_newer_major_format_is_told_apart_whatever_else_it_says() -> None:
+def test_a_newer_major_format_is_recognized_whatever_its_fields() -> None:
     newer = json.dumps({"format": [FORMAT_MAJOR + 1, 0], "anything": []}).encode()
-    with pytest.raises(NewerFormat, match=r"here\.json has format 2, this reader knows 1"):
+    with pytest.raises(NewerFormat, match=r"here\.json has format 2; this release reads 1"):
         read(newer)
 
 
@@ -104,8 +104,8 @@ def test_a_newer_minor_format_may_add_fields_anywhere() -> None:
     assert read(changed(MANIFEST.read_bytes(), extend)) == read(MANIFEST.read_bytes())
 
 
-def test_this_minor_format_has_no_unknown_fields() -> None:
-    with pytest.raises(EntryInvalid, match="no valid manifest"):
+def test_unknown_fields_in_this_minor_format_are_refused() -> None:
+    with pytest.raises(EntryInvalid, match="not a valid manifest"):
         read(changed(MANIFEST.read_bytes(), lambda body: body.update(added=1)))
 
 
@@ -132,20 +132,22 @@ def test_this_minor_format_has_no_unknown_fields() -> None:
         lambda body: body.pop("data"),
     ],
 )
-def test_what_a_manifest_must_not_say(change: Callable[[dict[str, Any]], object]) -> None:
+def test_manifests_with_invalid_values_are_refused(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
     with pytest.raises(EntryInvalid, match=r"here\.json is no"):
         read(changed(MANIFEST.read_bytes(), change))
 
 
-def test_what_is_wrong_is_said_in_one_line_without_the_value() -> None:
+def test_the_error_is_one_line_without_the_invalid_value() -> None:
     content = changed(MANIFEST.read_bytes(), lambda body: body["data"].update(name="secret/x"))
     with pytest.raises(EntryInvalid) as raised:
         read(content)
-    said = raised.value.message
-    assert said.endswith("is no valid manifest: data.name: must be a plain file name.")
+    message = raised.value.message
+    assert message.endswith("is not a valid manifest: data.name: must be a plain file name.")
 
 
-def test_numbers_and_names() -> None:
+def test_document_names_contain_their_numbers() -> None:
     assert document_name("manifest", 7) == "manifest-0007.json"
     assert document_name("manifest", 12_345) == "manifest-12345.json"
     names = ["a-0002.json", "a-0010.json", "b-0003.json", "a-b-0004.json", "a-1.json", "a-0005.jso"]
@@ -167,7 +169,7 @@ def storage(tmp_path: Path) -> Storage:
 
 
 def publish(storage: Storage, generation: int, change: Callable[[dict[str, Any]], object]) -> str:
-    """A manifest, and the data file it names."""
+    """Writes a manifest and the data file that it names."""
 
     def adapt(body: dict[str, Any]) -> None:
         body["generation"] = generation
@@ -183,7 +185,7 @@ def publish(storage: Storage, generation: int, change: Callable[[dict[str, Any]]
 
 
 def unchanged(body: dict[str, Any]) -> None:
-    """Says nothing else."""
+    """Makes no change."""
 
 
 def find(storage: Storage) -> int:
@@ -195,7 +197,7 @@ def test_an_entry_that_was_never_built_is_missing(storage: Storage) -> None:
         find(storage)
 
 
-def test_the_highest_valid_generation_serves(storage: Storage) -> None:
+def test_the_highest_valid_generation_is_used(storage: Storage) -> None:
     publish(storage, 1, unchanged)
     publish(storage, 2, unchanged)
     assert find(storage) == 2
@@ -203,7 +205,7 @@ def test_the_highest_valid_generation_serves(storage: Storage) -> None:
     assert find(storage) == 2
 
 
-def test_a_manifest_is_fetched_once_a_process(storage: Storage) -> None:
+def test_a_manifest_is_fetched_once_per_process(storage: Storage) -> None:
     folder = publish(storage, 1, unchanged)
     before = storage.io.requests
     assert [find(storage), find(storage), find(storage)] == [1, 1, 1]
@@ -214,10 +216,10 @@ def test_a_manifest_is_fetched_once_a_process(storage: Storage) -> None:
     EntryListing(storage, "lucene", fresh=True).newest_valid(folder)
     before = storage.io.requests
     EntryListing(storage, "lucene", fresh=True).newest_valid(folder)
-    assert storage.io.requests - before == 2, "to verify, it is read again"
+    assert storage.io.requests - before == 2, "verification reads it again"
 
 
-def test_a_definition_is_fetched_once_a_process(storage: Storage) -> None:
+def test_a_definition_is_fetched_once_per_process(storage: Storage) -> None:
     definitions = DefinitionStore(storage)
     definitions.create("i", ("lucene",), [Column(name="a")], SEEN)
     definitions.live()
@@ -230,7 +232,7 @@ def test_a_definition_is_fetched_once_a_process(storage: Storage) -> None:
     assert definitions.live() == ()
 
 
-def test_known_documents_make_room(storage: Storage) -> None:
+def test_the_document_cache_evicts_the_least_recently_used(storage: Storage) -> None:
     document = MANIFEST.read_bytes()
     cache = DocumentCache(Manifest, capacity=2)
     fetched: list[str] = []
@@ -244,12 +246,12 @@ def test_known_documents_make_room(storage: Storage) -> None:
     assert fetched == ["a", "b", "c", "b"]
 
 
-def test_there_is_room_for_all_manifests_of_a_listing(
+def test_the_cache_grows_to_hold_all_manifests_of_a_listing(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table with more entries than are kept otherwise is walked again and again."""
+    """With a fixed capacity, each pass over a larger table would read every manifest again."""
     known = DocumentCache(Manifest, capacity=2)
-    monkeypatch.setattr("hudi_index_service.index.entry._manifests", known)
+    monkeypatch.setattr("hudi_index_service.index.entries.entry._manifests", known)
     base_files = [replace(BASE_FILE, file_id=f"f{number}") for number in range(3)]
     source = Path(publish(storage, 1, unchanged))
     for base_file in base_files:
@@ -267,7 +269,7 @@ def test_there_is_room_for_all_manifests_of_a_listing(
     assert [walk(), walk()] == [1 + 3, 1]
 
 
-def test_documents_are_kept_up_to_a_number_of_bytes() -> None:
+def test_the_document_cache_is_limited_in_bytes() -> None:
     document = MANIFEST.read_bytes()
     cache = DocumentCache(Manifest, capacity=1, most_bytes=2 * len(document))
     cache.hold("a table", 5)
@@ -277,7 +279,7 @@ def test_documents_are_kept_up_to_a_number_of_bytes() -> None:
     assert fetched == ["a", "b", "c", "a"]
 
 
-def test_a_generation_whose_data_is_gone_or_short_does_not_serve(storage: Storage) -> None:
+def test_a_generation_with_missing_or_short_data_is_not_used(storage: Storage) -> None:
     folder = publish(storage, 1, unchanged)
     publish(storage, 2, unchanged)
     storage.delete([f"{folder}/data-2.pack"])
@@ -299,11 +301,11 @@ def test_a_newer_format_on_top_stops_the_search(storage: Storage) -> None:
     [
         (lambda body: body["base_file"].update(path="p/g_0-1-0_1.parquet"), "not from p/f_0"),
         (lambda body: body["base_file"].update(length=99), r"\(99 bytes\), not"),
-        (lambda body: body.update(generation=9), "says it is generation 9"),
+        (lambda body: body.update(generation=9), "contains generation 9"),
         (lambda body: body.update(index_type="btree"), "of index type btree"),
     ],
 )
-def test_an_entry_of_something_else_is_refused(
+def test_an_entry_of_another_base_file_or_type_is_refused(
     storage: Storage, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     publish(storage, 1, change)
@@ -311,7 +313,7 @@ def test_an_entry_of_something_else_is_refused(
         find(storage)
 
 
-def test_partitions_that_share_file_id_and_instant_have_entries_of_their_own() -> None:
+def test_partitions_with_equal_file_ids_have_separate_entries() -> None:
     other = BaseFile("q/f_0-1-0_1.parquet", "q", "f", "1", 100)
     assert entry_folder("lucene", other) != entry_folder("lucene", BASE_FILE)
 
@@ -351,12 +353,12 @@ def test_a_dropped_name_can_be_used_again(definitions: DefinitionStore, storage:
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a b", "a/b", "../a", "ä", "a" * 129, "a\n"])
-def test_names_that_cannot_name_an_index(definitions: DefinitionStore, name: str) -> None:
+def test_invalid_index_names_are_refused(definitions: DefinitionStore, name: str) -> None:
     with pytest.raises(IndexDefinitionInvalid, match="cannot name an index"):
         definitions.create(name, ("lucene",), [Column(name="a")], SEEN)
 
 
-def test_names_that_begin_alike_stay_apart(definitions: DefinitionStore) -> None:
+def test_names_with_a_common_prefix_are_kept_apart(definitions: DefinitionStore) -> None:
     short = definitions.create("a", ("lucene",), [Column(name="x")], SEEN)
     longer = definitions.create("a_0001", ("lucene",), [Column(name="x")], SEEN)
     definitions.drop("a")
@@ -364,7 +366,7 @@ def test_names_that_begin_alike_stay_apart(definitions: DefinitionStore) -> None
     assert short.name == "a"
 
 
-def test_the_fingerprint_is_of_type_columns_and_options(definitions: DefinitionStore) -> None:
+def test_the_fingerprint_covers_type_columns_and_options(definitions: DefinitionStore) -> None:
     first = definitions.create("a", ("lucene",), [Column(name="x")], SEEN)
     same = definitions.create("b", ("lucene",), [Column(name="x")], SEEN)
     other = definitions.create("c", ("lucene",), [Column(name="x", options={"a": "b"})], SEEN)
@@ -388,11 +390,11 @@ def stored(definitions: DefinitionStore, storage: Storage) -> bytes:
     ],
     ids=["cut", "empty", "newer", "other name", "bad name", "other number"],
 )
-def test_an_unreadable_version_takes_the_index_out_of_service_until_it_is_made_again(
+def test_an_unreadable_version_disables_an_index_until_it_is_recreated(
     definitions: DefinitionStore, storage: Storage, second: Callable[[bytes], bytes]
 ) -> None:
     document = stored(definitions, storage)
-    # It may well have said that the index is dropped.
+    # It might have said that the index is dropped.
     storage.create(f"{DEFINITIONS_FOLDER}/i-0002.json", second(document))
 
     assert definitions.live() == ()
@@ -416,7 +418,7 @@ def test_a_newer_minor_format_may_add_fields_to_definitions(
     assert IndexDefinition.from_json(newer, source="i") == definitions.get("i")
 
 
-def test_files_that_are_no_definitions_are_left_alone(
+def test_files_that_are_not_definitions_are_ignored(
     definitions: DefinitionStore, storage: Storage
 ) -> None:
     for name in ("notes.txt", "1a-0001.json", "i.json", "i-0001.json.tmp"):

@@ -1,4 +1,4 @@
-"""Numbers as 64-bit integers: the order stays, and a range holds exactly what compares TRUE."""
+"""Numbers as 64-bit integers: order is kept, and a range holds exactly the values that match."""
 
 import math
 from decimal import Context, Decimal
@@ -16,7 +16,7 @@ from hudi_index_service.index.number_encoding import (
     INT64_MAX,
     INT64_MIN,
     WIDE_MIN,
-    Range,
+    NumberRange,
     encode_array,
     encode_float,
     encode_range,
@@ -24,7 +24,7 @@ from hudi_index_service.index.number_encoding import (
     wide_bytes,
 )
 from hudi_index_service.predicate import evaluate
-from hudi_index_service.predicate.expression import Column, Compare, Operator
+from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 
 fixed = settings(derandomize=True, deadline=None, max_examples=200, database=None)
 RANGED = tuple(set(Operator) - {Operator.NE})
@@ -79,7 +79,7 @@ def test_a_range_holds_exactly_the_values_that_compare_true(
             scalar = pa.scalar(literal, type)
             bounds = encode_range(operator, scalar, type)
             assert bounds is not None
-            truth = evaluate(Compare(Column("c", type), operator, scalar), data).to_pylist()
+            truth = evaluate(Compare(BoundColumn("c", type), operator, scalar), data).to_pylist()
             assert [bounds.low <= value <= bounds.high for value in encoded] == truth, operator
 
     check()
@@ -90,7 +90,7 @@ def encoded_narrow(array: pa.Array) -> list[int]:
 
 
 def encoded_wide(array: pa.Array) -> list[int]:
-    """The integers back from the bytes; what sorts as bytes sorts as integers."""
+    """The integers decoded from the bytes, which sort in the same order."""
     stored = encode_wide(array).to_pylist()
     numbers = [int.from_bytes(each, "big") + WIDE_MIN for each in stored]
     assert stored == [wide_bytes(number) for number in numbers]
@@ -110,19 +110,21 @@ def encoded_wide(array: pa.Array) -> list[int]:
         (Operator.GE, 151, INT64_MAX),
     ],
 )
-def test_a_literal_between_two_values(operator: Operator, low: int, high: int) -> None:
+def test_a_literal_between_two_values_is_rounded_inwards(
+    operator: Operator, low: int, high: int
+) -> None:
     literal = pa.scalar(Decimal("1.505"), pa.decimal128(4, 3))
-    assert encode_range(operator, literal, pa.decimal128(9, 2)) == Range(low, high)
+    assert encode_range(operator, literal, pa.decimal128(9, 2)) == NumberRange(low, high)
 
 
-def test_nothing_lies_beyond_the_ends() -> None:
+def test_ranges_beyond_the_type_are_empty() -> None:
     int64 = pa.int64()
     assert encode_range(Operator.GT, pa.scalar(INT64_MAX), int64) == EMPTY
     assert encode_range(Operator.LT, pa.scalar(INT64_MIN), int64) == EMPTY
     above = pa.scalar(Decimal(2**63), pa.decimal128(38, 0))
     assert encode_range(Operator.EQ, above, int64) == EMPTY
     assert encode_range(Operator.GE, above, int64) == EMPTY
-    assert encode_range(Operator.LT, above, int64) == Range(INT64_MIN, INT64_MAX)
+    assert encode_range(Operator.LT, above, int64) == NumberRange(INT64_MIN, INT64_MAX)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_nothing_lies_beyond_the_ends() -> None:
     ],
     ids=str,
 )
-def test_literals_of_another_kind_are_not_encoded(literal: pa.Scalar, type: pa.DataType) -> None:
+def test_literals_of_another_type_are_not_encoded(literal: pa.Scalar, type: pa.DataType) -> None:
     assert encode_range(Operator.EQ, literal, type) is None
 
 

@@ -1,5 +1,5 @@
-"""Full-text search: the index and the matcher of unindexed rows against a plain search in Python
-over the analyser's own tokens."""
+"""Full-text search: the index, and the matcher for unindexed rows, compared with a plain search in
+Python over the analyzer's tokens."""
 
 import random
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.queries import analyzer_of
 from hudi_index_service.predicate import evaluate
-from hudi_index_service.predicate.expression import AnalyzedText, Column, Match, MatchMode, Not
+from hudi_index_service.predicate.expression import AnalyzedText, BoundColumn, Match, MatchMode, Not
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 ANALYZERS = ["standard", "english", "whitespace", "cjk"]
-COLUMN = Column("c", pa.string())
+COLUMN = BoundColumn("c", pa.string())
 WORDS = [
     "buying", "Buying", "bought", "a", "the", "new", "news", "car", "cars", "car's", "can't",
     "e.g.",
@@ -48,7 +48,7 @@ Tokens = list[tuple[str, int]]
 
 
 def tokens_of(analyzer: str, texts: list[str]) -> dict[str, Tokens]:
-    """What the analyser makes of texts, as Lucene's own IndexWriter writes it."""
+    """The analyzer's tokens for each text, as Lucene's own IndexWriter writes them."""
     jvm.attach()
     from org.apache.lucene.document import Document, Field, TextField
     from org.apache.lucene.index import (
@@ -81,8 +81,8 @@ def tokens_of(analyzer: str, texts: list[str]) -> dict[str, Tokens]:
 
 
 @cache
-def away(left: str, right: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours from one word to the other."""
+def edit_distance(left: str, right: str) -> int:
+    """The edit distance: insertions, deletions, replacements and swaps of neighbours."""
     rows = [list(range(len(right) + 1))]
     for i, a in enumerate(left, 1):
         row = [i]
@@ -95,8 +95,8 @@ def away(left: str, right: str) -> int:
     return rows[-1][-1]
 
 
-def says(match: Match, has: Tokens, wanted: Tokens) -> bool:
-    """Whether a text with these words matches, by its words one by one."""
+def matches(match: Match, has: Tokens, wanted: Tokens) -> bool:
+    """Whether a text with these words matches, checked word by word."""
     words = {word for word, _ in has}
     match match.mode:
         case MatchMode.ALL:
@@ -110,12 +110,12 @@ def says(match: Match, has: Tokens, wanted: Tokens) -> bool:
                 all((word, start + at - first) in places for word, at in wanted) for _, start in has
             )
         case MatchMode.PREFIX:
-            beginning = match.text
+            prefix = match.text
             if match.words.analyzer != "whitespace":
-                beginning = beginning.lower()
-            return any(word.startswith(beginning) for word in words)
+                prefix = prefix.lower()
+            return any(word.startswith(prefix) for word in words)
     return bool(wanted) and all(
-        any(away(word, each) <= match.edits for each in words) for word, _ in wanted
+        any(edit_distance(word, each) <= match.edits for each in words) for word, _ in wanted
     )
 
 
@@ -133,19 +133,19 @@ def searches(analyzer: str) -> Iterator[Match]:
         yield search(analyzer, MatchMode.PHRASE, text)
         for edits in (0, 1, 2):
             yield search(analyzer, MatchMode.FUZZY, text, edits)
-    for beginning in ("n", "new", "Car", "tag", "TAG42", "日", "x" * 90, "zzz"):
-        yield search(analyzer, MatchMode.PREFIX, beginning)
+    for prefix in ("n", "new", "Car", "tag", "TAG42", "日", "x" * 90, "zzz"):
+        yield search(analyzer, MatchMode.PREFIX, prefix)
 
 
 @pytest.fixture(scope="module", params=ANALYZERS)
 def analyzed(request: pytest.FixtureRequest, build_index: BuildIndex) -> tuple[str, IndexedData]:
-    """Texts indexed under one analyser, over several batches."""
+    """Texts indexed with one analyzer, in several batches."""
     data = pa.table({"c": pa.array(texts_of(7), pa.string())})
     options = {"c": {"analyzer": request.param}}
     return request.param, build_index(data, batch_rows=64, options=options)
 
 
-def test_the_index_and_the_matcher_say_what_the_words_say(
+def test_the_index_and_the_matcher_agree_with_a_plain_search(
     analyzed: tuple[str, IndexedData],
 ) -> None:
     analyzer, indexed = analyzed
@@ -155,10 +155,12 @@ def test_the_index_and_the_matcher_say_what_the_words_say(
     found = 0
     for leaf in leaves:
         wanted = tokens[leaf.text]
-        expected = [None if text is None else says(leaf, tokens[text], wanted) for text in values]
+        expected = [
+            None if text is None else matches(leaf, tokens[text], wanted) for text in values
+        ]
         found += any(expected)
         assert evaluate(leaf, indexed.data).to_pylist() == expected, leaf
-        few = indexed.data.slice(40, 30)  # each of which is an index of its own
+        few = indexed.data.slice(40, 30)  # the matcher builds a separate index of it
         assert evaluate(leaf, few).to_pylist() == expected[40:70], leaf
         assert indexed.answer(leaf) is Answer.EXACT
         rows = BitMap(row for row, truth in enumerate(expected) if truth)
@@ -166,17 +168,17 @@ def test_the_index_and_the_matcher_say_what_the_words_say(
         not_rows = BitMap(row for row, truth in enumerate(expected) if truth is False)
         assert indexed.answer(Not(leaf)) is Answer.EXACT
         assert indexed.reader.row_ids(Not(leaf)) == not_rows, leaf
-    assert found > 20, "the searches shall find something"
+    assert found > 20, "the searches must find something"
 
 
-def test_words_of_another_analyzer_are_not_answered(build_index: BuildIndex) -> None:
+def test_searches_with_another_analyzer_are_not_answered(build_index: BuildIndex) -> None:
     indexed = build_index(pa.table({"c": ["new car"]}), options={"c": {"analyzer": "english"}})
     assert indexed.answer(search("standard", MatchMode.ALL, "new")) is Answer.NONE
     keyword = build_index(pa.table({"c": ["new car"]}))
     assert keyword.answer(search("standard", MatchMode.ALL, "new")) is Answer.NONE
 
 
-def test_without_the_whole_value_text_is_searched_all_the_same(build_index: BuildIndex) -> None:
+def test_text_is_searched_without_the_keyword_field(build_index: BuildIndex) -> None:
     data = pa.table({"c": ["new car", None, "old car"]})
     indexed = build_index(data, options={"c": {"analyzer": "standard", "keyword": "false"}})
     assert indexed.check(search("standard", MatchMode.ALL, "car")) is Answer.EXACT
@@ -184,7 +186,7 @@ def test_without_the_whole_value_text_is_searched_all_the_same(build_index: Buil
 
 
 @pytest.mark.parametrize("type", [pa.string(), pa.large_string()], ids=str)
-def test_slices_chunks_and_long_texts_are_matched_alike(
+def test_slices_chunks_and_long_texts_match_alike(
     type: pa.DataType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leaf = search("standard", MatchMode.ALL, "new car")
@@ -195,13 +197,13 @@ def test_slices_chunks_and_long_texts_are_matched_alike(
         assert evaluate(leaf, piece) == whole.slice(start, 77)
     chunks = pa.chunked_array([values[:10], values[10:10], values[10:]])
     assert evaluate(leaf, pa.table({"c": chunks})) == whole
-    monkeypatch.setattr("hudi_index_service.index.lucene.text_matcher._BYTES_AT_ONCE", 512)
+    monkeypatch.setattr("hudi_index_service.index.lucene.text.text_matcher._BYTES_AT_ONCE", 512)
     assert evaluate(leaf, pa.table({"c": values})) == whole
     assert evaluate(leaf, pa.table({"c": pa.array([], type)})).to_pylist() == []
     assert evaluate(leaf, pa.table({"c": pa.nulls(3, type)})).to_pylist() == [None] * 3
 
 
-def test_text_that_is_no_utf8_is_found_alike_with_and_without_index(
+def test_invalid_utf8_matches_alike_with_and_without_an_index(
     build_index: BuildIndex,
 ) -> None:
     broken = pa.array([b"new \xff car", b"\xff", b"new car", b"ne\xffw car"], pa.binary())

@@ -1,4 +1,4 @@
-"""The disk format as it was first released: it stays readable and answers right."""
+"""The disk format as first released: it remains readable and answers correctly."""
 
 from pathlib import Path
 
@@ -9,16 +9,16 @@ import pytest
 from hudi_index_parquet import Footer
 
 from hudi_index_service.config import Settings
-from hudi_index_service.definitions import DefinitionStore
+from hudi_index_service.hudi.files.parquet_file import footer_sha256
 from hudi_index_service.index.contract import Answer
-from hudi_index_service.index.entry import Entry, EntryListing
+from hudi_index_service.index.entries.entry import Entry, EntryListing
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.local_copy import packed_index
-from hudi_index_service.index.manifest import PARQUET_METADATA
-from hudi_index_service.index.packed_file import checksums, read_member
+from hudi_index_service.index.files.local_copy import packed_index
+from hudi_index_service.index.files.packed_file import checksums, read_member
+from hudi_index_service.metadata.definitions import DefinitionStore
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.parquet_file import footer_sha256
+from hudi_index_service.storage.store import Storage
 from tests.index.conftest import rows_where
 from tests.index.golden import make
 
@@ -42,7 +42,7 @@ def test_the_definition_is_read(storage: Storage, entry: Entry) -> None:
     assert entry.manifest.definitions == {"people": definition.fingerprint("lucene")}
 
 
-def test_the_manifest_describes_what_is_there(storage: Storage, entry: Entry) -> None:
+def test_the_manifest_describes_the_base_file_and_data(storage: Storage, entry: Entry) -> None:
     manifest = entry.manifest
     assert manifest.generation == 1
     assert manifest.base_file.rows == make.ROWS.num_rows
@@ -54,7 +54,7 @@ def test_the_manifest_describes_what_is_there(storage: Storage, entry: Entry) ->
     for field in make.ROWS.schema:
         column = manifest.column(field.name)
         assert column is not None
-        assert column.arrow_type() == field.type
+        assert column.type == field.type
         assert column.null_count == make.ROWS.column(field.name).null_count
     crc32s, sha256 = checksums(storage.local_path(entry.data_path))
     assert (crc32s, sha256) == (manifest.data.crc32s(), manifest.data.sha256)
@@ -81,11 +81,11 @@ def test_the_manifest_describes_what_is_there(storage: Storage, entry: Entry) ->
         ("price between 0.02 and 0.04", [2, 3, 4]),
     ],
 )
-def test_it_answers(
+def test_the_golden_entry_answers_exactly(
     storage: Storage, entry: Entry, tmp_path: Path, where: str, rows: list[int]
 ) -> None:
     kind = index_type("lucene")
-    columns = [column.stored() for column in entry.manifest.columns]
+    columns = entry.manifest.columns
     with packed_index(storage, entry, Settings(cache_folder=tmp_path)) as index:
         reader = kind.open(index, columns)
     predicate = negation_normal_form(parse_predicate(where, make.ROWS.schema))
@@ -98,7 +98,7 @@ def test_it_answers(
     assert list(found) == rows == list(rows_where(predicate, make.ROWS))
 
 
-def test_its_stripped_footer_reads_the_rows(storage: Storage, entry: Entry, tmp_path: Path) -> None:
+def test_its_stripped_footer_reads_all_rows(storage: Storage, entry: Entry, tmp_path: Path) -> None:
     with packed_index(storage, entry, Settings(cache_folder=tmp_path)) as index:
         metadata = read_member(index, PARQUET_METADATA)
     path = str(storage.local_path(make.BASE_FILE))
@@ -109,7 +109,7 @@ def test_its_stripped_footer_reads_the_rows(storage: Storage, entry: Entry, tmp_
     read = [footer.read(path, rows, size=size)[0] for footer in (old, fresh)]
     assert str(read[0].to_pylist()) == str(read[1].to_pylist())  # NaN is NaN
     assert old.plan(rows) == fresh.plan(rows)
-    # It was made before footers said where column indexes are: its pages are not passed over.
+    # It was made before footers recorded column indexes, so none of its pages are skipped.
     (known,) = old.bounds(path, ["name"], size=size) or []
     assert (known.start, known.stop, known.range) == (0, old.rows, None)
 
@@ -140,10 +140,10 @@ BTREE_WHERES = [
 ]
 
 
-def test_the_first_btree_entry_answers(tmp_path: Path) -> None:
+def test_the_golden_btree_entry_answers_exactly(tmp_path: Path) -> None:
     storage, kind = Storage(make.BTREE_FOLDER), index_type("btree")
     entry = EntryListing(storage, "btree").find(make.base_file(make.BTREE_FOLDER))
-    columns = [column.stored() for column in entry.manifest.columns]
+    columns = entry.manifest.columns
     rows = pq.read_table(make.BTREE_FOLDER / make.BASE_FILE, partitioning=None)
     assert repr(rows.to_pydict()) == repr(make.BTREE_ROWS.to_pydict())
     assert entry.manifest.index_type_version == 1

@@ -1,5 +1,5 @@
-"""LIKE and RLIKE on a column of which only the words are indexed: candidates by a word that must be
-there. No value that fits may be missing, whatever the text."""
+"""LIKE and RLIKE on a column with only its words indexed: candidates by a word that every match
+contains. No matching value may be missed, whatever the text."""
 
 import pyarrow as pa
 import pytest
@@ -9,14 +9,14 @@ from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.lucene.search import OpenPhrase
-from hudi_index_service.index.lucene.words import phrase_by_words
+from hudi_index_service.index.lucene.text.words import phrase_by_words
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.predicate.expression import Column, Like, Not, RLike
-from hudi_index_service.predicate.like import parse_like
-from hudi_index_service.predicate.regex import parse_regex
+from hudi_index_service.predicate.expression import BoundColumn, Like, Not, RLike
+from hudi_index_service.predicate.patterns.like import parse_like
+from hudi_index_service.predicate.patterns.regex import parse_regex
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
-COLUMN = Column("c", pa.string())
+COLUMN = BoundColumn("c", pa.string())
 WORDS_ONLY = {"c": {"analyzer": "standard", "keyword": "false"}}
 RUN = "x" * 250 + "tag4242" + "y" * 300
 TEXTS = [
@@ -60,17 +60,17 @@ def test_like_is_narrowed_by_its_longest_run_of_letters_and_digits(
 
 
 @pytest.mark.parametrize("pattern", ["%", "%a%", "a_b%", "%é%", "", "% %", "%_%"])
-def test_without_such_a_run_nothing_is_narrowed(words: IndexedData, pattern: str) -> None:
+def test_like_without_a_usable_run_is_not_narrowed(words: IndexedData, pattern: str) -> None:
     assert words.answer(like(pattern)) is Answer.NONE
 
 
-def test_expressions_are_narrowed_likewise(words: IndexedData) -> None:
+def test_regexes_are_narrowed_likewise(words: IndexedData) -> None:
     for pattern in ("tag4[0-9]+", "^a tag", "tag4242$", "(xx)+tag"):
         assert words.check(RLike(COLUMN, pattern, parse_regex(pattern))) is Answer.SUPERSET
     assert words.answer(RLike(COLUMN, "[a-z]+", parse_regex("[a-z]+"))) is Answer.NONE
 
 
-def test_other_analyzers_do_not_keep_words_as_they_are(build_index: BuildIndex) -> None:
+def test_like_is_not_narrowed_by_words_of_other_analyzers(build_index: BuildIndex) -> None:
     options = {"c": {"analyzer": "english", "keyword": "false"}}
     indexed = build_index(pa.table({"c": ["buying cars"]}), options=options)
     assert indexed.answer(like("%buying%")) is Answer.NONE
@@ -81,7 +81,7 @@ BOTH = {"c": {"analyzer": "standard"}}
 
 @pytest.fixture(scope="module")
 def both(build_index: BuildIndex) -> IndexedData:
-    """Words beside whole values."""
+    """Words and whole values."""
     data = pa.table({"c": pa.array([*TEXTS, *SPACED, *(f"filler{i}" for i in range(500))])})
     return build_index(data, batch_rows=200, options=BOTH)
 
@@ -96,7 +96,7 @@ SPACED = [
 
 
 @pytest.mark.parametrize(
-    ("pattern", "exactly"),
+    ("pattern", "expected"),
     [
         ("%tag4242%", None),
         ("%ag42_2%", None),
@@ -110,17 +110,17 @@ SPACED = [
         ("%no such word%", BitMap()),
     ],
 )
-def test_words_give_candidates_where_whole_values_are_held_too(
-    both: IndexedData, pattern: str, exactly: BitMap | None
+def test_words_give_candidates_beside_whole_values(
+    both: IndexedData, pattern: str, expected: BitMap | None
 ) -> None:
-    """To count, the values are gone through; to read, the words, which are fewer."""
+    """Counting enumerates the values; reading uses the words, which are fewer."""
     leaf = like(pattern)
     assert both.check(leaf) is Answer.EXACT
     candidates = both.reader.candidates(leaf, None)
     assert candidates is not None
     assert len(candidates) < 70
-    if exactly is not None:
-        assert candidates == exactly
+    if expected is not None:
+        assert candidates == expected
     assert both.check(Not(leaf)) is Answer.EXACT
 
 
@@ -131,13 +131,13 @@ def test_candidates_have_the_word_in_any_case(both: IndexedData) -> None:
     assert {TEXTS.index("tag4242"), TEXTS.index("TAG4242")} <= set(found)
 
 
-def test_a_word_between_white_space_is_looked_up_as_such(both: IndexedData) -> None:
+def test_a_word_between_white_space_is_looked_up_whole(both: IndexedData) -> None:
     found = both.reader.candidates(like("% tag4242"), None)
     assert found is not None
     assert TEXTS.index("xtag42427") not in found
 
 
-def test_of_expressions_too(both: IndexedData) -> None:
+def test_regexes_beside_whole_values_give_supersets(both: IndexedData) -> None:
     for pattern in ("tag4[0-9]+", "g4242$", "(x )+tag4242"):
         leaf = RLike(COLUMN, pattern, parse_regex(pattern))
         assert both.check(leaf) is Answer.SUPERSET
@@ -177,20 +177,20 @@ def test_no_word_between_white_space_is_missed(build_index: BuildIndex, texts: l
         max_size=40,
     )
 )
-def test_no_text_that_fits_is_missed(build_index: BuildIndex, texts: list[str]) -> None:
+def test_no_matching_text_is_missed(build_index: BuildIndex, texts: list[str]) -> None:
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     indexed = build_index(pa.table({"c": texts}), options=WORDS_ONLY)
     for pattern in ("%abc%", "abc%", "%1abc", "%ABC%", "%abc_"):
         assert indexed.check(like(pattern)) is Answer.SUPERSET
 
 
-def test_where_texts_reach_them(words: IndexedData) -> None:
+def test_a_parsed_like_is_narrowed(words: IndexedData) -> None:
     leaf = parse_predicate("c LIKE '%tag4242%'", words.data.schema)
     assert words.reader.row_ids(leaf) >= rows_where(leaf, words.data)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words", "beginning"),
+    ("pattern", "words", "prefix"),
     [
         ("buying new%", ("buying",), "new"),
         ("Buying  NEW\tcar %", ("buying", "new", "car"), None),
@@ -204,30 +204,30 @@ def test_where_texts_reach_them(words: IndexedData) -> None:
         ("x" * 255 + " b c%", ("b",), "c"),
     ],
 )
-def test_rows_are_held_against_words_that_follow_each_other(
-    both: IndexedData, pattern: str, words: tuple[str, ...], beginning: str | None
+def test_a_like_pattern_becomes_a_phrase_of_whole_words(
+    both: IndexedData, pattern: str, words: tuple[str, ...], prefix: str | None
 ) -> None:
     found = phrase_by_words(both.columns[0], parse_like(pattern))
-    expected = OpenPhrase("t.standard.c", words, beginning) if words or beginning else None
+    expected = OpenPhrase("t.standard.c", words, prefix) if words or prefix else None
     assert found == expected
 
 
-def test_a_look_at_some_rows_leaves_those_with_the_words(build_index: BuildIndex) -> None:
+def test_narrowing_rows_keeps_those_with_the_phrase(build_index: BuildIndex) -> None:
     texts = ["buying new car", "new buying", "buying a new car", "buying newer cars", None, "boat"]
-    numbered = [f"buying n{i:03} x" for i in range(100)]  # more than are gone through
+    numbered = [f"buying n{i:03} x" for i in range(100)]  # more than are enumerated
     indexed = build_index(pa.table({"c": texts + numbered}), batch_rows=3, options=BOTH)
     every = BitMap(range(len(texts) + len(numbered)))
 
     def left(pattern: str, rows: BitMap = every) -> BitMap:
-        found, worth = indexed.reader.narrowed(like(pattern), rows)
-        assert worth is Answer.SUPERSET
+        found, answer = indexed.reader.narrowed(like(pattern), rows)
+        assert answer is Answer.SUPERSET
         assert indexed.check(like(pattern)) is Answer.EXACT
         return found
 
     assert left("buying new%") == BitMap([0, 3])
     assert left("buying new%", BitMap([1, 3, 5])) == BitMap([3])
     assert left("buying new %") == BitMap([0])
-    assert left("buying n%") == BitMap([0, 1, 2, 3, *range(6, 106)])  # too many words do
+    assert left("buying n%") == BitMap([0, 1, 2, 3, *range(6, 106)])  # too many words match
     assert left("new%") == BitMap([0, 1, 2, 3])
     assert left("nothing%") == BitMap()
     assert left("n%") == every

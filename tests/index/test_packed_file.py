@@ -1,4 +1,4 @@
-"""Packed files: what is damaged is refused, never answered from and never fatal."""
+"""Packed files: damage is refused, never answered from, and never fatal."""
 
 import random
 import zlib
@@ -12,9 +12,16 @@ import pytest
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import PackedIndex
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, checksums, pack, read_member
-from hudi_index_service.predicate.expression import Column, Compare, IsNull, Like, Not, Operator
-from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, checksums, pack, read_member
+from hudi_index_service.predicate.expression import (
+    BoundColumn,
+    Compare,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+)
+from hudi_index_service.predicate.patterns.like import parse_like
 from tests.index.conftest import BuildIndex, IndexedData, rows_where
 
 MEMBERS = {"b": b"second" * 50_000, "a": b"first", "empty": b"", "c": b"x" * (2 * BLOCK_SIZE)}
@@ -27,7 +34,7 @@ def packed(tmp_path: Path) -> PackedIndex:
     return PackedIndex(path, file.members, file.length, BLOCK_SIZE, file.block_crc32, 0)
 
 
-def test_members_come_back_aligned_and_in_order(packed: PackedIndex) -> None:
+def test_members_are_read_back_aligned_and_in_order(packed: PackedIndex) -> None:
     assert list(packed.members) == ["a", "b", "c", "empty"]
     assert all(offset % 64 == 0 for offset, _ in packed.members.values())
     assert {name: read_member(packed, name) for name in MEMBERS} == MEMBERS
@@ -42,7 +49,7 @@ def test_files_and_bytes_pack_alike(tmp_path: Path) -> None:
     assert pack(files, tmp_path / "1.pack") == pack(MEMBERS, tmp_path / "2.pack")
 
 
-def test_checksums_are_of_blocks_and_of_the_whole(packed: PackedIndex) -> None:
+def test_checksums_cover_each_block_and_the_whole(packed: PackedIndex) -> None:
     content = packed.path.read_bytes()
     crc32s, sha256 = checksums(packed.path)
     assert crc32s == tuple(
@@ -51,13 +58,13 @@ def test_checksums_are_of_blocks_and_of_the_whole(packed: PackedIndex) -> None:
     assert len(sha256) == 64
 
 
-def test_no_such_member(packed: PackedIndex) -> None:
+def test_an_absent_member_is_refused(packed: PackedIndex) -> None:
     with pytest.raises(EntryInvalid, match="has no member absent"):
         read_member(packed, "absent")
 
 
 @pytest.mark.parametrize("name", ["b", "c"])
-def test_a_flipped_bit_is_found_in_the_members_own_blocks(packed: PackedIndex, name: str) -> None:
+def test_a_flipped_bit_damages_only_its_own_member(packed: PackedIndex, name: str) -> None:
     offset, length = packed.members[name]
     content = bytearray(packed.path.read_bytes())
     content[offset + length // 2] ^= 0x10
@@ -89,16 +96,16 @@ def people(build_index: BuildIndex) -> IndexedData:
 
 
 LEAVES = (
-    Compare(Column("name", pa.string()), Operator.EQ, pa.scalar("user42")),
-    Compare(Column("name", pa.string()), Operator.GE, pa.scalar("user9")),
-    Like(Column("name", pa.string()), "%99%", "\\", parse_like("%99%")),
-    Compare(Column("age", pa.int64()), Operator.LT, pa.scalar(10)),
-    Not(IsNull(Column("age", pa.int64()))),
+    Compare(BoundColumn("name", pa.string()), Operator.EQ, pa.scalar("user42")),
+    Compare(BoundColumn("name", pa.string()), Operator.GE, pa.scalar("user9")),
+    Like(BoundColumn("name", pa.string()), "%99%", "\\", parse_like("%99%")),
+    Compare(BoundColumn("age", pa.int64()), Operator.LT, pa.scalar(10)),
+    Not(IsNull(BoundColumn("age", pa.int64()))),
 )
 
 
-def answers_or_refuses(people: IndexedData, damaged: PackedIndex) -> int:
-    """How many leaves were refused; the others must be answered right."""
+def refused_leaves(people: IndexedData, damaged: PackedIndex) -> int:
+    """How many leaves were refused; the others must be answered correctly."""
     refused = 0
     try:
         reader = index_type("lucene").open(damaged, people.columns)
@@ -114,7 +121,7 @@ def answers_or_refuses(people: IndexedData, damaged: PackedIndex) -> int:
     return refused
 
 
-def test_flipped_bits_in_lucene_files_are_refused_or_do_no_harm(
+def test_flipped_bits_in_lucene_files_are_refused_or_harmless(
     people: IndexedData, tmp_path: Path
 ) -> None:
     content = people.index.path.read_bytes()
@@ -125,24 +132,24 @@ def test_flipped_bits_in_lucene_files_are_refused_or_do_no_harm(
         broken[where.randrange(len(content))] ^= 1 << where.randrange(8)
         path = tmp_path / f"{number}.pack"
         path.write_bytes(broken)
-        refused += answers_or_refuses(people, replace(people.index, path=path)) > 0
+        refused += refused_leaves(people, replace(people.index, path=path)) > 0
     assert refused > 20
 
 
-def test_lucene_files_cut_short_are_refused(people: IndexedData, tmp_path: Path) -> None:
+def test_truncated_lucene_files_are_refused(people: IndexedData, tmp_path: Path) -> None:
     content = people.index.path.read_bytes()
     path = tmp_path / "cut.pack"
     for length in (0, 1, BLOCK_SIZE, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:length])
-        assert answers_or_refuses(people, replace(people.index, path=path)) == len(LEAVES)
+        assert refused_leaves(people, replace(people.index, path=path)) == len(LEAVES)
 
 
-def test_another_number_of_rows_is_refused(people: IndexedData) -> None:
+def test_a_wrong_number_of_rows_is_refused(people: IndexedData) -> None:
     with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
         index_type("lucene").open(replace(people.index, rows=19_999), people.columns)
 
 
-def test_an_index_that_is_refused_is_closed(people: IndexedData, tmp_path: Path) -> None:
+def test_a_refused_index_is_closed(people: IndexedData, tmp_path: Path) -> None:
     path = tmp_path / "other.pack"
     path.write_bytes(people.index.path.read_bytes())
     with pytest.raises(EntryInvalid, match="holds 20000 rows, not 19999"):
@@ -154,7 +161,7 @@ def test_an_index_that_is_refused_is_closed(people: IndexedData, tmp_path: Path)
 
 
 def open_files() -> set[Path]:
-    """The files that this process holds open, its Java part too."""
+    """The files that this process has open, including those of its JVM."""
     found = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
@@ -171,9 +178,9 @@ def test_a_missing_lucene_file_is_refused(people: IndexedData) -> None:
         index_type("lucene").open(replace(people.index, members={}), people.columns)
 
 
-def test_a_closed_reader_refuses(build_index: BuildIndex) -> None:
+def test_a_closed_reader_refuses_look_ups(build_index: BuildIndex) -> None:
     indexed = build_index(pa.table({"c": ["a"]}))
     indexed.reader.close()
     indexed.reader.close()
     with pytest.raises(EntryInvalid, match="cannot be read"):
-        indexed.reader.row_ids(IsNull(Column("c", pa.string())))
+        indexed.reader.row_ids(IsNull(BoundColumn("c", pa.string())))

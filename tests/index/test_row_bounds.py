@@ -1,5 +1,5 @@
-"""How near the bounds of a look-up's rows are. That they hold, `IndexedData.check` looks for every
-leaf that it is given."""
+"""How close the bounds of a look-up's rows are. That they hold, `IndexedData.check` tests for every
+leaf."""
 
 import random
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index_service.index.contract import Answer, Together
+from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Match, MatchMode, Not, Predicate
@@ -23,17 +23,17 @@ LEAF = 512  # points of a leaf of Lucene's tree
 
 
 class _Fetched:
-    """Blocks of which none is missing."""
+    """Blocks of which none are missing."""
 
     number = -1
 
     def fetch(self, block: int) -> None:
-        raise AssertionError("all blocks are there")
+        raise AssertionError("no block is missing")
 
 
 @pytest.fixture(scope="module")
 def indexed(build_index: BuildIndex) -> IndexedData:
-    """Columns of few and of many values, over several segments."""
+    """Columns of few and of many values, in several segments."""
     choose = random.Random(11)
     data = pa.table(
         {
@@ -57,7 +57,7 @@ def leaf_of(indexed: IndexedData, where: str) -> Predicate:
 
 
 def bounds(indexed: IndexedData, leaf: Predicate) -> tuple[int, int]:
-    """The bounds, in which the true number lies."""
+    """The bounds, checked to contain the true number."""
     assert indexed.check(leaf) is not Answer.NONE
     return indexed.reader.row_bounds(leaf)
 
@@ -100,7 +100,7 @@ def test_few_terms_and_numbers_are_counted_exactly(indexed: IndexedData, where: 
     assert bounds(indexed, leaf) == (rows, rows)
 
 
-def test_both_ends_of_a_range_are_counted_at_once(indexed: IndexedData) -> None:
+def test_both_ends_of_a_range_are_counted_together(indexed: IndexedData) -> None:
     conjuncts = leaf_of(indexed, "n BETWEEN 1000 AND 1999")
     rows = len(rows_where(conjuncts, indexed.data))
 
@@ -108,8 +108,8 @@ def test_both_ends_of_a_range_are_counted_at_once(indexed: IndexedData) -> None:
     assert bounds(indexed, conjuncts) == (rows, rows)
 
 
-def test_without_its_leaves_a_trees_cells_at_the_ends_are_in_doubt(indexed: IndexedData) -> None:
-    """As where some blocks of the index are not here: none is fetched for an estimate's sake."""
+def test_without_its_leaves_the_end_cells_of_a_tree_are_uncertain(indexed: IndexedData) -> None:
+    """This happens while some blocks are missing, since an estimate fetches none."""
     partly = replace(indexed.index, blocks=_Fetched())
     reader = index_type("lucene").open(partly, indexed.columns)
     segments = sum(name.endswith(".si") for name in indexed.index.members)
@@ -122,7 +122,7 @@ def test_without_its_leaves_a_trees_cells_at_the_ends_are_in_doubt(indexed: Inde
     reader.close()
 
 
-def test_of_very_many_terms_some_are_counted(build_index: BuildIndex) -> None:
+def test_only_some_of_very_many_terms_are_counted(build_index: BuildIndex) -> None:
     rows = 20_000
     data = pa.table({"c": [f"{number:05}" for number in range(rows)]})
     indexed = build_index(data, batch_rows=rows)
@@ -137,20 +137,20 @@ def test_of_very_many_terms_some_are_counted(build_index: BuildIndex) -> None:
     assert 0 < least <= rows / 20 < most == rows
 
 
-def test_elements_are_counted_by_rows(indexed: IndexedData) -> None:
+def test_array_elements_are_counted_by_row(indexed: IndexedData) -> None:
     contains = leaf_of(indexed, "array_contains(tags, 'b')")
     rows = len(rows_where(contains, indexed.data))
     assert bounds(indexed, contains) == (rows, rows)
     others = Not(contains)
     least, most = bounds(indexed, others)
-    # Which of the arrays with NULL hold it, too, is not known.
+    # Which of the arrays with NULL also contain it is not known.
     assert most - least <= len(rows_where(contains, indexed.data))
 
 
-def test_conditions_on_several_columns(indexed: IndexedData) -> None:
+def test_bounds_of_a_conjunction_are_within_those_of_its_conjuncts(indexed: IndexedData) -> None:
     conjuncts = leaf_of(indexed, "state = 'new' AND n < 5000")
     assert isinstance(conjuncts, And)
-    together = Together(conjuncts.operands)
+    together = Conjunction(conjuncts.operands)
     assert indexed.answer(together) is Answer.EXACT
     least, most = indexed.reader.row_bounds(together)
     rows = len(rows_where(conjuncts, indexed.data))
@@ -168,7 +168,7 @@ def search(text: str, mode: MatchMode = MatchMode.ALL) -> Match:
     return analyzed_search("standard", mode, text, edits=1)
 
 
-def test_words_of_texts(texts: IndexedData) -> None:
+def test_words_in_texts_are_counted(texts: IndexedData) -> None:
     car = len(rows_where(search("car"), texts.data))
     new = len(rows_where(search("new"), texts.data))
     assert bounds(texts, search("car")) == bounds(texts, search("Car!")) == (car, car)
@@ -183,8 +183,8 @@ def test_words_of_texts(texts: IndexedData) -> None:
     assert bounds(texts, Not(search("car"))) == (len(texts.data) - nulls - car,) * 2
 
 
-def test_a_word_that_is_asked_twice_is_counted_once(build_index: BuildIndex) -> None:
-    """Every text has one word: what has none in common could be added up."""
+def test_a_repeated_word_is_counted_once(build_index: BuildIndex) -> None:
+    """Every text has one word: counts of different words could be added."""
     data = pa.table({"c": ["car", "car", "home", None]})
     indexed = build_index(data, options={"c": {"analyzer": "standard"}})
     assert bounds(indexed, search("car CAR car", MatchMode.ANY)) == (2, 2)

@@ -1,23 +1,21 @@
-"""What index types run on, where it is missing: the cause and its remedy, for all threads alike."""
+"""A missing runtime of an index type: the cause and its remedy, the same for all threads."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from hudi_index_service.index.factory import check_runtime, index_type
+from hudi_index_service.index.factory import index_type
 
 REMEDY = "Install JDK 17 and set JAVA_HOME to its folder."
 
-SAY_WHAT_IS_WRONG = """
+PRINT_RUNTIME_ERROR = """
 from hudi_index_service.errors import NativeModuleMissing
-from hudi_index_service.index.factory import check_runtime, index_type
+from hudi_index_service.index.factory import index_type
 
 {before}
 try:
-    check_runtime(index_type("{name}"))
+    index_type("{name}").check_runtime()
 except NativeModuleMissing as error:
     print(error.message, error.remedy, sep="\\n")
 """
@@ -55,8 +53,8 @@ for _ in range(2):
 """
 
 
-def said(program: str, **environment: str) -> list[str]:
-    """Lines of a Python program in a process with no more than this environment."""
+def printed(program: str, **environment: str) -> list[str]:
+    """The lines printed by a Python program in a process with only this environment."""
     kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -70,78 +68,67 @@ def said(program: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def what_is_wrong(name: str = "lucene", before: str = "", **environment: str) -> list[str]:
-    """Message and remedy."""
-    return said(SAY_WHAT_IS_WRONG.format(name=name, before=before), **environment)
+def runtime_error(name: str = "lucene", before: str = "", **environment: str) -> list[str]:
+    """The error's message and remedy."""
+    return printed(PRINT_RUNTIME_ERROR.format(name=name, before=before), **environment)
 
 
-@pytest.fixture
-def java_25(tmp_path: Path) -> Path:
-    """What looks like a JDK 25."""
-    home = tmp_path / "jdk-25"
-    library = home / "lib" / "server" / "libjvm.so"
-    library.parent.mkdir(parents=True)
-    library.touch()
-    (home / "release").write_text('IMPLEMENTOR="Someone"\nJAVA_VERSION="25.0.3"\n')
-    return home
+def test_the_runtime_of_the_tests_is_complete() -> None:
+    index_type("lucene").check_runtime()
+    index_type("btree").check_runtime()
 
 
-def test_all_is_well_where_the_tests_run() -> None:
-    check_runtime(index_type("lucene"))
-    check_runtime(index_type("btree"))
-
-
-def test_another_java_is_named_with_its_folder(java_25: Path) -> None:
-    assert what_is_wrong(JAVA_HOME=str(java_25)) == [
+def test_an_unsupported_java_is_named_with_its_folder(java_25: Path) -> None:
+    assert runtime_error(JAVA_HOME=str(java_25)) == [
         f"lucene needs Java 17, but {java_25} is Java 25.",
         REMEDY,
     ]
 
 
-def test_no_java_at_all(tmp_path: Path) -> None:
-    assert what_is_wrong(PATH=str(tmp_path)) == [
+def test_a_missing_java_is_reported(tmp_path: Path) -> None:
+    assert runtime_error(PATH=str(tmp_path)) == [
         "lucene needs Java, but JAVA_HOME is not set and no java is on PATH.",
         REMEDY,
     ]
 
 
-def test_a_java_home_without_a_java(tmp_path: Path) -> None:
-    assert what_is_wrong(JAVA_HOME=str(tmp_path)) == [
+def test_a_java_home_without_libjvm_is_reported(tmp_path: Path) -> None:
+    assert runtime_error(JAVA_HOME=str(tmp_path)) == [
         f"lucene needs {tmp_path}/lib/server/libjvm.so, which does not exist.",
         REMEDY,
     ]
 
 
-def test_a_java_that_cannot_be_loaded(java_25: Path) -> None:
+def test_a_libjvm_that_cannot_be_loaded_is_reported(java_25: Path) -> None:
     (java_25 / "release").unlink()
     library = java_25 / "lib" / "server" / "libjvm.so"
-    assert what_is_wrong(JAVA_HOME=str(java_25)) == [
+    assert runtime_error(JAVA_HOME=str(java_25)) == [
         f"lucene cannot load {library}: {library}: file too short.",
         REMEDY,
     ]
 
 
-def test_pylucene_that_is_not_installed_is_not_mistaken_for_java() -> None:
-    assert what_is_wrong(before="import sys; sys.modules['lucene'] = None") == [
+def test_a_missing_pylucene_is_not_mistaken_for_java() -> None:
+    assert runtime_error(before="import sys; sys.modules['lucene'] = None") == [
         "The index type lucene needs PyLucene, which is not installed.",
         "Install hudi-index-pylucene, wherever indexes are built or read.",
     ]
 
 
-def test_the_client_of_hbase_is_looked_for_as_well() -> None:
-    assert what_is_wrong("hbase", "import sys; sys.modules['happybase'] = None") == [
-        "The index type hbase needs Python's module happybase, which is missing.",
-        "pip install 'hudi-index-service[hbase]', on Spark's executors as well.",
+def test_a_missing_hbase_client_is_reported() -> None:
+    assert runtime_error("hbase", "import sys; sys.modules['happybase'] = None") == [
+        "The index type hbase needs the Python module happybase, which is missing.",
+        "Install it with pip install 'hudi-index-service[hbase]', also on Spark's executors.",
     ]
 
 
-def test_threads_that_begin_at_once_all_learn_the_cause(java_25: Path) -> None:
-    assert said(ATTACH_IN_THREADS, JAVA_HOME=str(java_25)) == ["NativeModuleMissing"]
+def test_concurrent_threads_all_get_the_cause(java_25: Path) -> None:
+    assert printed(ATTACH_IN_THREADS, JAVA_HOME=str(java_25)) == ["NativeModuleMissing"]
 
 
-def test_a_jvm_in_which_pylucene_does_not_run_is_not_used() -> None:
+def test_a_jvm_that_cannot_run_pylucene_is_not_used() -> None:
     java_home = os.environ["JAVA_HOME"]
-    lines = said(ATTACH_TWICE_WITHOUT_JARS, JAVA_HOME=java_home)
+    lines = printed(ATTACH_TWICE_WITHOUT_JARS, JAVA_HOME=java_home)
 
     message, remedy, *again = lines
     assert message.startswith("PyLucene does not run on Java 17.")

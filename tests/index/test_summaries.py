@@ -1,18 +1,18 @@
-"""Summaries spare requests for manifests, and say nothing that the listing does not show."""
+"""Summaries save requests for manifests and never add to what the listing shows."""
 
 import uuid
 
 import pytest
 
 from hudi_index_service.build.summaries import summarise
-from hudi_index_service.documents import DocumentCache
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index import entry
-from hudi_index_service.index.entry import Entry, EntryListing, EntryMissing, entry_folder
-from hudi_index_service.index.manifest import Manifest
-from hudi_index_service.index.summary import SUMMARIES_FOLDER, SummaryStore
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries import entry
+from hudi_index_service.index.entries.entry import Entry, EntryListing, EntryMissing, entry_folder
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER, SummaryStore
+from hudi_index_service.metadata.documents import DocumentCache
+from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 FILES = 3
@@ -24,7 +24,7 @@ def base_file(number: int, instant: str = make.INSTANT) -> BaseFile:
 
 
 def manifest_of(file: BaseFile, **data: object) -> Manifest:
-    """The golden entry's manifest, as if it were another base file's."""
+    """The golden entry's manifest, adapted to another base file."""
     (path,) = make.FOLDER.rglob("manifest-0001.json")
     golden = Manifest.from_json(path.read_bytes(), source=str(path))
     named = golden.base_file.model_copy(update={"path": file.path, "length": file.size})
@@ -42,7 +42,7 @@ def publish(storage: Storage, file: BaseFile, manifest: Manifest) -> str:
 
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
-    """A store with entries of three base files of one instant, of which nothing is known yet."""
+    """A store with entries of three base files of one instant, none of them cached."""
     monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
     storage = Storage(f"memory://{uuid.uuid4().hex}")
     for number in range(FILES):
@@ -58,14 +58,14 @@ def summarised(storage: Storage) -> Storage:
 
 
 def found(storage: Storage, *numbers: int) -> tuple[list[Entry], int]:
-    """The entries of these base files, and how many files were read to find them."""
+    """The entries of these base files, and how many requests it took to find them."""
     files = [base_file(number) for number in numbers or range(FILES)]
     listing = EntryListing(storage, "lucene")
     before = storage.io.requests
     listing.fetch(files)
     requests = storage.io.requests - before
     entries = [listing.find(file) for file in files]
-    assert storage.io.requests == before + requests, "find needs no more than was fetched"
+    assert storage.io.requests == before + requests, "find needs no more than fetch read"
     assert [each.manifest.base_file.path for each in entries] == [file.path for file in files]
     return entries, requests
 
@@ -76,30 +76,30 @@ def summaries(storage: Storage) -> list[str]:
     ]
 
 
-def test_all_manifests_of_an_instant_come_with_one_document(summarised: Storage) -> None:
+def test_one_summary_gives_all_manifests_of_an_instant(summarised: Storage) -> None:
     assert summaries(summarised) == [f"lucene/{make.INSTANT}-0001.json"]
     entries, requests = found(summarised)
     assert requests == 2, "a listing, and the summary"
     assert [each.manifest for each in entries] == [manifest_of(base_file(n)) for n in range(FILES)]
-    assert found(summarised)[1] == 0, "now they are known"
+    assert found(summarised)[1] == 0, "they are cached now"
 
 
 def test_without_summaries_each_manifest_is_read(storage: Storage) -> None:
     assert found(storage)[1] == 1 + FILES
 
 
-def test_for_one_manifest_no_summary_is_looked_for(summarised: Storage) -> None:
+def test_one_manifest_is_read_without_a_summary(summarised: Storage) -> None:
     assert found(summarised, 1)[1] == 1
 
 
-def test_a_summary_of_many_is_not_read_for_few(
+def test_a_large_summary_is_not_read_for_few_manifests(
     summarised: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry, "_BYTES_A_REQUEST", 0)
     assert found(summarised, 0, 2)[1] == 1 + 2
 
 
-def test_a_summary_never_makes_an_entry_exist(summarised: Storage) -> None:
+def test_a_summary_does_not_bring_back_a_deleted_entry(summarised: Storage) -> None:
     folder = entry_folder("lucene", base_file(1))
     summarised.delete([file.path for file in summarised.files(folder)])
     listing = EntryListing(summarised, "lucene")
@@ -109,7 +109,7 @@ def test_a_summary_never_makes_an_entry_exist(summarised: Storage) -> None:
     assert listing.find(base_file(2)).manifest.base_file.path == base_file(2).path
 
 
-def test_a_later_generation_is_read_itself(summarised: Storage) -> None:
+def test_a_later_generation_is_read_from_its_manifest(summarised: Storage) -> None:
     later = manifest_of(base_file(1), name="data-000002-0123456789ab.pack")
     later = later.model_copy(update={"generation": 2})
     publish(summarised, base_file(1), later)
@@ -120,20 +120,20 @@ def test_a_later_generation_is_read_itself(summarised: Storage) -> None:
     assert requests == 2 + 1
 
 
-def test_an_entry_made_anew_under_the_same_number_is_read_itself(summarised: Storage) -> None:
+def test_a_replaced_entry_is_read_from_its_manifest(summarised: Storage) -> None:
     old = manifest_of(base_file(1))
-    anew = manifest_of(base_file(1), name=old.data.name[:-6] + "0.pack")
+    replaced = manifest_of(base_file(1), name=old.data.name[:-6] + "0.pack")
     summarised.delete([f"{entry_folder('lucene', base_file(1))}/{old.data.name}"])
-    path = publish(summarised, base_file(1), anew)
+    path = publish(summarised, base_file(1), replaced)
     assert len(summarised.read(path)) == len(old.to_json())
 
     entries, requests = found(summarised)
 
-    assert entries[1].manifest == anew
+    assert entries[1].manifest == replaced
     assert requests == 2 + 1
 
 
-def test_a_manifest_of_another_length_is_read_itself(summarised: Storage) -> None:
+def test_a_manifest_of_another_length_is_read_directly(summarised: Storage) -> None:
     path = f"{entry_folder('lucene', base_file(0))}/manifest-0001.json"
     summarised.replace(path, summarised.read(path)[:-10])
     listing = EntryListing(summarised, "lucene")
@@ -143,12 +143,12 @@ def test_a_manifest_of_another_length_is_read_itself(summarised: Storage) -> Non
 
 
 @pytest.mark.parametrize("number", ["0001", "0002"])
-def test_a_damaged_summary_is_passed_over(summarised: Storage, number: str) -> None:
+def test_a_damaged_summary_is_ignored(summarised: Storage, number: str) -> None:
     summarised.replace(f"{SUMMARIES_FOLDER}/lucene/{make.INSTANT}-{number}.json", b"{}")
     assert found(summarised)[1] == 2 + FILES
 
 
-def test_what_a_summary_holds_is_checked_like_a_manifest(summarised: Storage) -> None:
+def test_manifests_in_a_summary_are_checked(summarised: Storage) -> None:
     store = SummaryStore(summarised, "lucene")
     ((newest,),) = store.listed().values()
     manifests = dict(store.read(make.INSTANT, newest).manifests)
@@ -162,14 +162,14 @@ def test_what_a_summary_holds_is_checked_like_a_manifest(summarised: Storage) ->
     assert entries[0].manifest == manifest_of(base_file(0))
 
 
-def test_the_newest_summary_counts(summarised: Storage) -> None:
+def test_the_newest_summary_is_used(summarised: Storage) -> None:
     SummaryStore(summarised, "lucene").add(make.INSTANT, {}, newest=1)
     assert found(summarised)[1] == 2 + FILES
     summarise(summarised, "lucene", {make.INSTANT})
     assert len(summaries(summarised)) == 3
 
 
-def test_instants_that_have_no_summary_get_one(storage: Storage) -> None:
+def test_instants_without_a_summary_get_one(storage: Storage) -> None:
     for instant in ("20260102", "20260103"):
         for number in range(int(instant[-1]) - 1):
             file = base_file(number, instant)
@@ -177,11 +177,11 @@ def test_instants_that_have_no_summary_get_one(storage: Storage) -> None:
     summarise(storage, "lucene", {"20260102"})
     assert summaries(storage) == [f"lucene/{i}-0001.json" for i in (make.INSTANT, "20260103")]
     summarise(storage, "lucene", {"20260103"})
-    assert len(summaries(storage)) == 3, "no entry was made of the other instant"
+    assert len(summaries(storage)) == 3, "the other instant has no new entry"
 
 
-def test_a_summary_has_a_most(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_summary_is_limited_in_bytes(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(manifest_of(base_file(0)).to_json())
-    monkeypatch.setattr("hudi_index_service.index.summary.MOST_BYTES", 2 * size)
+    monkeypatch.setattr("hudi_index_service.index.entries.summary.MOST_BYTES", 2 * size)
     summarise(storage, "lucene", {make.INSTANT})
     assert found(storage)[1] == 2 + 1

@@ -1,4 +1,4 @@
-"""What index types take, and plug-ins that are none."""
+"""Which column types and options index types accept, and broken plug-ins."""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ from tests.index.test_leaves import VALUES
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["btree", "hbase", "lucene"])
-def test_types_it_cannot_hold_are_named(name: str, type: pa.DataType) -> None:
+def test_unsupported_types_are_refused_by_name(name: str, type: pa.DataType) -> None:
     with pytest.raises(ColumnNotIndexable, match=name.capitalize() + "|" + name) as refused:
         index_type(name).fields("price", type, {})
     assert "price" in refused.value.message
@@ -73,18 +73,21 @@ def test_an_analyzer_has_one_name_in_the_index(name: str) -> None:
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
-def test_manifests_can_spell_every_type_it_holds(type: pa.DataType) -> None:
+def test_manifests_can_spell_every_supported_type(type: pa.DataType) -> None:
     required = pa.list_(pa.field("element", type, nullable=False))
     for each in (type, pa.list_(type), required):
         assert parse_arrow_type(str(each)) == each
 
 
 FULL = """
-class Plugged:
-    name, contract, version = "{name}", 1, 1
+from hudi_index_service.index.contract import IndexType
+
+class Plugged(IndexType):
+    name, contract, version = "{name}", 2, 1
     def fields(self, *_): return ()
     builder = combine = answer = verify = open = fields
 """
+MADE_FOR_VERSION_1 = FULL.replace("(IndexType)", "").replace(", 2, 1", ", 1, 1")
 
 
 @pytest.mark.parametrize(
@@ -94,16 +97,18 @@ class Plugged:
         ("unwritten", "class Plugged:", "cannot be loaded: IndentationError"),
         ("classless", "", "cannot be loaded: AttributeError"),
         ("raising", "class Plugged:\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
-        ("other", "class Plugged: pass", "made for version None of the contract"),
-        ("newer", FULL.replace(", 1, 1", ", 2, 1"), r"version 2 of the contract.* release has 1"),
-        ("misnamed", FULL.replace("{name}", "x"), "says that its name is 'x'"),
-        ("unnumbered", FULL.replace(", 1, 1", ", 1, None"), "has no version that is an integer"),
-        ("closed", FULL.replace("= open ", ""), "lacks the method open"),
-        ("unanswering", FULL + "    answer = 1", "lacks the method answer"),
-        ("keeping", FULL + "    store = stored = destroy = open", "lacks the method configured"),
+        ("other", "class Plugged: pass", r"not a subclass of hudi\S+contract\.IndexType"),
+        ("older", MADE_FOR_VERSION_1, "a subclass .*, as version 2"),
+        ("newer", FULL.replace(", 2, 1", ", 3, 1"), r"version 3 of the contract.* has version 2"),
+        ("misnamed", FULL.replace("{name}", "x"), "has the name 'x'"),
+        ("unnumbered", FULL.replace(", 2, 1", ", 2, None"), "has no integer version"),
+        ("unversioned", FULL.replace("contract,", "other,"), "abstract method '?contract"),
+        ("closed", FULL.replace("= open ", ""), "abstract method '?open"),
+        ("listless", FULL + "    store = destroy = open", "lacks the method stored"),
+        ("keeping", FULL + "    store = stored = open", "lacks the method destroy"),
     ],
 )
-def test_broken_plug_ins_are_named(
+def test_broken_plug_ins_are_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str, message: str
 ) -> None:
     install(tmp_path, name, code.replace("{name}", name))
@@ -117,7 +122,7 @@ def test_broken_plug_ins_are_named(
     assert "Repair" in broken.value.remedy
 
 
-def test_a_plug_in_that_fulfils_the_contract_is_taken(
+def test_a_plug_in_that_fulfils_the_contract_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "whole", FULL.replace("{name}", "whole"))
@@ -125,13 +130,15 @@ def test_a_plug_in_that_fulfils_the_contract_is_taken(
     assert index_type("Whole").name == "whole"
 
 
-def test_two_packages_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_packages_with_the_same_index_type_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(tmp_path, "lucene", FULL.replace("{name}", "lucene"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     index_type.cache_clear()
     with pytest.raises(IndexTypeBroken, match=r"Several packages.*plug_in_lucene:Plugged") as error:
         index_type("lucene")
-    assert "all of them but one" in error.value.remedy
+    assert "all but one of them" in error.value.remedy
 
 
 def test_an_unknown_index_type_lists_the_installed_ones() -> None:

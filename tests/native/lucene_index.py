@@ -25,7 +25,7 @@ def attach() -> None:
 
 @dataclass(frozen=True)
 class IndexField:
-    """A field of the index, its kind as ArrowIndexer calls it, and the column it comes from."""
+    """A field of the index: its name, its kind as in ArrowIndexer, and its source column."""
 
     name: str
     kind: str
@@ -89,8 +89,8 @@ def index_batches(
 ) -> list[int]:
     """Index the batches; return how many terms of each field were truncated.
 
-    With `segment_per_batch`, a batch is a segment (8,192 rows of it at most): without memory, none
-    waits for more.
+    With `segment_per_batch`, each batch becomes a segment of its own (of at most 8,192 rows):
+    without a memory budget, no batch waits for the next.
     """
     indexer = new_indexer(
         folder,
@@ -112,15 +112,15 @@ def index_batches(
 
 
 def index_parts(folder: Path, fields: Sequence[IndexField], parts: Sequence[pa.Table]) -> None:
-    """Index each part on its own, as several processes would, and join them: a segment a part."""
+    """Index each part on its own, as several processes would, and join them, a segment per part."""
     from hudiindex import SegmentList
     from org.apache.lucene.store import Directory
 
     directories = []
     for number, part in enumerate(parts):
-        of_part = folder / f"part{number}"
-        index_batches(of_part, fields, part.to_batches(), first_segment=number)
-        directories.append(open_directory(of_part))
+        part_folder = folder / f"part{number}"
+        index_batches(part_folder, fields, part.to_batches(), first_segment=number)
+        directories.append(open_directory(part_folder))
     rows = SegmentList.join(lucene.JArray("object")(directories, Directory), open_directory(folder))
     assert rows == sum(part.num_rows for part in parts)
     for number in range(len(parts)):
@@ -144,7 +144,7 @@ def open_searcher(directory: Any) -> Any:
 
 
 def row_ids(searcher: Any, query: Any) -> list[int]:
-    """The rows that match, through a numpy buffer as the service does it."""
+    """The rows that match, through a numpy buffer as in the service."""
     from hudiindex import RowIds
 
     buffer = np.full(searcher.getIndexReader().maxDoc(), 0xFFFFFFFF, np.uint32)
@@ -164,7 +164,7 @@ def term(field: str, value: str | bytes) -> Any:
 
 @dataclass(frozen=True)
 class PackedFile:
-    """The files of an index in one file, and all that is needed to open them."""
+    """The files of an index in one file, with everything needed to open them."""
 
     path: Path
     members: dict[str, tuple[int, int]]
@@ -184,7 +184,7 @@ class PackedFile:
 
 
 def pack(folder: Path, path: Path) -> PackedFile:
-    """Put the files of ``folder`` one after another into the file ``path``."""
+    """Write the files of ``folder`` one after another into the file ``path``."""
     content = bytearray()
     members = {}
     for file in sorted(folder.iterdir()):

@@ -1,4 +1,4 @@
-"""A footer that is parsed once: reads by several threads, and bounds of pages."""
+"""Footers parsed once: reads by several threads, and the bounds of pages."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     def write(contents: pa.Table, **options: Any) -> Path:
         path = tmp_path / "part.parquet"
         defaults = {"max_rows_per_page": 4, "row_group_size": 10, "write_page_index": True}
-        # A batch of values never ends in the middle of a page.
+        # Writing single values lets pages end anywhere, not only between batches of values.
         pq.write_table(contents, path, write_batch_size=1, **(defaults | options))
         return path
 
@@ -35,7 +35,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Columns of very different size, with dictionaries and without, in row groups of pages."""
+    """Columns of very different sizes, with and without dictionaries, in row groups of pages."""
     random = np.random.default_rng(7)
     path = tmp_path_factory.mktemp("large") / "part.parquet"
     contents = pa.table(
@@ -58,7 +58,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_any_number_of_threads_gives_the_same_rows(large: Path) -> None:
+def test_any_number_of_threads_reads_the_same_rows(large: Path) -> None:
     footer = Footer(stripped_footer(large))
     whole = pq.read_table(large)
     for step in (1, 3, 500, 9_999):
@@ -71,7 +71,7 @@ def test_any_number_of_threads_gives_the_same_rows(large: Path) -> None:
             assert stats.pages == footer.plan(rows).pages
 
 
-def test_one_footer_serves_several_readers_at_once(large: Path) -> None:
+def test_concurrent_reads_share_one_footer(large: Path) -> None:
     footer = Footer(stripped_footer(large))
     whole = pq.read_table(large, columns=["text", "number"])
 
@@ -83,7 +83,7 @@ def test_one_footer_serves_several_readers_at_once(large: Path) -> None:
         assert all(pool.map(read, range(40)))
 
 
-def test_it_knows_the_schema_and_the_number_of_rows(large: Path) -> None:
+def test_footer_has_the_schema_and_the_number_of_rows(large: Path) -> None:
     footer = Footer(stripped_footer(large))
     assert footer.rows == ROWS
     assert footer.schema == pq.read_schema(large).remove_metadata()
@@ -93,19 +93,19 @@ def test_it_knows_the_schema_and_the_number_of_rows(large: Path) -> None:
     )
 
 
-def test_where_pages_of_the_largest_column_begin(write: Callable[..., Path]) -> None:
+def test_page_starts_are_those_of_the_largest_column(write: Callable[..., Path]) -> None:
     contents = pa.table({"n": range(20), "text": ["some text"] * 20, "longer": ["t" * 99] * 20})
     footer = Footer(stripped_footer(write(contents, use_dictionary=False)))
     assert footer.page_starts() == [0, 4, 8, 10, 14, 18]
     assert footer.page_starts(["n"]) == [0, 4, 8, 10, 14, 18]
-    assert footer.page_starts([]) == [0, 10], "the row groups"
+    assert footer.page_starts([]) == [0, 10], "the starts of the row groups"
     bare = Footer(stripped_footer(write(contents, write_page_index=False)))
     assert bare.page_starts(["text"]) == [0, 10]
     with pytest.raises(ValueError, match="unknown"):
         footer.page_starts(["unknown"])
 
 
-def test_a_failure_in_a_thread_is_the_readers(large: Path) -> None:
+def test_error_in_a_thread_is_raised_to_the_caller(large: Path) -> None:
     contents = bytearray(large.read_bytes())
     footer = Footer(stripped_footer(large))
     chunk = pq.read_metadata(large).row_group(1).column(1)
@@ -123,7 +123,7 @@ def bounds(path: Path, *name: str) -> list[Bounds] | None:
     return Footer(stripped_footer(path)).bounds(path, name)
 
 
-def test_bounds_of_each_page(write: Callable[..., Path]) -> None:
+def test_bounds_of_pages(write: Callable[..., Path]) -> None:
     path = write(
         pa.table(
             {
@@ -168,7 +168,7 @@ def test_bounds_of_every_type(
     assert bounds(path, "c") == [Bounds(0, 2, 0, expected)]
 
 
-def test_of_what_is_not_sound_nothing_is_told(write: Callable[..., Path]) -> None:
+def test_columns_without_reliable_bounds_have_none(write: Callable[..., Path]) -> None:
     contents = pa.table(
         {
             "wide": pa.array([Decimal(1)], pa.decimal128(30, 2)),
@@ -192,14 +192,14 @@ def test_of_what_is_not_sound_nothing_is_told(write: Callable[..., Path]) -> Non
     assert bounds(path, "i") == [Bounds(0, 3, None, None)]
 
 
-def test_of_a_writer_that_is_not_known_nothing_is_told(write: Callable[..., Path]) -> None:
+def test_files_of_an_unknown_writer_have_no_bounds(write: Callable[..., Path]) -> None:
     path = write(pa.table({"i": [1, 2, 3]}))
     contents = path.read_bytes()
     path.write_bytes(contents.replace(b"parquet-cpp-arrow", b"parquet-old-arrow"))
     assert bounds(path, "i") is None
 
 
-def test_long_text_is_bounded_by_its_beginning(write: Callable[..., Path]) -> None:
+def test_long_text_has_truncated_bounds(write: Callable[..., Path]) -> None:
     values = ["a" * 500, "b" * 500]
     (found,) = bounds(write(pa.table({"s": values})), "s") or []
     assert found.range is not None
@@ -208,7 +208,7 @@ def test_long_text_is_bounded_by_its_beginning(write: Callable[..., Path]) -> No
     assert values[1].encode() <= greatest
 
 
-def test_only_one_columns_index_is_read(large: Path) -> None:
+def test_bounds_read_the_column_index_of_one_column(large: Path) -> None:
     footer = Footer(stripped_footer(large))
     contents = large.read_bytes()
     calls = []
@@ -222,7 +222,7 @@ def test_only_one_columns_index_is_read(large: Path) -> None:
     assert sum(end - start for start, end in calls[0]) < 3_000
 
 
-def test_a_damaged_column_index_is_an_error(large: Path) -> None:
+def test_damaged_column_index_raises(large: Path) -> None:
     footer = Footer(stripped_footer(large))
     contents = large.read_bytes()
     with pytest.raises(ParquetReadError):

@@ -1,4 +1,4 @@
-"""Reading rows by position from real Parquet files, compared with pyarrow reading all of them."""
+"""Reading rows by position from real Parquet files, compared with pyarrow reading whole files."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ def positions(*rows: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    """Every kind of column a Hudi table may hold, with NULLs in most."""
+    """Every kind of column that a Hudi table may have, with NULLs in most."""
     random = np.random.default_rng(1)
     count = range(ROWS)
     structs = pa.list_(pa.struct([("a", pa.int64()), ("b", pa.string())]))
@@ -74,7 +74,7 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def write(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Writes the table in three row groups of pages of 500 rows, or as the options say."""
+    """Writes the table in three row groups with pages of 500 rows, unless the options differ."""
 
     def write(contents: pa.Table = table, **options: Any) -> Path:
         path = tmp_path_factory.mktemp("parquet") / "part.parquet"
@@ -95,7 +95,7 @@ def file(write: Callable[..., Path]) -> Path:
 
 
 class Ranges:
-    """A callable source over a file that keeps what it was asked for."""
+    """A callable source over a file that records the ranges it is called with."""
 
     def __init__(self, path: Path) -> None:
         self.contents = path.read_bytes()
@@ -118,7 +118,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "pages of version 2, zstd": {"data_page_version": "2.0", "compression": "zstd"},
     "no page index": {"write_page_index": False},
     "no dictionary": {"use_dictionary": False},
-    "dictionary given up": {"dictionary_pagesize_limit": 4_000},
+    "dictionary abandoned": {"dictionary_pagesize_limit": 4_000},
     "delta encodings": {
         "use_dictionary": False,
         "column_encoding": {
@@ -131,12 +131,12 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "page checksums": {"write_page_checksum": True},
     "bloom filters": {"bloom_filter_options": {"key": {"ndv": ROWS, "fpp": 0.01}}},
     "no Arrow schema": {"store_schema": False},
-    "one page a column": {"max_rows_per_page": ROWS, "row_group_size": ROWS},
+    "one page per column": {"max_rows_per_page": ROWS, "row_group_size": ROWS},
 }
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_random_rows_are_what_pyarrow_takes(write: Callable[..., Path], layout: str) -> None:
+def test_random_rows_equal_those_of_pyarrow(write: Callable[..., Path], layout: str) -> None:
     path = write(**LAYOUTS[layout])
     whole = pq.ParquetFile(path).read()
     footer = stripped_footer(path)
@@ -170,7 +170,7 @@ def test_random_rows_are_what_pyarrow_takes(write: Callable[..., Path], layout: 
     ],
     ids=["all", "first", "last", "row group border", "page border", "every second", "a run"],
 )
-def test_runs_and_borders(file: Path, rows: range) -> None:
+def test_runs_and_rows_at_borders(file: Path, rows: range) -> None:
     rows_array = np.array(rows, np.int64)
 
     footer = stripped_footer(file)
@@ -181,7 +181,7 @@ def test_runs_and_borders(file: Path, rows: range) -> None:
     assert stats.bytes == plan_rows(footer, rows_array).page_bytes
 
 
-def test_columns_come_in_the_wanted_order(file: Path) -> None:
+def test_columns_are_returned_in_the_requested_order(file: Path) -> None:
     columns = ["struct", "key", "list", "key"]
 
     answer, _ = read_rows(file, positions(5, 19_999), columns)
@@ -193,7 +193,7 @@ def test_columns_come_in_the_wanted_order(file: Path) -> None:
     assert array[0] == [{"a": 0, "b": "0"}]
 
 
-def test_no_columns_still_count_the_rows(file: Path) -> None:
+def test_reading_no_columns_keeps_the_row_count(file: Path) -> None:
     answer, stats = read_rows(file, positions(1, 2, 3), [], metadata=stripped_footer(file))
 
     assert (answer.num_rows, answer.num_columns) == (3, 0)
@@ -209,7 +209,7 @@ def test_floats_keep_every_bit(write: Callable[..., Path]) -> None:
     assert answer["real"].to_numpy().view(np.uint64).tolist() == bits[[0, 1, 2, 4]].tolist()
 
 
-def test_int96_timestamps_of_every_year_are_microseconds(write: Callable[..., Path]) -> None:
+def test_int96_timestamps_are_read_as_microseconds(write: Callable[..., Path]) -> None:
     moments = [
         datetime(1, 1, 1, tzinfo=UTC),
         datetime(1582, 10, 15, 12, 30, tzinfo=UTC),
@@ -218,7 +218,7 @@ def test_int96_timestamps_of_every_year_are_microseconds(write: Callable[..., Pa
         datetime(2262, 4, 12, tzinfo=UTC),
         datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
     ]
-    # INT96 as a Java writer lays it out: nanoseconds of the day, then the Julian day.
+    # INT96 as Java writers lay it out: nanoseconds of the day, then the Julian day.
     path = write(
         pa.table({"moment": pa.array([datetime(2000, 1, 1)] * 6, pa.timestamp("us"))}),
         use_deprecated_int96_timestamps=True,
@@ -286,7 +286,7 @@ def test_row_groups_without_rows(tmp_path: Path) -> None:
     assert plan_rows(stripped_footer(path), positions(0, 5)).row_groups == 2
 
 
-def test_a_field_of_a_struct_is_read_without_the_others(write: Callable[..., Path]) -> None:
+def test_struct_field_is_read_without_its_siblings(write: Callable[..., Path]) -> None:
     deep = [
         None if i % 5 == 0 else {"x": {"y": [i, None], "w": "w" * i}, "z": i} for i in range(90)
     ]
@@ -316,7 +316,7 @@ def test_a_field_of_a_struct_is_read_without_the_others(write: Callable[..., Pat
             read_rows(path, rows, [unknown])
 
 
-def test_columns_of_one_name_are_read_together_but_not_chosen(write: Callable[..., Path]) -> None:
+def test_columns_with_the_same_name_cannot_be_selected(write: Callable[..., Path]) -> None:
     path = write(pa.table([[1, 2], ["a", "b"], [3, 4]], names=["x", "x", "y"]))
 
     answer, _ = read_rows(path, positions(1))
@@ -339,7 +339,7 @@ def test_decimals_of_every_physical_type(write: Callable[..., Path]) -> None:
         assert read_rows(path, positions(0, 1, 2))[0].equals(contents)
 
 
-def test_page_bytes_are_a_small_part_for_few_rows(file: Path) -> None:
+def test_few_rows_read_few_pages(file: Path) -> None:
     footer = stripped_footer(file)
 
     answer, stats = read_rows(file, positions(10_000), ["key", "list"], metadata=footer)
@@ -347,12 +347,12 @@ def test_page_bytes_are_a_small_part_for_few_rows(file: Path) -> None:
     plan = plan_rows(footer, positions(10_000), ["key", "list"])
     assert answer.num_rows == 1
     assert plan.row_groups == 1
-    # One page of "key" and one of each of the two leaves of "list".
+    # One page of "key" and one of each of the two leaf columns of "list".
     assert (plan.pages, stats.pages) == (3, 3)
     assert stats.bytes == plan.page_bytes < plan.chunk_bytes < plan.total_bytes
 
 
-def test_chunk_and_total_bytes_are_those_of_the_footer(file: Path) -> None:
+def test_chunk_and_total_bytes_equal_those_in_the_footer(file: Path) -> None:
     metadata = pq.read_metadata(file)
     chunks = [
         sum(
@@ -371,7 +371,7 @@ def test_chunk_and_total_bytes_are_those_of_the_footer(file: Path) -> None:
     assert plan.total_bytes == sum(chunks)
 
 
-def test_a_file_without_offset_index_is_planned_as_chunks(write: Callable[..., Path]) -> None:
+def test_file_without_an_offset_index_is_planned_by_chunks(write: Callable[..., Path]) -> None:
     path = write(write_page_index=False)
 
     plan = plan_rows(stripped_footer(path), positions(3), ["key"])
@@ -379,9 +379,7 @@ def test_a_file_without_offset_index_is_planned_as_chunks(write: Callable[..., P
     assert (plan.pages, plan.page_bytes) == (1, plan.chunk_bytes)
 
 
-def test_the_stripped_footer_leaves_out_the_bloom_filter_of_hudi(
-    table: pa.Table, tmp_path: Path
-) -> None:
+def test_stripped_footer_omits_hudis_bloom_filter(table: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
     with pq.ParquetWriter(path, table.schema, write_page_index=True, store_schema=False) as writer:
         writer.write_table(table)
@@ -397,7 +395,7 @@ def test_the_stripped_footer_leaves_out_the_bloom_filter_of_hudi(
     assert answer.schema.metadata is None
 
 
-def test_the_stripped_footer_is_itself_a_footer_without_values(file: Path) -> None:
+def test_stripped_footer_is_a_valid_footer_without_values(file: Path) -> None:
     footer = stripped_footer(file)
 
     read, own = pq.read_metadata(pa.BufferReader(footer)), pq.read_metadata(file)
@@ -405,11 +403,11 @@ def test_the_stripped_footer_is_itself_a_footer_without_values(file: Path) -> No
     assert not read.row_group(0).column(0).is_stats_set
     assert read.row_group(0).column(0).has_offset_index
     assert own.row_group(0).column(1).statistics.min[:20].encode() not in footer
-    # Of the column index it says where it is, which is in the file.
+    # The reference to the column index remains; the index itself is in the file.
     assert read.row_group(0).column(0).has_column_index
 
 
-def test_a_callable_gets_the_ranges_of_all_row_groups_at_once(file: Path) -> None:
+def test_callable_gets_the_ranges_of_all_row_groups_at_once(file: Path) -> None:
     footer = stripped_footer(file)
     fetch = Ranges(file)
     rows = positions(5, 3_000, 12_000)
@@ -420,9 +418,9 @@ def test_a_callable_gets_the_ranges_of_all_row_groups_at_once(file: Path) -> Non
 
     assert answer.equals(read_rows(file, rows, ["key", "word"])[0])
     assert len(fetch.calls) == stats.calls == 1
-    asked = [pair for call in fetch.calls for pair in call]
-    assert stats.ranges == len(asked)
-    assert stats.bytes == sum(end - start for start, end in asked)
+    fetched = [pair for call in fetch.calls for pair in call]
+    assert stats.ranges == len(fetched)
+    assert stats.bytes == sum(end - start for start, end in fetched)
     assert stats.bytes == plan_rows(footer, rows, ["key", "word"]).page_bytes
 
 
@@ -449,7 +447,7 @@ def test_large_reads_are_fetched_row_group_by_row_group(write: Callable[..., Pat
     assert len(fetch.calls) == 1
 
 
-def test_near_ranges_are_merged_for_a_callable(file: Path) -> None:
+def test_adjacent_ranges_are_merged_for_a_callable(file: Path) -> None:
     footer = stripped_footer(file)
     rows = positions(5, 3_000)
     apart, merged, whole = Ranges(file), Ranges(file), Ranges(file)
@@ -465,13 +463,14 @@ def test_near_ranges_are_merged_for_a_callable(file: Path) -> None:
     assert answer.equals(expected)
     assert again.equals(expected)
     assert [len(whole_call) for whole_call in whole.calls] == [1]
-    # Of its own accord it reads next to nothing in vain.
+    # By default, merging reads at most a few percent more.
     assert near.ranges <= exact.ranges
     assert exact.bytes <= near.bytes <= 1.04 * exact.bytes
 
 
-def test_the_nearest_ranges_are_merged_first(write: Callable[..., Path]) -> None:
-    """Pages 1, 3, 5, 7 of about a hundred bytes in one column, 1 and 3 in another of thousands."""
+def test_closest_ranges_are_merged_first(write: Callable[..., Path]) -> None:
+    """Pages 1, 3, 5 and 7 of a column with pages of about 100 bytes, and 1 and 3 of one with pages
+    of thousands."""
     contents = pa.table(
         {
             "short": np.arange(4_000, dtype=np.int64) % 13,
@@ -492,7 +491,7 @@ def test_the_nearest_ranges_are_merged_first(write: Callable[..., Path]) -> None
     assert exact.bytes < near.bytes <= 1.04 * exact.bytes
 
 
-def test_the_footer_is_not_read_when_metadata_is_given(file: Path) -> None:
+def test_footer_is_not_read_when_metadata_is_given(file: Path) -> None:
     footer = stripped_footer(file)
     fetch = Ranges(file)
     data_end = fetch.size - 8 - pq.read_metadata(file).serialized_size
@@ -508,7 +507,7 @@ def test_the_footer_is_not_read_when_metadata_is_given(file: Path) -> None:
     assert stats == ReadStats(calls=0, ranges=0, bytes=0, pages=0)
 
 
-def test_a_small_footer_takes_one_call(file: Path) -> None:
+def test_small_footer_is_read_in_one_call(file: Path) -> None:
     fetch = Ranges(file)
 
     footer = stripped_footer(fetch, size=fetch.size)
@@ -517,7 +516,7 @@ def test_a_small_footer_takes_one_call(file: Path) -> None:
     assert fetch.calls == [[(fetch.size - 65_536, fetch.size)]]
 
 
-def test_an_object_store_is_read_through_its_own_buffers(file: Path) -> None:
+def test_object_store_is_read_through_its_own_buffers(file: Path) -> None:
     store = LocalStore(file.parent)
 
     def fetch(ranges: list[tuple[int, int]]) -> list[obstore.Bytes]:
@@ -535,7 +534,7 @@ def test_an_object_store_is_read_through_its_own_buffers(file: Path) -> None:
     [bytes, bytearray, memoryview, pa.py_buffer, lambda data: np.frombuffer(data, np.uint8)],
     ids=["bytes", "bytearray", "memoryview", "pyarrow buffer", "numpy array"],
 )
-def test_any_buffer_serves(file: Path, wrap: Callable[[bytes], Any]) -> None:
+def test_any_buffer_type_is_accepted(file: Path, wrap: Callable[[bytes], Any]) -> None:
     fetch = Ranges(file)
 
     answer, _ = read_rows(

@@ -1,4 +1,4 @@
-"""Bad requests, failing storage and damaged bytes: one clear error, never a wrong crash."""
+"""Bad requests, failing storage and damaged bytes: one clear error, never a crash."""
 
 import base64
 import pickle
@@ -60,7 +60,7 @@ def serve(contents: bytes) -> Fetch:
         ([0, 3_000], "3000 at position 1 is beyond the 3000 rows of the file"),
     ],
 )
-def test_bad_rows_are_named(file: Path, rows: list[int], message: str) -> None:
+def test_invalid_rows_are_refused(file: Path, rows: list[int], message: str) -> None:
     footer = stripped_footer(file)
 
     for call in (
@@ -83,7 +83,7 @@ def test_rows_must_be_64_bit_integers(file: Path, rows: object) -> None:
         read_rows(file, rows)  # type: ignore[arg-type]
 
 
-def test_unknown_columns_are_named(file: Path) -> None:
+def test_unknown_columns_are_refused(file: Path) -> None:
     message = 'no column "wort" in the file, which has word, number, list, flag, moment'
     with pytest.raises(ValueError, match=message):
         read_rows(file, positions(1), ["word", "wort"])
@@ -93,7 +93,7 @@ def test_unknown_columns_are_named(file: Path) -> None:
         read_rows(file, positions(1), ["list.element"])
 
 
-def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
+def test_missing_file_raises_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="No such file or directory") as caught:
         read_rows(tmp_path / "gone.parquet", positions(1))
     assert caught.value.filename == str(tmp_path / "gone.parquet")
@@ -101,7 +101,7 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
         stripped_footer(tmp_path)
 
 
-def test_a_file_of_another_size_is_refused(file: Path) -> None:
+def test_file_of_another_size_is_refused(file: Path) -> None:
     size = file.stat().st_size
     assert read_rows(file, positions(1), size=size)[0].num_rows == 1
     with pytest.raises(ParquetReadError, match=f"has {size} bytes, not {size + 1}"):
@@ -109,10 +109,10 @@ def test_a_file_of_another_size_is_refused(file: Path) -> None:
 
 
 class StorageGone(Exception):
-    """Raised by the storage of a test."""
+    """Raised by a test's storage."""
 
 
-def test_what_a_callable_raises_comes_back_unchanged(file: Path) -> None:
+def test_errors_of_a_callable_are_raised_unchanged(file: Path) -> None:
     contents = file.read_bytes()
     failure = StorageGone("bucket", 503)
 
@@ -141,14 +141,14 @@ def test_what_a_callable_raises_comes_back_unchanged(file: Path) -> None:
     ],
     ids=["too few", "too many", "too short", "text", "nothing"],
 )
-def test_a_callable_that_answers_wrongly(
+def test_callable_with_a_wrong_answer_raises(
     answer: Fetch, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         read_rows(answer, positions(1), size=100)
 
 
-def test_a_callable_needs_a_size(file: Path) -> None:
+def test_callable_needs_a_size(file: Path) -> None:
     with pytest.raises(TypeError, match="size, the length of the file in bytes, is needed"):
         read_rows(serve(file.read_bytes()), positions(1))
     with pytest.raises(TypeError, match="source must be a path or a callable, not <class 'int'>"):
@@ -156,7 +156,7 @@ def test_a_callable_needs_a_size(file: Path) -> None:
 
 
 @pytest.mark.parametrize("contents", [b"", b"PAR1", b"PAR1PAR1", b"\0" * 100, b"PAR1" * 50])
-def test_bytes_that_are_not_parquet(contents: bytes) -> None:
+def test_bytes_that_are_not_parquet_raise(contents: bytes) -> None:
     with pytest.raises(ParquetReadError):
         row_count(contents)
     with pytest.raises(ParquetReadError):
@@ -167,7 +167,7 @@ def test_bytes_that_are_not_parquet(contents: bytes) -> None:
         read_rows(serve(contents), positions(0), size=len(contents))
 
 
-def test_the_error_survives_pickling(file: Path) -> None:
+def test_error_can_be_pickled(file: Path) -> None:
     with pytest.raises(ParquetReadError) as caught:
         row_count(b"no footer here")
 
@@ -178,7 +178,7 @@ def test_the_error_survives_pickling(file: Path) -> None:
     assert str(copy) == str(caught.value)
 
 
-def test_metadata_of_another_file_never_reads_beyond_this_one(file: Path, tmp_path: Path) -> None:
+def test_metadata_of_another_file_never_reads_beyond_the_file(file: Path, tmp_path: Path) -> None:
     other = tmp_path / "short.parquet"
     pq.write_table(pa.table({"word": ["a"]}), other)
 
@@ -186,14 +186,14 @@ def test_metadata_of_another_file_never_reads_beyond_this_one(file: Path, tmp_pa
         read_rows(other, positions(2_999), ["word"], metadata=stripped_footer(file))
 
 
-def test_a_cut_file_is_an_error(file: Path) -> None:
+def test_truncated_file_raises(file: Path) -> None:
     contents = file.read_bytes()
     for length in range(0, len(contents), 997):
         with pytest.raises(ParquetReadError):
             read_rows(serve(contents[:length]), positions(1), size=length)
 
 
-def test_a_page_checksum_that_does_not_match_is_an_error(table: pa.Table, tmp_path: Path) -> None:
+def test_page_with_a_wrong_checksum_raises(table: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
     pq.write_table(
         table.select(["number"]),
@@ -212,7 +212,7 @@ def test_a_page_checksum_that_does_not_match_is_an_error(table: pa.Table, tmp_pa
         read_rows(path, positions(1_234))
 
 
-def test_an_encrypted_file_is_named_as_such(table: pa.Table, tmp_path: Path) -> None:
+def test_encrypted_file_is_refused(table: pa.Table, tmp_path: Path) -> None:
     class OpenKeys(pe.KmsClient):
         def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
             return base64.b64encode(key_bytes)
@@ -246,7 +246,7 @@ LAYOUTS = [
 
 
 def flip(contents: bytes, first: int, random: np.random.Generator) -> bytes:
-    """One to five bytes from `first` on, changed by a bit or altogether."""
+    """Damages one to five bytes from `first` on, each by one bit or entirely."""
     damaged = bytearray(contents)
     for _ in range(random.integers(1, 6)):
         position = random.integers(first, len(damaged))
@@ -267,7 +267,7 @@ def outcome(source: Fetch, size: int, metadata: bytes | None = None) -> str:
 
 
 @pytest.mark.parametrize("part", ["pages", "footer", "stripped footer"])
-def test_damaged_bytes_are_an_error_or_an_answer_of_the_right_shape(
+def test_damaged_bytes_raise_or_give_an_answer_of_the_right_shape(
     table: pa.Table, part: str
 ) -> None:
     seen = set()

@@ -54,7 +54,7 @@ def one_column(name: str, array: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([array], names=[name])
 
 
-def test_rows_are_found_by_keyword_word_number_and_null(tmp_path: Path) -> None:
+def test_search_by_keyword_word_number_and_null(tmp_path: Path) -> None:
     rows = pa.RecordBatch.from_pydict(
         {
             "sender": ["UserA", "UserB", None, "UserA"],
@@ -76,7 +76,7 @@ def test_rows_are_found_by_keyword_word_number_and_null(tmp_path: Path) -> None:
     assert row_ids(index, term("sender", "nobody")) == []
 
 
-def test_a_phrase_needs_its_words_in_order(tmp_path: Path) -> None:
+def test_phrase_matches_words_in_order(tmp_path: Path) -> None:
     from org.apache.lucene.search import PhraseQuery
 
     rows = pa.array(["buying a new car", "a car, new", None, "the new car"])
@@ -89,7 +89,7 @@ def test_a_phrase_needs_its_words_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_strings_are_found_by_their_utf8_bytes(tmp_path: Path, kind: pa.DataType) -> None:
     values = ["", "a", "ä", "é", "e\u0301", "日本語", "😀", "\U0010ffff", "\ufffd", "a\0b", " a"]
-    values.append("\U0001f469\u200d\U0001f467")  # a family, joined of two
+    values.append("\U0001f469\u200d\U0001f467")  # a family: two emoji with a joiner
     column = pa.array([*values, None, *values], kind)
     index_batches(tmp_path, [SENDER, nulls("sender")], [one_column("sender", column)])
 
@@ -102,14 +102,14 @@ def test_strings_are_found_by_their_utf8_bytes(tmp_path: Path, kind: pa.DataType
 def test_keyword_ranges_follow_the_order_of_utf8_bytes(tmp_path: Path) -> None:
     from org.apache.lucene.search import TermRangeQuery
 
-    # UTF-16 puts the emoji (a surrogate pair) before U+FF5E; UTF-8, like Spark, puts it behind.
+    # UTF-16 puts the emoji (a surrogate pair) before U+FF5E; UTF-8, like Spark, puts it after.
     index_batches(tmp_path, [SENDER], [one_column("sender", pa.array(["z", "\uff5e", "😀"]))])
 
     beyond = TermRangeQuery.newStringRange("sender", "\uff5e", None, False, True)
     assert row_ids(open_folder(tmp_path), beyond) == [2]
 
 
-def test_columns_of_a_batch_may_be_slices_with_offsets_of_their_own(tmp_path: Path) -> None:
+def test_columns_of_a_batch_may_be_slices_with_different_offsets(tmp_path: Path) -> None:
     rows = 100
     senders = [None if i % 7 == 0 else f"user{i % 10}" for i in range(rows)]
     amounts = [None if i % 3 == 0 else i for i in range(rows)]
@@ -136,7 +136,7 @@ def test_columns_of_a_batch_may_be_slices_with_offsets_of_their_own(tmp_path: Pa
         assert row_ids(index, term("sender", "before")) == []
 
 
-def test_rows_of_nothing_but_null_keep_their_place(tmp_path: Path) -> None:
+def test_rows_with_only_nulls_keep_their_row_ids(tmp_path: Path) -> None:
     rows = pa.RecordBatch.from_pydict(
         {
             "sender": pa.array([None, None, "x", None], pa.string()),
@@ -166,7 +166,7 @@ def test_arrays_without_data_or_validity_buffers(tmp_path: Path) -> None:
     assert row_ids(index, term("sender.null", "1")) == []
 
 
-def test_doc_id_is_the_row_position_over_segments(tmp_path: Path) -> None:
+def test_doc_ids_are_row_positions_across_segments(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     amounts = random.integers(0, 1000, 20_000)
     senders = [f"user{i}" for i in random.integers(0, 50, len(amounts))]
@@ -189,7 +189,7 @@ def test_doc_id_is_the_row_position_over_segments(tmp_path: Path) -> None:
     assert row_ids(index, between("amount", 100, 300)) == expected
 
 
-def test_a_too_long_keyword_is_cut_to_its_first_bytes_and_counted(tmp_path: Path) -> None:
+def test_long_keyword_is_truncated_and_counted(tmp_path: Path) -> None:
     fits = "x" * MAX_TERM_LENGTH
     cut_in_a_character = "x" * (MAX_TERM_LENGTH - 1) + "😀 and more"
     column = pa.array(["short", fits, fits + "y", cut_in_a_character])
@@ -202,7 +202,7 @@ def test_a_too_long_keyword_is_cut_to_its_first_bytes_and_counted(tmp_path: Path
     assert row_ids(index, everything()) == [0, 1, 2, 3]
 
 
-def test_a_too_long_token_is_cut_between_characters_and_counted(tmp_path: Path) -> None:
+def test_long_token_is_truncated_between_characters_and_counted(tmp_path: Path) -> None:
     from org.apache.lucene.analysis.core import KeywordAnalyzer
 
     long = "ab" + "😀" * 10_000  # 40,002 bytes, one token
@@ -219,7 +219,7 @@ def test_a_too_long_token_is_cut_between_characters_and_counted(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["StandardAnalyzer", "WhitespaceAnalyzer", "SimpleAnalyzer"])
-def test_analysers_split_words_beyond_255_characters(tmp_path: Path, name: str) -> None:
+def test_analyzers_split_words_longer_than_255_characters(tmp_path: Path, name: str) -> None:
     from org.apache.lucene.analysis import core, standard
 
     analyzer = getattr(core, name, None) or getattr(standard, name)
@@ -235,7 +235,7 @@ def test_analysers_split_words_beyond_255_characters(tmp_path: Path, name: str) 
     assert row_ids(index, term("message", "next")) == [1]
 
 
-def test_a_batch_without_all_columns_or_buffers_is_refused(tmp_path: Path) -> None:
+def test_batch_without_all_columns_or_buffers_is_refused(tmp_path: Path) -> None:
     indexer = new_indexer(tmp_path, [SENDER, AMOUNT])
     senders, amounts = pa.array(["x"]), pa.array([1])
     set_column(indexer, 0, senders)
@@ -252,7 +252,7 @@ def test_a_batch_without_all_columns_or_buffers_is_refused(tmp_path: Path) -> No
         indexer.index(1)  # the buffers of the last batch may be gone
 
 
-def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+def test_unknown_field_kind_is_refused(tmp_path: Path) -> None:
     from hudiindex import ArrowIndexer
 
     def indexer_of(names: list[str], kinds: list[int]) -> None:
@@ -286,12 +286,14 @@ def test_row_ids_never_write_beyond_the_buffer(tmp_path: Path) -> None:
 def among(index: Any, query: Any, rows: Sequence[int]) -> list[int]:
     from hudiindex import RowIds
 
-    asked = np.array(rows, np.uint32)
-    found = RowIds.among(index, query, asked.ctypes.data, len(asked), asked.ctypes.data)
-    return list(asked[:found].tolist())
+    candidates = np.array(rows, np.uint32)
+    found = RowIds.among(
+        index, query, candidates.ctypes.data, len(candidates), candidates.ctypes.data
+    )
+    return list(candidates[:found].tolist())
 
 
-def test_some_rows_are_held_against_a_query(tmp_path: Path) -> None:
+def test_candidate_rows_are_checked_against_a_query(tmp_path: Path) -> None:
     from org.apache.lucene.search import PhraseQuery
 
     senders = pa.array([f"user{i % 10}" for i in range(10_000)])
@@ -310,7 +312,7 @@ def test_some_rows_are_held_against_a_query(tmp_path: Path) -> None:
     assert among(open_folder(tmp_path / "t"), phrase, [0, 1, 2, 3, 5]) == [0, 3]
 
 
-def test_cost_is_an_estimate_from_above_for_terms(tmp_path: Path) -> None:
+def test_cost_of_a_term_is_an_upper_bound(tmp_path: Path) -> None:
     from hudiindex import RowIds
     from org.apache.lucene.search import MatchNoDocsQuery
 
@@ -325,7 +327,7 @@ def test_cost_is_an_estimate_from_above_for_terms(tmp_path: Path) -> None:
     assert RowIds.cost(index, everything()) == 10_000
 
 
-def test_every_thread_searches_after_attaching(tmp_path: Path) -> None:
+def test_threads_search_after_attaching(tmp_path: Path) -> None:
     index_batches(tmp_path, [SENDER], [one_column("sender", pa.array(["a", "b", "a"]))])
     index = open_folder(tmp_path)
     found: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""hudi-index-pylucene as a package: where it finds Java, what it wraps, what it is built with."""
+"""hudi-index-pylucene as a package: how it finds Java, what it wraps, and how it is built."""
 
 import importlib
 import os
@@ -46,7 +46,7 @@ def last_line(text: str) -> str:
     return text.strip().splitlines()[-1]
 
 
-def test_the_extension_holds_no_library_path() -> None:
+def test_extension_has_no_library_path() -> None:
     (extension,) = PACKAGE.glob("_lucene*.so")
     readelf = shutil.which("readelf")
     assert readelf is not None, "readelf comes with the C++ compiler (binutils)"
@@ -58,10 +58,10 @@ def test_the_extension_holds_no_library_path() -> None:
     assert "RUNPATH" not in dynamic
 
 
-def test_java_is_found_through_java_home_wherever_it_lies(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "a jdk moved elsewhere"
-    elsewhere.symlink_to(java_home())
-    done = import_lucene(JAVA_HOME=str(elsewhere))
+def test_java_is_found_through_java_home(tmp_path: Path) -> None:
+    moved_jdk = tmp_path / "a jdk moved elsewhere"
+    moved_jdk.symlink_to(java_home())
+    done = import_lucene(JAVA_HOME=str(moved_jdk))
     assert (done.stdout, done.stderr) == ("17\n", "")
 
 
@@ -71,7 +71,7 @@ def test_java_is_found_through_path(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("17\n", "")
 
 
-def test_no_java_at_all_is_an_import_error_with_the_remedy(tmp_path: Path) -> None:
+def test_missing_java_is_an_import_error_with_a_remedy(tmp_path: Path) -> None:
     done = import_lucene(PATH=str(tmp_path))
     assert last_line(done.stderr) == (
         "ImportError: lucene needs Java, but JAVA_HOME is not set and no java is on PATH. "
@@ -79,7 +79,7 @@ def test_no_java_at_all_is_an_import_error_with_the_remedy(tmp_path: Path) -> No
     )
 
 
-def test_a_java_home_without_a_jvm_is_an_import_error_that_names_it(tmp_path: Path) -> None:
+def test_java_home_without_a_jvm_is_an_import_error(tmp_path: Path) -> None:
     done = import_lucene(JAVA_HOME=str(tmp_path), PATH=os.environ["PATH"])
     assert last_line(done.stderr) == (
         f"ImportError: lucene needs {tmp_path}/lib/server/libjvm.so, which does not exist. "
@@ -87,7 +87,7 @@ def test_a_java_home_without_a_jvm_is_an_import_error_that_names_it(tmp_path: Pa
     )
 
 
-def test_another_java_is_an_import_error_and_no_crash(tmp_path: Path) -> None:
+def test_another_java_version_is_an_import_error(tmp_path: Path) -> None:
     (tmp_path / "lib").symlink_to(java_home() / "lib")
     (tmp_path / "release").write_text('IMPLEMENTOR="Someone"\nJAVA_VERSION="25.0.1"\n')
     done = import_lucene(JAVA_HOME=str(tmp_path))
@@ -102,7 +102,7 @@ def listed_classes() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def test_every_listed_class_is_there() -> None:
+def test_all_listed_classes_are_wrapped() -> None:
     attach()
     classes = listed_classes()
     assert len(classes) == len(set(classes))
@@ -114,7 +114,7 @@ def test_every_listed_class_is_there() -> None:
         assert wrapped.class_.getName() == name
 
 
-def test_a_term_is_made_of_bytes_and_of_text() -> None:
+def test_bytes_ref_is_created_from_bytes_and_from_text() -> None:
     attach()
     from org.apache.lucene.util import BytesRef
 
@@ -124,13 +124,13 @@ def test_a_term_is_made_of_bytes_and_of_text() -> None:
 
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes the build backend importable as the build front ends do."""
+    """Makes the build backend importable as build front ends do."""
     monkeypatch.syspath_prepend(str(PROJECT / "build_backend"))
 
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("version", ["21.0.2", "11.0.22", "1.8.0_402"])
-def test_another_jdk_is_refused_for_building_with_the_reason(
+def test_building_with_another_jdk_is_refused(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pylucene_build import jdk
@@ -146,9 +146,7 @@ def test_another_jdk_is_refused_for_building_with_the_reason(
 
 
 @pytest.mark.usefixtures("backend")
-def test_no_jdk_is_refused_for_building_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_building_without_a_jdk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pylucene_build import jdk
 
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -161,20 +159,20 @@ def test_no_jdk_is_refused_for_building_with_the_remedy(
 
 
 @pytest.mark.usefixtures("backend")
-def test_calls_that_are_under_way_are_counted_atomically() -> None:
-    """Else a count that one of two threads loses makes every later error of Java's an empty one."""
+def test_running_calls_are_counted_atomically() -> None:
+    """If two threads lose a count, every later Java error has an empty message."""
     from pylucene_build import jcc
 
     header = "class JCCEnv {\n  public:\n    int handlers;\n};\n"
-    mended = jcc.with_atomic_count(header)
-    assert "\n    std::atomic<int> handlers{0};\n" in mended
-    assert mended.startswith("#include <atomic>\n")
+    patched = jcc.with_atomic_count(header)
+    assert "\n    std::atomic<int> handlers{0};\n" in patched
+    assert patched.startswith("#include <atomic>\n")
     with pytest.raises(ValueError, match="counts calls in another way"):
-        jcc.with_atomic_count(mended)
+        jcc.with_atomic_count(patched)
 
 
 @pytest.mark.usefixtures("backend")
-def test_a_jar_with_another_checksum_is_refused_and_not_kept(tmp_path: Path) -> None:
+def test_jar_with_a_wrong_checksum_is_refused_and_not_cached(tmp_path: Path) -> None:
     from pylucene_build import jars
 
     coordinates = "org.apache.lucene:lucene-queryparser:9.12.3"
@@ -186,7 +184,7 @@ def test_a_jar_with_another_checksum_is_refused_and_not_kept(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("backend")
-def test_a_damaged_jar_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
+def test_damaged_jar_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
     from pylucene_build import jars
 
     pins = tmp_path / "jars.txt"

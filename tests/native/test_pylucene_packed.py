@@ -34,7 +34,7 @@ def _jvm() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of three segments in a folder, as Lucene itself keeps it."""
+    """An index of three segments in a folder, as Lucene itself stores it."""
     attach()
     folder = tmp_path_factory.mktemp("index")
     random = np.random.default_rng(11)
@@ -98,11 +98,13 @@ def is_corruption(error: lucene.JavaError) -> bool:
     return bool(CorruptIndexException.instance_(error.getJavaException()))
 
 
-def test_answers_equal_those_of_the_folder(folder: Path, packed: PackedFile) -> None:
+def test_packed_index_gives_the_same_answers_as_the_folder(
+    folder: Path, packed: PackedFile
+) -> None:
     expected = answers(open_folder(folder))
 
     assert len(expected[0]) == ROWS
-    assert all(expected[:-1]), "every query but the last should have rows"
+    assert all(expected[:-1]), "every query but the last should find rows"
     assert answers(open_searcher(packed.open())) == expected
 
 
@@ -117,7 +119,7 @@ def test_members_are_listed_with_their_lengths(folder: Path, packed: PackedFile)
         directory.fileLength("absent")
 
 
-def test_a_member_outside_of_the_file_leaves_it_closed(packed: PackedFile) -> None:
+def test_failed_open_leaves_no_open_file(packed: PackedFile) -> None:
     def open_files() -> int:
         return sum(link.resolve() == packed.path for link in Path("/proc/self/fd").iterdir())
 
@@ -129,7 +131,7 @@ def test_a_member_outside_of_the_file_leaves_it_closed(packed: PackedFile) -> No
     assert open_files() == before
 
 
-def test_lucenes_own_check_finds_the_packed_index_clean(packed: PackedFile) -> None:
+def test_lucenes_check_index_passes(packed: PackedFile) -> None:
     from org.apache.lucene.index import CheckIndex
 
     check = CheckIndex(packed.open())
@@ -139,10 +141,8 @@ def test_lucenes_own_check_finds_the_packed_index_clean(packed: PackedFile) -> N
     check.close()
 
 
-def test_bytes_and_numbers_are_read_alike_at_every_position(
-    folder: Path, packed: PackedFile
-) -> None:
-    """Against the file's own bytes, with positions on both sides of every block's border."""
+def test_bytes_and_numbers_are_read_at_every_position(folder: Path, packed: PackedFile) -> None:
+    """Compared with the file's bytes, at positions on both sides of every block boundary."""
     from org.apache.lucene.store import IOContext, RandomAccessInput
 
     directory = packed.open()
@@ -167,7 +167,7 @@ def test_bytes_and_numbers_are_read_alike_at_every_position(
                 assert random_access(position) == expected, (name, position, size)
 
 
-def test_slices_and_clones_have_positions_of_their_own(folder: Path, packed: PackedFile) -> None:
+def test_slices_and_clones_have_their_own_positions(folder: Path, packed: PackedFile) -> None:
     from org.apache.lucene.store import IOContext
 
     name, (_, length) = max(packed.members.items(), key=lambda member: member[1][1])
@@ -198,7 +198,7 @@ def test_slices_and_clones_have_positions_of_their_own(folder: Path, packed: Pac
         part.slice("beyond", BLOCK_SIZE, 11)
 
 
-def test_a_closed_directory_and_a_closed_input_refuse_to_read(packed: PackedFile) -> None:
+def test_closed_directories_and_inputs_refuse_to_read(packed: PackedFile) -> None:
     from org.apache.lucene.store import IOContext
 
     directory = packed.open()
@@ -221,7 +221,7 @@ def test_a_closed_directory_and_a_closed_input_refuse_to_read(packed: PackedFile
         second.clone().readByte()
 
 
-def test_nothing_can_be_written(packed: PackedFile) -> None:
+def test_packed_index_is_read_only(packed: PackedFile) -> None:
     directory = packed.open()
     with pytest.raises(lucene.JavaError, match="a packed index is read-only"):
         directory.deleteFile(directory.listAll()[0])
@@ -229,10 +229,10 @@ def test_nothing_can_be_written(packed: PackedFile) -> None:
         directory.rename("a", "b")
 
 
-def test_flipped_bits_are_detected_or_harmless(
+def test_damaged_bits_are_detected_or_harmless(
     folder: Path, packed: PackedFile, tmp_path: Path
 ) -> None:
-    """A damaged file gives CorruptIndexException, or the same answers: nothing in between."""
+    """A damaged file raises CorruptIndexException or gives the same answers, nothing in between."""
     expected = answers(open_folder(folder))
     random = np.random.default_rng(3)
     size = packed.path.stat().st_size
@@ -243,7 +243,7 @@ def test_flipped_bits_are_detected_or_harmless(
         at, length = int(random.integers(size)), int(random.integers(1, 64))
         for position in range(at, min(at + length, size)):
             content[position] ^= 1 << int(random.integers(8))
-        damaged.path.unlink(missing_ok=True)  # a mapped file is replaced, never changed
+        damaged.path.unlink(missing_ok=True)  # a mapped file is replaced, never modified
         damaged.path.write_bytes(content)
         try:
             found = answers(open_searcher(damaged.open()))
@@ -256,9 +256,7 @@ def test_flipped_bits_are_detected_or_harmless(
     assert detected > 100
 
 
-def test_the_damaged_block_is_named_on_first_use_and_not_before(
-    packed: PackedFile, tmp_path: Path
-) -> None:
+def test_damaged_block_is_reported_on_first_use(packed: PackedFile, tmp_path: Path) -> None:
     from org.apache.lucene.store import IOContext
 
     name, (offset, _) = max(packed.members.items(), key=lambda member: member[1][1])
@@ -274,11 +272,11 @@ def test_the_damaged_block_is_named_on_first_use_and_not_before(
     with pytest.raises(lucene.JavaError, match=rf"block {block} \(bytes {block * BLOCK_SIZE} to"):
         reader.readByte()
     reader.seek((block + 1) * BLOCK_SIZE - offset)
-    reader.readByte()  # the blocks around it still serve
+    reader.readByte()  # the blocks around it can still be read
 
 
 @pytest.mark.parametrize("length", [0, 1, BLOCK_SIZE, 3 * BLOCK_SIZE + 17])
-def test_a_truncated_file_is_refused_when_opened(
+def test_truncated_file_is_refused_when_opened(
     packed: PackedFile, tmp_path: Path, length: int
 ) -> None:
     truncated = replace(packed, path=tmp_path / "truncated.bin")
@@ -288,7 +286,7 @@ def test_a_truncated_file_is_refused_when_opened(
     assert is_corruption(caught.value)
 
 
-def test_a_file_that_lost_its_last_byte_is_refused(packed: PackedFile, tmp_path: Path) -> None:
+def test_file_without_its_last_byte_is_refused(packed: PackedFile, tmp_path: Path) -> None:
     truncated = replace(packed, path=tmp_path / "truncated.bin")
     truncated.path.write_bytes(packed.path.read_bytes()[:-1])
     with pytest.raises(lucene.JavaError) as caught:
@@ -299,16 +297,14 @@ def test_a_file_that_lost_its_last_byte_is_refused(packed: PackedFile, tmp_path:
 @pytest.mark.parametrize(
     ("offset", "length"), [(-1, 10), (0, -1), (0, 2**40), (2**40, 1), (2**63 - 1, 2**63 - 1)]
 )
-def test_a_member_outside_the_file_is_refused(packed: PackedFile, offset: int, length: int) -> None:
+def test_member_outside_the_file_is_refused(packed: PackedFile, offset: int, length: int) -> None:
     outside = replace(packed, members={**packed.members, "_9.cfs": (offset, length)})
     with pytest.raises(lucene.JavaError, match=r"_9\.cfs .* lies outside the file") as caught:
         outside.open()
     assert is_corruption(caught.value)
 
 
-def test_threads_share_a_directory_whose_blocks_are_still_unchecked(
-    folder: Path, packed: PackedFile
-) -> None:
+def test_threads_share_a_directory_with_unchecked_blocks(folder: Path, packed: PackedFile) -> None:
     expected = answers(open_folder(folder))
     searcher = open_searcher(packed.open())
     found: list[list[list[int]]] = []
@@ -325,9 +321,7 @@ def test_threads_share_a_directory_whose_blocks_are_still_unchecked(
     assert found == [expected] * 6
 
 
-def test_the_file_may_be_deleted_while_it_is_open(
-    folder: Path, packed: PackedFile, tmp_path: Path
-) -> None:
+def test_file_may_be_deleted_while_open(folder: Path, packed: PackedFile, tmp_path: Path) -> None:
     copied = replace(packed, path=tmp_path / "data.bin")
     shutil.copy(packed.path, copied.path)
     searcher = open_searcher(copied.open())

@@ -1,4 +1,4 @@
-"""Queries of the package's own: LIKE over terms, and the best rows over several indexes."""
+"""Our own queries: LIKE over terms, and the best rows across several indexes."""
 
 import random
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ def _jvm() -> None:
     attach()
 
 
-def fits(parts: tuple[str, ...], text: str) -> bool:
-    """LIKE by trying everything."""
+def matches_pattern(parts: tuple[str, ...], text: str) -> bool:
+    """Whether the text matches the LIKE pattern, by brute force."""
     if not parts:
         return not text
     first, rest = parts[0], parts[1:]
     if first == "%":
-        return any(fits(rest, text[at:]) for at in range(len(text) + 1))
+        return any(matches_pattern(rest, text[at:]) for at in range(len(text) + 1))
     if first == "_":
-        return bool(text) and fits(rest, text[1:])
-    return text.startswith(first[1:]) and fits(rest, text[len(first) - 1 :])
+        return bool(text) and matches_pattern(rest, text[1:])
+    return text.startswith(first[1:]) and matches_pattern(rest, text[len(first) - 1 :])
 
 
 def patterns() -> Iterator[tuple[str, ...]]:
@@ -41,7 +41,7 @@ def patterns() -> Iterator[tuple[str, ...]]:
                 yield parts
 
 
-def test_like_finds_what_trying_everything_finds(tmp_path: Path) -> None:
+def test_like_equals_brute_force(tmp_path: Path) -> None:
     from hudiindex import TermScan
 
     alphabet = ["a", "b", "é", "😀"]
@@ -51,11 +51,11 @@ def test_like_finds_what_trying_everything_finds(tmp_path: Path) -> None:
     searcher = open_folder(tmp_path)
     for parts in random.Random(1).sample(list(patterns()), 120):
         query = TermScan("word", lucene.JArray("string")(list(parts)), 2**31 - 1)
-        expected = [row for row, word in enumerate(words) if fits(parts, word)]
+        expected = [row for row, word in enumerate(words) if matches_pattern(parts, word)]
         assert row_ids(searcher, query) == expected, parts
 
 
-def test_long_terms_may_fit_whatever_they_are(tmp_path: Path) -> None:
+def test_terms_of_maximum_length_match_any_pattern(tmp_path: Path) -> None:
     from hudiindex import TermScan
 
     index_batches(
@@ -76,7 +76,7 @@ TEXTS = [
 def best(
     folder: Path, text: str, statistics: list[int], k: int, among: list[int] | None = None
 ) -> Any:
-    """(row, score) of the best rows."""
+    """(row, score) pairs of the best rows."""
     from hudiindex import RankedSearch, TextQueries
     from org.apache.lucene.analysis.standard import StandardAnalyzer
 
@@ -106,7 +106,7 @@ def statistics(folder: Path, text: str) -> np.ndarray:
     return np.array(list(RankedSearch.statistics(open_folder(folder), "message", words)))
 
 
-def lucenes_own(folder: Path, text: str) -> list[tuple[int, float]]:
+def scores_by_lucene(folder: Path, text: str) -> list[tuple[int, float]]:
     from hudiindex import TextQueries
     from org.apache.lucene.analysis.standard import StandardAnalyzer
 
@@ -117,12 +117,12 @@ def lucenes_own(folder: Path, text: str) -> list[tuple[int, float]]:
 @pytest.mark.parametrize(
     "text", ["new car", "red", "boat NEW", "absent car", "absent", "", "car car"]
 )
-def test_scores_over_parts_are_those_over_the_whole(tmp_path: Path, text: str) -> None:
+def test_scores_of_parts_equal_those_of_the_whole(tmp_path: Path, text: str) -> None:
     rows = pa.RecordBatch.from_pydict({"message": pa.array(TEXTS)})
     cuts = [rows.slice(0, 4), rows.slice(4, 3), rows.slice(7)]
     index_batches(tmp_path / "whole", [MESSAGE], [rows])
-    expected = lucenes_own(tmp_path / "whole", text)
-    total = sum(_indexed(tmp_path / str(n), cut, text) for n, cut in enumerate(cuts))
+    expected = scores_by_lucene(tmp_path / "whole", text)
+    total = sum(_index_and_count(tmp_path / str(n), cut, text) for n, cut in enumerate(cuts))
     assert total.tolist() == statistics(tmp_path / "whole", text).tolist()
     found, start = [], 0
     for number, cut in enumerate(cuts):
@@ -133,17 +133,17 @@ def test_scores_over_parts_are_those_over_the_whole(tmp_path: Path, text: str) -
     assert found == expected
 
 
-def _indexed(folder: Path, rows: pa.RecordBatch, text: str) -> np.ndarray:
+def _index_and_count(folder: Path, rows: pa.RecordBatch, text: str) -> np.ndarray:
     index_batches(folder, [MESSAGE], [rows])
     return statistics(folder, text)
 
 
-def test_the_best_of_some_rows(tmp_path: Path) -> None:
+def test_best_rows_among_candidates(tmp_path: Path) -> None:
     rows = pa.RecordBatch.from_pydict({"message": pa.array(TEXTS)})
     index_batches(tmp_path, [MESSAGE], [rows])
-    all_of_them = lucenes_own(tmp_path, "new car")
+    hits = scores_by_lucene(tmp_path, "new car")
     total = statistics(tmp_path, "new car").tolist()
-    assert best(tmp_path, "new car", total, 3) == all_of_them[:3]
-    some = [hit for hit in all_of_them if hit[0] in (0, 2, 5, 11)]
+    assert best(tmp_path, "new car", total, 3) == hits[:3]
+    some = [hit for hit in hits if hit[0] in (0, 2, 5, 11)]
     assert best(tmp_path, "new car", total, 100, [0, 2, 5, 6, 11]) == some
     assert best(tmp_path, "new car", total, 100, [6]) == []

@@ -1,4 +1,4 @@
-"""Segments written field by field hold what Lucene's own IndexWriter would have put into them."""
+"""Segments written field by field equal those of Lucene's own IndexWriter."""
 
 import random
 import string
@@ -29,7 +29,7 @@ AMOUNT = IndexField("amount", "LONG", "amount")
 NULL_AMOUNT = IndexField("amount.null", "NULLS", "amount")
 
 Postings = list[tuple[int, int, list[int]]]
-"""Row, frequency (1 where none is kept) and positions."""
+"""Row, frequency (1 where none is stored) and positions."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def _jvm() -> None:
 
 
 def terms_of(folder: Path, field: str) -> dict[bytes, Postings]:
-    """Everything that an index has of a field, in the order of its terms."""
+    """All postings of a field, in the order of its terms."""
     from org.apache.lucene.index import MultiTerms, PostingsEnum
     from org.apache.lucene.util import BytesRefIterator
 
@@ -48,7 +48,7 @@ def terms_of(folder: Path, field: str) -> dict[bytes, Postings]:
     if terms is None:
         return found
     each = terms.iterator()
-    following = BytesRefIterator.cast_(each)  # TermsEnum has no `next` here: JCC takes it away
+    following = BytesRefIterator.cast_(each)  # JCC omits `next` from TermsEnum
     while (value := following.next()) is not None:
         name = bytes(b & 0xFF for b in value.bytes[value.offset : value.offset + value.length])
         rows = each.postings(None, PostingsEnum.POSITIONS)
@@ -60,7 +60,7 @@ def terms_of(folder: Path, field: str) -> dict[bytes, Postings]:
 
 
 def write_by_lucene(folder: Path, rows: pa.RecordBatch) -> None:
-    """The same rows by Lucene's IndexWriter, one document at a time."""
+    """Writes the same rows with Lucene's IndexWriter, one document at a time."""
     from org.apache.lucene.analysis.standard import StandardAnalyzer
     from org.apache.lucene.document import Document, Field, LongPoint, StringField, TextField
     from org.apache.lucene.index import IndexWriter, IndexWriterConfig
@@ -83,8 +83,8 @@ def write_by_lucene(folder: Path, rows: pa.RecordBatch) -> None:
     writer.close()
 
 
-def some_rows(dice: random.Random, count: int) -> pa.RecordBatch:
-    """NULLs, repeated and single values, words that repeat in a row, terms that begin alike."""
+def random_rows(dice: random.Random, count: int) -> pa.RecordBatch:
+    """NULLs, repeated and unique values, repeated words in a row, terms with common prefixes."""
     words = ["a", "new", "New", "car", "carpet", "it's", "3.5", "naïve", "日本語", "x" * 300, "-"]
 
     def message() -> str | None:
@@ -114,28 +114,28 @@ def some_rows(dice: random.Random, count: int) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize(("seed", "threads"), [(1, 1), (2, 1), (3, 2), (4, 4), (5, 99)])
-def test_what_lucene_itself_would_have_written(tmp_path: Path, seed: int, threads: int) -> None:
+def test_segments_equal_those_of_lucene(tmp_path: Path, seed: int, threads: int) -> None:
     from org.apache.lucene.document import LongPoint
     from org.apache.lucene.index import CheckIndex
 
-    rows = some_rows(random.Random(seed), 3_000)
+    rows = random_rows(random.Random(seed), 3_000)
     ours, lucenes = tmp_path / "ours", tmp_path / "lucene"
     batches = [rows.slice(0, 700), rows.slice(700)]
     index_batches(ours, [SENDER, MESSAGE, AMOUNT, NULL_AMOUNT], batches, threads=threads)
     write_by_lucene(lucenes, rows)
 
     for field in ("sender", "message", "amount.null"):
-        of_ours = terms_of(ours, field)
-        assert of_ours == terms_of(lucenes, field)
-        assert list(of_ours) == sorted(of_ours)
+        terms = terms_of(ours, field)
+        assert terms == terms_of(lucenes, field)
+        assert list(terms) == sorted(terms)
     for low, high in [(0, 0), (-1, 50), (2**63 - 1, 2**63 - 1), (-(2**63), -1), (10, 96)]:
         query = LongPoint.newRangeQuery("amount", low, high)
         assert row_ids(open_folder(ours), query) == row_ids(open_folder(lucenes), query)
     assert CheckIndex(open_directory(ours)).checkIndex().clean
 
 
-def test_an_index_is_the_same_in_one_part_or_in_several(tmp_path: Path) -> None:
-    rows = pa.Table.from_batches([some_rows(random.Random(4), 2_000)])
+def test_index_built_in_parts_equals_index_built_whole(tmp_path: Path) -> None:
+    rows = pa.Table.from_batches([random_rows(random.Random(4), 2_000)])
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     fields = [SENDER, MESSAGE, AMOUNT, NULL_AMOUNT]
     index_batches(whole, fields, rows.to_batches())
@@ -146,7 +146,7 @@ def test_an_index_is_the_same_in_one_part_or_in_several(tmp_path: Path) -> None:
         assert terms_of(parts, field) == terms_of(whole, field)
 
 
-def test_parts_with_segments_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_parts_with_equal_segment_names_are_refused(tmp_path: Path) -> None:
     from hudiindex import SegmentList
     from org.apache.lucene.store import Directory
 
@@ -160,7 +160,7 @@ def test_parts_with_segments_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def ascii_texts(dice: random.Random) -> Iterator[str]:
-    """Every ASCII character between letters, between digits, alone; and random texts of them."""
+    """Every ASCII character between letters, between digits and alone; and random ASCII texts."""
     for number in range(128):
         c = chr(number)
         yield from (
@@ -181,20 +181,20 @@ def ascii_texts(dice: random.Random) -> Iterator[str]:
     yield from ("w" * 255, "w" * 256, "w" * 600 + " end", "W" * 255 + ".W")
 
 
-def test_plain_text_is_split_as_the_standard_analyser_splits_it(tmp_path: Path) -> None:
+def test_fast_path_splits_ascii_text_as_the_standard_analyzer(tmp_path: Path) -> None:
     from org.apache.lucene.analysis.standard import StandardAnalyzer
 
     texts = list(ascii_texts(random.Random(5)))
     index_batches(tmp_path / "ours", [MESSAGE], [pa.RecordBatch.from_pydict({"message": texts})])
-    # An analyser that is not the very class gets no short cut.
-    by_analyser = tmp_path / "analyser"
+    # Only StandardAnalyzer itself takes the fast path, a wrapper does not.
+    by_analyzer = tmp_path / "analyser"
     index_batches(
-        by_analyser,
+        by_analyzer,
         [MESSAGE],
         [pa.RecordBatch.from_pydict({"message": texts})],
         analyzer=wrapped(StandardAnalyzer()),
     )
-    assert terms_of(tmp_path / "ours", "message") == terms_of(by_analyser, "message")
+    assert terms_of(tmp_path / "ours", "message") == terms_of(by_analyzer, "message")
 
 
 def wrapped(analyzer: Any) -> Any:
@@ -205,21 +205,21 @@ def wrapped(analyzer: Any) -> Any:
 
 
 @pytest.mark.parametrize("analyzer", ["en.EnglishAnalyzer", "cjk.CJKAnalyzer"])
-def test_stop_words_leave_gaps(tmp_path: Path, analyzer: str) -> None:
+def test_stop_words_leave_position_gaps(tmp_path: Path, analyzer: str) -> None:
     from hudiindex import Analyzers
     from org.apache.lucene.search import PhraseQuery
 
     texts = ["new cars", None, "the car of the year", "日本語のテキスト", "car of year", ""]
-    made = Analyzers.named(f"org.apache.lucene.analysis.{analyzer}")
+    chosen = Analyzers.named(f"org.apache.lucene.analysis.{analyzer}")
     rows = pa.RecordBatch.from_pydict({"message": texts})
-    index_batches(tmp_path, [MESSAGE], [rows], analyzer=made)
+    index_batches(tmp_path, [MESSAGE], [rows], analyzer=chosen)
 
     assert terms_of(tmp_path, "message")[b"year"] == [(2, 1, [4]), (4, 1, [2])]
     phrase = PhraseQuery("message", lucene.JArray("string")(["car", "year"]))
     assert row_ids(open_folder(tmp_path), phrase) == []
 
 
-def test_rows_beyond_position_255(tmp_path: Path) -> None:
+def test_positions_beyond_255(tmp_path: Path) -> None:
     text = " ".join(f"w{i}" for i in range(1_000))
     rows = pa.RecordBatch.from_pydict({"message": ["w999 w5", text, text]})
     index_batches(tmp_path, [MESSAGE], [rows])
@@ -228,7 +228,7 @@ def test_rows_beyond_position_255(tmp_path: Path) -> None:
     assert found[b"w5"] == [(0, 1, [1]), (1, 1, [5]), (2, 1, [5])]
 
 
-def test_a_row_has_an_arrays_elements_each_once(tmp_path: Path) -> None:
+def test_array_elements_are_indexed_once_per_row(tmp_path: Path) -> None:
     tags = pa.array([["b", "a", "b"], [], None, ["a", None], ["c"]], pa.list_(pa.string()))
     numbers = pa.array([[3, 3], [], None, [5, None], [4]], pa.list_(pa.int64()))
     indexer = new_indexer(tmp_path, [IndexField("tag", "KEYWORD", ""), IndexField("n", "LONG", "")])
@@ -257,7 +257,7 @@ def _ends(lists: Sequence[list[object] | None]) -> Iterator[int]:
         yield end
 
 
-def test_a_field_whose_rows_are_all_null_is_not_in_the_index(tmp_path: Path) -> None:
+def test_field_with_only_nulls_is_not_in_the_index(tmp_path: Path) -> None:
     rows = pa.RecordBatch.from_pydict({"sender": pa.array([None, None], pa.string())})
     index_batches(tmp_path, [SENDER, IndexField("sender.null", "NULLS", "sender")], [rows])
     assert terms_of(tmp_path, "sender") == {}
@@ -265,8 +265,8 @@ def test_a_field_whose_rows_are_all_null_is_not_in_the_index(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_terms_that_share_thousands_of_bytes(tmp_path: Path, threads: int) -> None:
-    """Sorting them shall not need a stack as deep as they are alike."""
+def test_terms_with_a_common_prefix_of_thousands_of_bytes(tmp_path: Path, threads: int) -> None:
+    """Sorting them must not need a stack as deep as their common prefix."""
     names = [f"{'x' * 32_700}{number:04}" for number in range(64)]
     rows = pa.RecordBatch.from_pydict({"sender": names[::-1], "message": ["a"] * 64})
     index_batches(tmp_path, [SENDER, MESSAGE], [rows], threads=threads)
@@ -279,10 +279,10 @@ RANKED = IndexField("message", "RANKED_TEXT", "message")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_fields_that_can_be_ranked_have_lucenes_own_norms(tmp_path: Path, threads: int) -> None:
+def test_ranked_fields_have_lucenes_norms(tmp_path: Path, threads: int) -> None:
     from org.apache.lucene.index import CheckIndex, DirectoryReader
 
-    rows = some_rows(random.Random(6), 2_000)
+    rows = random_rows(random.Random(6), 2_000)
     ours, lucenes = tmp_path / "ours", tmp_path / "lucene"
     fields = [SENDER, RANKED, IndexField("plain", "TEXT", "message")]
     index_batches(ours, fields, [rows], threads=threads)
@@ -301,6 +301,6 @@ def test_fields_that_can_be_ranked_have_lucenes_own_norms(tmp_path: Path, thread
     assert CheckIndex(open_directory(ours)).checkIndex().clean
 
 
-def test_no_rows_at_all(tmp_path: Path) -> None:
+def test_index_without_rows(tmp_path: Path) -> None:
     index_batches(tmp_path, [SENDER, AMOUNT], [])
     assert open_folder(tmp_path).getIndexReader().maxDoc() == 0

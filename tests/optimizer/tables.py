@@ -1,5 +1,5 @@
-"""Tables that exist on paper: a snapshot, and entries with real manifests, but no file at all. That
-is all that plans are made of."""
+"""Tables without files: a snapshot, and entries with real manifests, which is all that planning
+needs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,42 +10,41 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.hudi.partition_path import PartitionPaths
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice, Snapshot
 from hudi_index_service.index.arrow_types import parse_arrow_type
+from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
-from hudi_index_service.index.entry import Entry, entry_folder
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.manifest import (
+from hudi_index_service.index.entries.entry import Entry, entry_folder
+from hudi_index_service.index.entries.manifest import (
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
-    ManifestColumn,
 )
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.optimizer.rules import AFTER_COVERAGE, BEFORE_COVERAGE, optimize
-from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
+from hudi_index_service.optimizer.rules import WITH_ENTRIES, WITHOUT_ENTRIES, optimize
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Compare, In, Operator, Predicate
 from hudi_index_service.read.planner import first_plan
 from hudi_index_service.read.query import Query, bind_query
-from hudi_index_service.table.partition_path import PartitionPaths
-from hudi_index_service.table.protocol import BaseFile, FileSlice, Snapshot
 
 MB = 2**20
 
 
-class Ordered:
-    """An index type of which nothing but its name and its answers is there: values in order."""
+class Ordered(BTreeIndexType):
+    """An index type that has only a name and answers: values in order."""
 
     name = "ordered"
-    version = 1
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
         """One for each column."""
         return ("ordered",)
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
-        """Comparisons, and nothing else."""
+        """Answers comparisons only."""
         match leaf:
             case Compare(column, operator) if operator is not Operator.NE:
                 pass
@@ -57,12 +56,12 @@ class Ordered:
 
 
 def _kind(name: str) -> IndexType:
-    return Ordered() if name == Ordered.name else index_type(name)  # type: ignore[return-value]
+    return Ordered() if name == Ordered.name else index_type(name)
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table as a fixture describes it.
+    """A table without files, as a fixture describes it.
 
     Attributes:
         columns: Name → Arrow type.
@@ -70,7 +69,7 @@ class PaperTable:
             ``index`` (column → what its manifest says: ``nulls``, ``distinct``, ``min``, ``max``),
             ``index_mb`` and ``types`` (of the entries; lucene alone if not given). A base file
             without ``index`` has no entry; without ``mb`` there are log files alone.
-        partitioned_by: Columns whose values the paths tell.
+        partitioned_by: Columns whose values are in the paths.
     """
 
     columns: Mapping[str, str]
@@ -79,12 +78,12 @@ class PaperTable:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of the rows."""
+        """The schema of the rows."""
         return pa.schema([(name, parse_arrow_type(kind)) for name, kind in self.columns.items()])
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """With one file slice for each that is described."""
+        """The snapshot, with a file slice for each described one."""
         slices = tuple(_file_slice(n, each) for n, each in enumerate(self.slices))
         return Snapshot("20260101000000000", slices, self.schema)
 
@@ -95,7 +94,7 @@ class PaperTable:
     def first_plan(
         self, where: str | None, columns: Sequence[str] | None = None, use_index: str = "auto"
     ) -> QueryPlan:
-        """The plan of a query that no rule has seen."""
+        """The plan of a query before any rule."""
         query = self.query(where, columns)
         paths = PartitionPaths(tuple(self.partitioned_by), hive_style=True)
         partitions = PartitionValues.of(paths, self.snapshot)
@@ -103,7 +102,7 @@ class PaperTable:
         return replace(plan, use_index=use_index, needed=query.needed, table="/data/paper")
 
     def covered(self, plan: QueryPlan) -> QueryPlan:
-        """The plan with the entries that are described."""
+        """The plan with the described entries."""
         described = dict(zip(self.snapshot.slices, self.slices, strict=True))
         slices = (self._covered(each, described[each.file_slice]) for each in plan.slices)
         return replace(plan, slices=tuple(slices))
@@ -134,7 +133,7 @@ class PaperTable:
         base_file, kind = file_slice.base_file, _kind(name)
         assert base_file is not None
         columns = tuple(
-            ManifestColumn(
+            StoredColumn(
                 name=column,
                 type=self.columns[column],
                 fields=kind.fields(column, self.schema.field(column).type, {}),
@@ -167,8 +166,7 @@ class PaperTable:
             definitions={"by_all": "1"},
             build=BuildInfo(id="1", started="", finished="", versions={}),
         )
-        stored = ServedColumns(each.stored() for each in columns)
-        return ServingEntry(Entry(entry_folder(name, base_file), manifest), kind, stored)
+        return ServingEntry(Entry(entry_folder(name, base_file), manifest), kind, columns)
 
 
 def _file_slice(number: int, described: Mapping[str, Any]) -> FileSlice:
@@ -183,13 +181,13 @@ def _file_slice(number: int, described: Mapping[str, Any]) -> FileSlice:
 
 
 def settings_of(read: Mapping[str, Any], state_folder: Path) -> Settings:
-    """Settings that differ in reading alone, with a history of their own."""
+    """Settings with these read settings, and a history of their own."""
     return Settings(read=ReadSettings(**read), state_folder=state_folder)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one rule made of a plan."""
+    """The effect of one rule on a plan."""
 
     rule: str
     before: QueryPlan
@@ -202,7 +200,7 @@ class Step:
 
 
 def steps(table: PaperTable, first: QueryPlan, settings: Settings) -> list[Step]:
-    """What each rule makes of what the one before it has made."""
+    """The effect of each rule on the plan of the one before it."""
     done: list[Step] = []
 
     def apply(
@@ -214,7 +212,7 @@ def steps(table: PaperTable, first: QueryPlan, settings: Settings) -> list[Step]
             plan = after
         return plan
 
-    apply(table.covered(apply(first, BEFORE_COVERAGE)), AFTER_COVERAGE)
+    apply(table.covered(apply(first, WITHOUT_ENTRIES)), WITH_ENTRIES)
     return done
 
 

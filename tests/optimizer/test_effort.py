@@ -1,4 +1,4 @@
-"""A decision takes no more than a few steps for each slice, and reads nothing."""
+"""Planning takes a few steps for each slice, and reads nothing."""
 
 import cProfile
 import pstats
@@ -19,7 +19,7 @@ WHERE = "name = 'x' AND amount BETWEEN 5 AND 900000 AND (city = 'a' OR city = 'b
 COLUMNS = {"name": "string", "city": "string", "amount": "int64"} | {
     f"other{number}": "int64" for number in range(9)
 }
-CALLS_A_SLICE = 100
+CALLS_PER_SLICE = 100
 
 
 def table(slices: int) -> PaperTable:
@@ -33,7 +33,7 @@ def table(slices: int) -> PaperTable:
 
 @cache
 def calls(slices: int) -> int:
-    """Function calls of all rules, the slices' entries being known."""
+    """Function calls of all rules, given the slices' entries."""
     paper = table(slices)
     first = paper.first_plan(WHERE, ["name", "amount"])
     covered = paper.covered(first)
@@ -41,7 +41,7 @@ def calls(slices: int) -> int:
     def entries(plan: QueryPlan) -> QueryPlan:
         return plan if plan.predicate is None else with_entries(plan, covered)
 
-    optimize(first, Settings(), entries)  # what is worked out once a process
+    optimize(first, Settings(), entries)  # fills the process's caches
     profile = cProfile.Profile()
     plan = profile.runcall(optimize, first, Settings(), entries)
     assert plan.slices[0].expected is not None
@@ -52,20 +52,20 @@ def with_entries(plan: QueryPlan, covered: QueryPlan) -> QueryPlan:
     return replace(plan, slices=covered.slices)
 
 
-def test_the_effort_grows_with_the_slices_and_no_faster() -> None:
+def test_the_effort_grows_linearly_with_the_slices() -> None:
     of_one, of_ten, of_hundred = calls(1), calls(10), calls(100)
-    a_slice = (of_ten - of_one) / 9
-    assert a_slice < CALLS_A_SLICE
-    assert of_hundred - of_ten == pytest.approx(90 * a_slice, rel=0.1)
+    per_slice = (of_ten - of_one) / 9
+    assert per_slice < CALLS_PER_SLICE
+    assert of_hundred - of_ten == pytest.approx(90 * per_slice, rel=0.1)
 
 
-def test_entries_whose_columns_are_stored_alike_are_asked_once_what_they_answer(
+def test_entries_with_equally_stored_columns_share_their_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Predicate] = []
+    answered: list[Predicate] = []
 
     def answer(self: Ordered, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
-        asked.append(leaf)
+        answered.append(leaf)
         return Answer.EXACT
 
     monkeypatch.setattr(Ordered, "answer", answer)
@@ -76,4 +76,4 @@ def test_entries_whose_columns_are_stored_alike_are_asked_once_what_they_answer(
 
     plan = paper.plan(where, use_index="require")
     assert plan.count(Access.INDEX) == 100
-    assert len(asked) == 2 * 2  # an OR's arms, for either layout
+    assert len(answered) == 2 * 2  # an OR's arms, for each layout

@@ -1,5 +1,5 @@
 """Every rule fires where its fixture says so, and not where it must not. A fixture is a YAML file
-of the rule's name: tables on paper (see `tables`), and for queries the plan that is expected."""
+named after the rule: tables without files (see `tables`), and queries with their expected plans."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -60,14 +60,14 @@ def test_the_rule_makes_the_expected_plan(
         assert_expected(optimize(first, settings, table.covered), case)
 
 
-def remember(had: Mapping[str, Any] | None, table: str, settings: Settings) -> None:
-    """Puts queries into the history: of each amount, what was expected and what there was."""
-    if had is not None:
-        guesses = {name: tuple(each) for name, each in had["had"].items()}
+def remember(history: Mapping[str, Any] | None, table: str, settings: Settings) -> None:
+    """Records queries in the history, with their expected and actual number of rows."""
+    if history is not None:
         nothing: frozenset[str] = frozenset()
-        for _ in range(had["queries"]):
-            amounts = had.get("amounts", {})
-            seen = Observation(had["shape"], nothing, nothing, nothing, guesses, amounts)
+        for _ in range(history["queries"]):
+            seen = Observation(
+                history["shape"], nothing, nothing, nothing, tuple(history["rows"]), {}
+            )
             stored_history(settings).record(table, seen)
 
 

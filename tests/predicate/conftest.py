@@ -1,4 +1,4 @@
-"""Spark's own answers to predicates, over the same data that the evaluator sees."""
+"""Spark's own results for predicates, on the same data as the evaluator's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answer:
-    """What Spark says about one predicate."""
+    """Spark's results for one predicate."""
 
     truth: list[bool | None]
-    """Of each row, in the order of the rows."""
+    """The truth value of each row, in the order of the rows."""
     kept: list[int]
-    """The positions of the rows for which a condition of this text is met."""
+    """The positions of the rows that the predicate keeps as a filter condition."""
 
 
-AskSpark = Callable[..., list[Answer]]
+SparkAnswers = Callable[..., list[Answer]]
 
 
 @pytest.fixture
-def ask_spark(spark: "SparkSession", tmp_path: Path) -> AskSpark:
-    """Asks Spark about many predicates on a table in one job, whatever their number."""
+def spark_answers(spark: "SparkSession", tmp_path: Path) -> SparkAnswers:
+    """Evaluates many predicates on a table with Spark, in one job."""
 
-    def ask(data: pa.Table, predicates: Sequence[str], *, time_zone: str = "UTC") -> list[Answer]:
+    def evaluate_all(
+        data: pa.Table, predicates: Sequence[str], *, time_zone: str = "UTC"
+    ) -> list[Answer]:
         path = str(tmp_path / "data.parquet")
         pq.write_table(data.append_column("_row", pa.array(range(len(data)), pa.int32())), path)
         # Compiling hundreds of expressions takes far longer than interpreting them.
@@ -61,4 +63,4 @@ def ask_spark(spark: "SparkSession", tmp_path: Path) -> AskSpark:
             for i in range(count)
         ]
 
-    return ask
+    return evaluate_all

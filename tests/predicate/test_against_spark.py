@@ -1,4 +1,4 @@
-"""Operator by operator and type by type, the evaluator gives Spark's own three-valued results."""
+"""The evaluator gives Spark's own three-valued results, operator by operator and type by type."""
 
 import math
 from datetime import UTC, date, datetime
@@ -13,6 +13,8 @@ from hudi_index_service.predicate import (
     negation_normal_form,
     parse_predicate,
 )
+
+pytestmark = pytest.mark.fast
 
 OPERATORS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>")
 
@@ -311,7 +313,7 @@ INSTANTS = [
     "c IN (TIMESTAMP'2024-01-01 00:00:00', '1969-12-31 23:59:59.999999')",
 ]
 
-# The clock of Berlin went forward at 2024-03-31 02:00 and back at 2024-10-27 03:00.
+# In Berlin, the clock went forward at 2024-03-31 02:00 and back at 2024-10-27 03:00.
 BERLIN = [
     *compared("'2024-03-31 02:30:00'", "'2024-10-27 02:30:00'", "DATE'2024-03-31'"),
     *compared("TIMESTAMP'2024-10-27 02:30:00'", "TIMESTAMP'2024-10-27 01:30:00Z'"),
@@ -410,20 +412,20 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_gives_sparks_answers(case, ask_spark):
+def test_evaluator_gives_sparks_results(case, spark_answers):
     kind, values, predicates = CASES[case]
-    check(pa.table({"c": pa.array(values, kind)}), [*predicates, *NULLS], ask_spark)
+    check(pa.table({"c": pa.array(values, kind)}), [*predicates, *NULLS], spark_answers)
 
 
-def test_reads_times_in_the_sessions_zone(ask_spark):
+def test_times_are_read_in_the_sessions_zone(spark_answers):
     data = pa.table({"c": pa.array(instants(CHANGES), pa.timestamp("us", "UTC"))})
-    check(data, BERLIN, ask_spark, time_zone="Europe/Berlin")
+    check(data, BERLIN, spark_answers, time_zone="Europe/Berlin")
 
 
-def test_reads_times_at_an_offset(ask_spark):
+def test_times_are_read_at_an_offset(spark_answers):
     data = pa.table({"c": pa.array(instants(MOMENTS), pa.timestamp("us", "UTC"))})
     predicates = [where for where in INSTANTS if "9999" not in where and "0001" not in where]
-    check(data, predicates, ask_spark, time_zone="+08:00")
+    check(data, predicates, spark_answers, time_zone="+08:00")
 
 
 STRUCT = pa.struct([("x", pa.int32()), ("Deep", pa.struct([("y", pa.string())]))])
@@ -452,12 +454,12 @@ FIELDS = [
 ]
 
 
-def test_finds_fields_of_structs(ask_spark):
-    check(pa.table({"c": pa.array(STRUCTS, STRUCT)}), FIELDS, ask_spark)
+def test_struct_fields(spark_answers):
+    check(pa.table({"c": pa.array(STRUCTS, STRUCT)}), FIELDS, spark_answers)
 
 
 def contains(*literals: str) -> list[str]:
-    """The column `c` searched for each literal, and the negation."""
+    """The column `c` searched for each literal, with and without NOT."""
     return [f"{no}array_contains(c, {literal})" for literal in literals for no in ("", "NOT ")]
 
 
@@ -508,19 +510,19 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("elements", ARRAYS)
-def test_finds_elements_of_arrays(elements, ask_spark):
+def test_array_elements(elements, spark_answers):
     kind, values, predicates = ARRAYS[elements]
     nulls = ["c IS NULL", "NOT (c IS NULL)"]
-    check(pa.table({"c": pa.array(values, pa.list_(kind))}), predicates + nulls, ask_spark)
+    check(pa.table({"c": pa.array(values, pa.list_(kind))}), predicates + nulls, spark_answers)
 
 
-def check(data, predicates, ask_spark, time_zone="UTC"):
-    """Each predicate gives Spark's answers; so do its negation normal form and its own text."""
+def check(data, predicates, spark_answers, time_zone="UTC"):
+    """Each predicate, its negation normal form and its own text give Spark's results."""
     wrong = []
-    answers = ask_spark(data, predicates, time_zone=time_zone)
+    answers = spark_answers(data, predicates, time_zone=time_zone)
     for where, answer in zip(predicates, answers, strict=True):
         predicate = parse_predicate(where, data.schema, time_zone=time_zone)
-        # The text of a predicate means the same in every zone.
+        # The text of a predicate has the same meaning in every time zone.
         again = parse_predicate(str(predicate), data.schema, time_zone="Asia/Tokyo")
         normal = negation_normal_form(predicate)
         for form in (predicate, again, normal):

@@ -1,4 +1,4 @@
-"""Values that Parquet files or Arrow arrays may hold and Python's own cannot spell."""
+"""Values that Parquet files or Arrow arrays may have and Python literals cannot express."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ def truth(where: str, values: pa.Array) -> list[bool | None]:
 
 
 @pytest.mark.parametrize("kind", NANS)
-def test_a_list_with_nan_finds_every_nan_whatever_its_bits(kind: str) -> None:
+def test_in_list_with_nan_matches_every_nan_bit_pattern(kind: str) -> None:
     values = pa.array(NANS[kind], mask=None)
     with_null = pa.concat_arrays([values, pa.nulls(1, values.type)])
     nan = f"CAST('NaN' AS {kind})"
@@ -29,19 +29,19 @@ def test_a_list_with_nan_finds_every_nan_whatever_its_bits(kind: str) -> None:
 
 
 def broken_text(*values: bytes | None) -> pa.Array:
-    """Strings as they lie in a file, UTF-8 or not."""
+    """Strings as bytes in a file, valid UTF-8 or not."""
     binary = pa.array(values, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(binary), binary.buffers())
 
 
-def test_like_percent_takes_every_text_that_is_not_null() -> None:
+def test_like_percent_matches_every_text_but_null() -> None:
     values = broken_text(b"\xff", b"a", None, b"")
     assert truth("c LIKE '%'", values) == [True, True, None, True]
     assert truth("c NOT LIKE '%%'", values) == [False, False, None, False]
 
 
-def test_null_arrays_may_have_content_behind_them() -> None:
-    """Arrow allows it; Parquet does not write it."""
+def test_elements_below_null_arrays_are_ignored() -> None:
+    """Arrow allows such elements; Parquet does not write them."""
     hidden = pa.ListArray.from_arrays(
         pa.array([0, 2, 4, 5, 7]),
         pa.array([1, None, 7, 7, 7, None, 2]),

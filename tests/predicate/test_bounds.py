@@ -1,4 +1,4 @@
-"""Bounds rule a predicate out only where no row can make it TRUE."""
+"""Bounds rule out a predicate only if no row can make it TRUE."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudi_index_service.build.extremes import Extremes
-from hudi_index_service.index.manifest import ManifestColumn
+from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, bound_of, may_match
-from hudi_index_service.predicate.expression import Column
+from hudi_index_service.predicate.expression import BoundColumn
 
 NAN = float("nan")
 TYPES: dict[str, pa.DataType] = {
@@ -97,12 +97,12 @@ LEAVES = [
 ]
 
 
-def bound(known: Mapping[str, ValueBounds], column: Column) -> ValueBounds:
+def bound(known: Mapping[str, ValueBounds], column: BoundColumn) -> ValueBounds:
     return known[column.name]
 
 
 def exact(column: pa.Array) -> ValueBounds:
-    """What is known of the values, told by Arrow."""
+    """Bounds of the values, computed by Arrow."""
     floating = pa.types.is_floating(column.type)
     has_nan = floating and pc.any(pc.is_nan(column)).as_py() is True
     found = pc.min_max(column.filter(pc.invert(pc.is_nan(column))) if floating else column)
@@ -117,10 +117,10 @@ def exact(column: pa.Array) -> ValueBounds:
 
 
 def from_manifest(column: pa.Array) -> ValueBounds:
-    """What an entry's manifest tells of them."""
+    """Bounds of the values as an entry's manifest stores them."""
     extremes = Extremes()
     extremes.add(column)
-    return ManifestColumn(
+    return StoredColumn(
         name="c",
         type=str(column.type),
         fields=("keyword",),
@@ -130,14 +130,14 @@ def from_manifest(column: pa.Array) -> ValueBounds:
     ).bounds(len(column))
 
 
-def loosened(column: pa.Array) -> ValueBounds:
-    """The same, as one knows it who does not know of NULL and NaN."""
+def without_null_and_nan(column: pa.Array) -> ValueBounds:
+    """Bounds that do not say whether there are NULLs or NaNs."""
     known = exact(column)
     return ValueBounds(least=known.least, greatest=known.greatest)
 
 
-@pytest.mark.parametrize("bounds_of", [exact, from_manifest, loosened])
-def test_no_row_that_matches_is_ever_ruled_out(
+@pytest.mark.parametrize("bounds_of", [exact, from_manifest, without_null_and_nan])
+def test_matching_rows_are_never_ruled_out(
     bounds_of: Callable[[pa.Array], ValueBounds],
 ) -> None:
     dice = random.Random(51)
@@ -166,42 +166,42 @@ def test_no_row_that_matches_is_ever_ruled_out(
     assert ruled_out > 300
 
 
-def known(least: object = None, greatest: object = None, **more: bool) -> ValueBounds:
+def value_bounds(least: object = None, greatest: object = None, **more: bool) -> ValueBounds:
     return ValueBounds(least=least, greatest=greatest, **more)
 
 
 @pytest.mark.parametrize(
     ("where", "bounds", "may"),
     [
-        ("i = 5", known(6, 9), False),
-        ("i = 5", known(1, 4), False),
-        ("i = 5", known(), True),
-        ("i <> 5", known(5, 5), False),
-        ("i IN (1, 9)", known(2, 8), False),
-        ("i IS NULL", known(may_be_null=False), False),
-        ("i IS NOT NULL", known(may_be_value=False), False),
-        ("i > 1", known(may_be_value=False), False),
-        ("i IS NULL", known(), True),
-        ("d > 5", known(1.0, 2.0), True),  # there may be a NaN
-        ("d > 5", known(1.0, 2.0, may_be_nan=False), False),
-        ("d < -1", known(-0.0, 2.0), False),
-        ("d < 0", known(-0.0, 2.0), False),
-        ("d = 0", known(-0.0, -0.0, may_be_nan=False), True),
-        ("s LIKE 'b%'", known(b"c", b"d"), False),
-        ("s LIKE 'b%'", known(b"a", b"azz"), False),
-        ("s LIKE 'b%'", known(b"a", b"b"), True),
-        ("s LIKE '%b%'", known(b"c", b"d"), True),
-        ("s LIKE '\ufffd%'", known(b"a", b"b"), True),
+        ("i = 5", value_bounds(6, 9), False),
+        ("i = 5", value_bounds(1, 4), False),
+        ("i = 5", value_bounds(), True),
+        ("i <> 5", value_bounds(5, 5), False),
+        ("i IN (1, 9)", value_bounds(2, 8), False),
+        ("i IS NULL", value_bounds(may_be_null=False), False),
+        ("i IS NOT NULL", value_bounds(may_be_value=False), False),
+        ("i > 1", value_bounds(may_be_value=False), False),
+        ("i IS NULL", value_bounds(), True),
+        ("d > 5", value_bounds(1.0, 2.0), True),  # there may be NaN
+        ("d > 5", value_bounds(1.0, 2.0, may_be_nan=False), False),
+        ("d < -1", value_bounds(-0.0, 2.0), False),
+        ("d < 0", value_bounds(-0.0, 2.0), False),
+        ("d = 0", value_bounds(-0.0, -0.0, may_be_nan=False), True),
+        ("s LIKE 'b%'", value_bounds(b"c", b"d"), False),
+        ("s LIKE 'b%'", value_bounds(b"a", b"azz"), False),
+        ("s LIKE 'b%'", value_bounds(b"a", b"b"), True),
+        ("s LIKE '%b%'", value_bounds(b"c", b"d"), True),
+        ("s LIKE '\ufffd%'", value_bounds(b"a", b"b"), True),
     ],
 )
-def test_what_bounds_tell(where: str, bounds: ValueBounds, may: bool) -> None:
+def test_may_match(where: str, bounds: ValueBounds, may: bool) -> None:
     predicate = negation_normal_form(parse_predicate(where, SCHEMA, time_zone="UTC"))
     assert may_match(predicate, lambda column: bounds) is may
     assert may_match(predicate, lambda column: UNKNOWN)
 
 
-def test_a_minimum_that_cannot_be_read_back_is_no_bound() -> None:
-    column = ManifestColumn(
+def test_unreadable_minimum_is_no_bound() -> None:
+    column = StoredColumn(
         name="c", type="int32", fields=(), null_count=0, minimum="seven", maximum="08"
     )
     assert column.bounds(3) == ValueBounds(may_be_null=False)

@@ -1,4 +1,4 @@
-"""Dates and timestamps beyond Python's year 9999, which Spark has."""
+"""Dates and timestamps beyond Python's year 9999, which Spark supports."""
 
 import pyarrow as pa
 import pytest
@@ -21,13 +21,13 @@ FAR_DAY = 3_700_007  # days since the epoch
     ],
     ids=["date", "timestamp"],
 )
-def test_a_list_may_name_far_dates(days: pa.Array, literals: str) -> None:
+def test_in_list_with_far_dates(days: pa.Array, literals: str) -> None:
     batch = pa.record_batch({"day": days})
     predicate = parse_predicate(f"day IN ({literals.format('+12100-04-11')})", batch.schema)
     assert evaluate(predicate, batch).to_pylist() == [False, True, None]
 
 
-def test_a_literal_may_stand_on_the_left_with_a_far_date() -> None:
+def test_far_date_literals_are_compared() -> None:
     batch = pa.record_batch({"day": pa.array([0], pa.date32())})
     predicate = parse_predicate("DATE'+12100-04-11' > DATE'9999-12-31'", batch.schema)
     assert evaluate(predicate, batch).to_pylist() == [True]

@@ -1,4 +1,4 @@
-"""Conditions that are not answered here: plain ones are Spark's to answer, others are nobody's."""
+"""Unsupported conditions: plain ones are left to Spark, others are refused."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from hudi_index_service.predicate.for_spark import is_for_spark
         "amount :: string LIKE '1%'",
     ],
 )
-def test_plain_conditions_are_for_spark(where: str) -> None:
+def test_plain_conditions_are_left_to_spark(where: str) -> None:
     assert is_for_spark(where)
 
 
@@ -41,5 +41,5 @@ def test_plain_conditions_are_for_spark(where: str) -> None:
         "name = 'open",
     ],
 )
-def test_what_does_more_than_pick_rows_is_not(where: str) -> None:
+def test_other_conditions_are_refused(where: str) -> None:
     assert not is_for_spark(where)

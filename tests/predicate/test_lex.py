@@ -1,12 +1,14 @@
-"""Literals have the values and types that Spark reads from the same text."""
+"""Literals have the values and types that Spark gives the same text."""
 
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from hudi_index_service.predicate.lex import hex_value, position, string_value, tokenize
-from hudi_index_service.predicate.number import number_literal
+from hudi_index_service.predicate.text.lex import hex_value, position, string_value, tokenize
+from hudi_index_service.predicate.text.number import number_literal
+
+pytestmark = pytest.mark.fast
 
 STRINGS = [
     *("'a'", '"a"', '"it\'s"', "'\"'", "''", "'a\nb'", "'\t'", "'é😀'", "'--'", "'/*'", "r'a\\nb'"),
@@ -78,7 +80,7 @@ def test_numbers_have_sparks_values_and_types(spark):
             assert literal.type == ARROW_TYPES[NUMBERS[text]], text
 
 
-def test_hex_strings_take_an_odd_digit_as_a_low_one():
+def test_hex_strings_with_an_odd_number_of_digits():
     assert [hex_value(tokenize(text)[0]) for text in ("X''", "x'7'", "X'0aFF'")] == [
         b"",
         b"\x07",
@@ -86,7 +88,7 @@ def test_hex_strings_take_an_odd_digit_as_a_low_one():
     ]
 
 
-def test_tokens_know_their_place():
+def test_tokens_have_their_position():
     where = "a = 1 -- one\n AND\n/* two\n */  b<>'x'"
     assert [token.text for token in tokenize(where)] == [
         *("a", "=", "1", "AND", "b", "<>", "'x'", ""),
@@ -98,5 +100,5 @@ def test_tokens_know_their_place():
 
 
 @pytest.mark.parametrize("text", ["1abc", "1_000", "0x10"])
-def test_digits_that_run_into_letters_are_a_word(text):
+def test_digits_followed_by_letters_are_a_word(text):
     assert tokenize(text)[0].kind == "word"

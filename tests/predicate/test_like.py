@@ -1,11 +1,11 @@
-"""The parts of LIKE patterns, on which prefix look-ups rest."""
+"""The parts of LIKE patterns, on which prefix look-ups are based."""
 
 import pyarrow as pa
 import pytest
 
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import LikePart
-from hudi_index_service.predicate.like import ANY, ONE, like_regex, parse_like
+from hudi_index_service.predicate.patterns.like import ANY, ONE, like_regex, parse_like
 
 SCHEMA = pa.schema([("s", pa.string())])
 
@@ -27,11 +27,11 @@ def text(value):
         ("😀_", (text("😀"), ONE)),
     ],
 )
-def test_texts_and_percent_signs_are_merged(pattern, parts):
+def test_adjacent_texts_and_percent_signs_are_merged(pattern, parts):
     assert parse_like(pattern) == parts
 
 
-def test_the_escape_character_comes_before_its_own_meaning():
+def test_escape_character_takes_precedence_over_wildcards():
     assert parse_like("a%%", escape="%") == (text("a%"),)
     assert parse_like("!%!!%", escape="!") == (text("%!"), ANY)
 
@@ -49,12 +49,12 @@ def test_the_escape_character_comes_before_its_own_meaning():
         ("", "", False),
     ],
 )
-def test_prefixes(pattern, prefix, is_prefix_only):
+def test_like_prefixes(pattern, prefix, is_prefix_only):
     escaped = pattern.replace("\\", "\\\\")
     like = parse_predicate(f"s LIKE '{escaped}'", SCHEMA)
     assert like.prefix == prefix
     assert like.is_prefix_only is is_prefix_only
 
 
-def test_the_regular_expression_takes_the_text_literally():
+def test_like_regex_escapes_the_text():
     assert like_regex((text("a.b\0"), ANY, ONE)) == r"(?s)\Aa\.b\x00.*.\z"

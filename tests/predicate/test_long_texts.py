@@ -1,5 +1,5 @@
-"""Texts, numbers, names and patterns of any length: read in time that grows as they do, or refused
-by name."""
+"""Texts, numbers, names and patterns of any length are parsed in time proportional to their length,
+or refused."""
 
 import random
 
@@ -11,12 +11,12 @@ from hudi_index_service.config import ReadSettings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate import evaluate, parse_predicate
 from hudi_index_service.predicate.expression import Constant, In
-from hudi_index_service.predicate.lex import string_value, tokenize
-from hudi_index_service.predicate.like import LikeMatcher, like_regex, parse_like
+from hudi_index_service.predicate.patterns.like import LikeMatcher, like_regex, parse_like
+from hudi_index_service.predicate.text.lex import string_value, tokenize
 
 SCHEMA = pa.schema([("amount", pa.int64()), ("name", pa.string()), ("cost", pa.decimal128(10, 2))])
 LONG = 400_000  # characters
-# Python reads no more digits than 4,300 at once.
+# Python converts at most 4,300 digits at once.
 DIGITS = "9" * 4_301
 
 
@@ -34,18 +34,18 @@ DIGITS = "9" * 4_301
         f"cost = CAST('1' AS DECIMAL({DIGITS}))",
     ],
 )
-def test_numbers_of_too_many_digits_are_refused_in_a_short_message(where: str) -> None:
+def test_numbers_with_too_many_digits_are_refused_in_a_short_message(where: str) -> None:
     with pytest.raises(PredicateInvalid) as caught:
         parse_predicate(where, SCHEMA)
     assert len(caught.value.message) < 300
 
 
 @pytest.mark.parametrize("where", [f"amount = '{DIGITS}'", f"amount = CAST('{DIGITS}' AS INT)"])
-def test_text_of_too_many_digits_is_null_as_a_number(where: str) -> None:
+def test_text_with_too_many_digits_is_null_as_a_number(where: str) -> None:
     assert parse_predicate(where, SCHEMA) == Constant(None)
 
 
-def test_leading_zeros_do_not_count() -> None:
+def test_leading_zeros_are_ignored() -> None:
     zeros = "0" * 5_000
     for where in (f"amount = {zeros}7", f"amount = '{zeros}7'", f"amount = {zeros}7L"):
         assert str(parse_predicate(where, SCHEMA)) == "`amount` = 7L"
@@ -54,18 +54,18 @@ def test_leading_zeros_do_not_count() -> None:
 @pytest.mark.parametrize(
     "where", ["`\ud800` = 1", "name = '\ud800'", "name LIKE r'\udfff'", "\ud800"]
 )
-def test_half_a_character_is_refused_in_a_message_that_can_be_printed(where: str) -> None:
+def test_lone_surrogate_is_refused_in_a_printable_message(where: str) -> None:
     with pytest.raises(PredicateInvalid, match="line 1") as caught:
         parse_predicate(where, SCHEMA)
     str(caught.value).encode()
 
 
-def test_what_the_other_parser_stumbles_over_is_refused() -> None:
+def test_placeholders_are_refused() -> None:
     with pytest.raises(PredicateInvalid):
         parse_predicate("? ? 1.5BD", SCHEMA)
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_predicate_of_another_type_than_text_is_refused() -> None:
     with pytest.raises(PredicateInvalid, match="not int"):
         parse_predicate(5, SCHEMA)  # type: ignore[arg-type]
 
@@ -82,21 +82,21 @@ def test_what_is_no_text_is_refused() -> None:
         "--" + "x" * LONG,
     ],
 )
-def test_tokens_of_many_characters(where: str) -> None:
+def test_long_tokens(where: str) -> None:
     tokens = tokenize(where)
     assert len(tokens) <= 4
     if tokens[0].kind == "string":
         assert len(string_value(tokens[0])) == LONG
 
 
-def test_a_list_of_fifty_thousand_values() -> None:
+def test_in_list_of_fifty_thousand_values() -> None:
     numbers = range(50_000)
     found = parse_predicate(f"amount IN ({', '.join(map(str, numbers))})", SCHEMA)
     assert isinstance(found, In)
     assert [each.as_py() for each in found.values] == list(numbers)
 
 
-def test_ten_thousand_arms() -> None:
+def test_ten_thousand_operands() -> None:
     rows = pa.table({"amount": [3, 20_000]})
     for where in (
         " OR ".join(f"amount = {each}" for each in range(10_000)),
@@ -115,13 +115,13 @@ def test_ten_thousand_arms() -> None:
         ("%ab%ba" * (LONG // 6), False),
     ],
 )
-def test_patterns_of_many_characters(pattern: str, matches: bool) -> None:
+def test_long_patterns(pattern: str, matches: bool) -> None:
     rows = pa.table({"name": ["ab" * (LONG // 2), "ab", None]})
     found = evaluate(parse_predicate(f"name LIKE '{pattern}'", SCHEMA), rows)
     assert found.to_pylist() == [matches, False, None]
 
 
-def test_long_patterns_match_what_short_ones_do() -> None:
+def test_like_matcher_equals_the_regular_expression() -> None:
     choose = random.Random(16)
     for _ in range(5_000):
         letters = choose.choice(["ab%_", "ab%_😀\n", "a_", "a%_"])
@@ -131,7 +131,7 @@ def test_long_patterns_match_what_short_ones_do() -> None:
         assert LikeMatcher(parts).matches(text) is expected[0].as_py(), (parts, text)
 
 
-def test_limits_are_settings_and_named_where_they_are_met() -> None:
+def test_errors_name_the_setting_of_the_limit() -> None:
     limits = ReadSettings(max_predicate_length=20, max_in_values=2)
     parse_predicate("amount IN (1, 2)", SCHEMA, settings=limits)
     with pytest.raises(PredicateUnsupported, match="More than 2 values") as caught:

@@ -1,4 +1,4 @@
-"""Random predicates over a small table: Spark's answers, and the laws that rewriting keeps."""
+"""Random predicates over a small table: Spark's results, and the invariants of rewriting."""
 
 import math
 import random
@@ -7,11 +7,14 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Not, Or
+
+pytestmark = pytest.mark.fast
 
 SEED = 20240101
 TREES = 200
@@ -103,18 +106,18 @@ def random_tree(choose: random.Random, depth: int) -> str:
     return joint.join(f"({operand})" for operand in operands)
 
 
-def test_random_trees_give_sparks_answers(ask_spark):
+def test_random_predicates_give_sparks_results(spark_answers):
     choose = random.Random(SEED)
     wheres = [random_tree(choose, depth=1 + n % 4) for n in range(TREES)]
-    for where, answer in zip(wheres, ask_spark(DATA, wheres), strict=True):
+    for where, answer in zip(wheres, spark_answers(DATA, wheres), strict=True):
         predicate = parse_predicate(where, DATA.schema)
         assert evaluate(predicate, DATA).to_pylist() == answer.truth, where
         assert evaluate(negation_normal_form(predicate), DATA).to_pylist() == answer.truth, where
 
 
-def test_spark_filters_a_file_to_the_same_rows(spark, tmp_path):
-    """As a real filter, with what Spark pushes down to Parquet: of row groups. The reader that is
-    not vectorized lets Parquet drop rows, too, and to Parquet -0.0 is not in (0.0)."""
+def test_spark_filter_on_a_file_keeps_the_same_rows(spark, tmp_path):
+    """As a real filter that Spark pushes down to Parquet, which then skips row groups. The reader
+    that is not vectorized also lets Parquet drop rows, and for Parquet -0.0 is not in (0.0)."""
     numbered = DATA.append_column("row", pa.array(range(len(DATA))))
     pq.write_table(numbered, tmp_path / "data.parquet")
     frame = spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path))
@@ -132,7 +135,7 @@ wheres = st.builds(
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(wheres)
-def test_normal_form_means_the_same_and_negates_leaves_only(where):
+def test_normal_form_is_equivalent_and_negates_leaves_only(where):
     predicate = parse_predicate(where, DATA.schema)
     normal = negation_normal_form(predicate)
     assert evaluate(normal, DATA) == evaluate(predicate, DATA)
@@ -142,19 +145,19 @@ def test_normal_form_means_the_same_and_negates_leaves_only(where):
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(wheres)
-def test_the_text_of_a_predicate_parses_to_the_same_predicate(where):
+def test_text_of_a_predicate_parses_to_the_same_predicate(where):
     predicate = parse_predicate(where, DATA.schema)
     again = parse_predicate(str(predicate), DATA.schema)
     assert str(again) == str(predicate)
     assert evaluate(again, DATA) == evaluate(predicate, DATA)
-    if "NaN" not in str(predicate):  # Arrow's NaN scalars differ from each other.
+    if "NaN" not in str(predicate):  # Arrow's NaN scalars are not equal
         assert again == predicate
         assert hash(again) == hash(predicate)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(wheres, st.integers(min_value=1, max_value=4))
-def test_chunks_and_batches_give_the_same_truth(where, rows):
+def test_chunks_and_batches_give_the_same_results(where, rows):
     predicate = parse_predicate(where, DATA.schema)
     whole = evaluate(predicate, DATA)
     batches = DATA.to_batches(max_chunksize=rows)
@@ -169,7 +172,7 @@ def nodes(predicate):
         yield from nodes(child)
 
 
-def test_nested_conditions_of_one_kind_are_one_node():
+def test_nested_operators_of_the_same_kind_are_flattened():
     def parse(where):
         return parse_predicate(where, DATA.schema)
 

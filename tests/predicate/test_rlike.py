@@ -1,4 +1,4 @@
-"""RLIKE: what is answered here is what Java's regular expressions find in Spark."""
+"""RLIKE matches what Java's regular expressions match in Spark."""
 
 import random
 
@@ -6,9 +6,11 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.predicate.regex import RegexUnsupported, parse_regex
+from hudi_index_service.predicate.patterns.regex import RegexUnsupported, parse_regex
 from hudi_index_service.predicate.spark_sql import string_sql
 from tests.predicate.test_against_spark import TEXTS, check
+
+pytestmark = pytest.mark.fast
 
 LINES = [
     "a\n", "\na", "a\r", "a\r\n", "a\n\n", "a\n\r", "\r\n", "\n", "a\u0085", "a\u2028", "a\u2029b",
@@ -35,15 +37,15 @@ PATTERNS = [
 ]  # fmt: skip
 
 
-def test_gives_sparks_answers(ask_spark):
+def test_rlike_gives_sparks_results(spark_answers):
     data = pa.table({"c": pa.array(VALUES)})
     wheres = [f"c RLIKE {string_sql(pattern)}" for pattern in PATTERNS]
     wheres += ["c NOT RLIKE 'a$'", "NOT c REGEXP '^a'", "c regexp r'\\d'", "c RLIKE NULL"]
-    check(data, wheres, ask_spark)
+    check(data, wheres, spark_answers)
 
 
 def random_pattern(choose: random.Random, depth: int = 2) -> str:
-    """One that is mostly of the common part, built of what the values hold."""
+    """A pattern in mostly common syntax, built from characters of the values."""
     atoms = [
         "a",
         "b",
@@ -73,7 +75,7 @@ def random_pattern(choose: random.Random, depth: int = 2) -> str:
     )
 
 
-def test_random_expressions_give_sparks_answers(ask_spark):
+def test_random_expressions_give_sparks_results(spark_answers):
     choose = random.Random(20261121)
     patterns: list[str] = []
     while len(patterns) < 250:
@@ -84,7 +86,7 @@ def test_random_expressions_give_sparks_answers(ask_spark):
             continue
         patterns.append(pattern)
     wheres = [f"c RLIKE {string_sql(pattern)}" for pattern in patterns]
-    check(pa.table({"c": pa.array(VALUES)}), wheres, ask_spark)
+    check(pa.table({"c": pa.array(VALUES)}), wheres, spark_answers)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_random_expressions_give_sparks_answers(ask_spark):
         "a{1001}", "((a{99}){99}){99}", "(" * 60 + "a" + ")" * 60, "x" * 1001,
     ],
 )  # fmt: skip
-def test_refuses_what_java_and_re2_may_read_differently(pattern: str) -> None:
+def test_syntax_that_java_and_re2_may_read_differently_is_refused(pattern: str) -> None:
     with pytest.raises(RegexUnsupported):
         parse_regex(pattern)
 
@@ -122,12 +124,12 @@ def test_refuses_what_java_and_re2_may_read_differently(pattern: str) -> None:
         (r"^50\.0\$", "50.0$", "50.0$"),
     ],
 )
-def test_knows_what_every_match_holds(pattern: str, prefix: str, required: str) -> None:
+def test_prefix_and_required_text_of_every_match(pattern: str, prefix: str, required: str) -> None:
     regex = parse_regex(pattern)
     assert (regex.prefix, regex.required) == (prefix, required)
 
 
-def test_the_text_of_the_predicate_parses_again() -> None:
+def test_text_of_an_rlike_predicate_parses_to_the_same_predicate() -> None:
     schema = pa.schema([("c", pa.string())])
     predicate = parse_predicate(r"NOT c RLIKE '^\\d+\'\\.$'", schema)
     assert parse_predicate(str(predicate), schema) == predicate

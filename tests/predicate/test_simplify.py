@@ -1,4 +1,4 @@
-"""A predicate without what is implied is TRUE for the same rows as before, whatever the values."""
+"""A simplified predicate is TRUE for the same rows, whatever the values."""
 
 import pyarrow as pa
 import pytest
@@ -27,7 +27,6 @@ ROWS = pa.table(
         "d": pa.array([None, "-0.50", "0.00", "0.50", "1.25", "9.99"] * 2).cast(SCHEMA[3].type),
     }
 )
-# Every row of one column with each of another, as far as one query looks at two.
 BATCHES = ROWS.to_batches()
 
 
@@ -69,7 +68,7 @@ def true_rows(predicate: Predicate) -> list[bool]:
 
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(PREDICATES)
-def test_the_same_rows(where: str) -> None:
+def test_simplified_predicate_keeps_the_same_rows(where: str) -> None:
     predicate = negation_normal_form(parse_predicate(where, SCHEMA, time_zone="UTC"))
     shorter = simplified(predicate)
     assert true_rows(shorter) == true_rows(predicate), str(shorter)
@@ -79,7 +78,7 @@ def test_the_same_rows(where: str) -> None:
 @pytest.mark.parametrize(
     "where", ["n > 1", "n > 1 AND s = 'a'", "n > 1 AND n < 3", "n = 1 OR n > 1"]
 )
-def test_what_cannot_be_shorter_stays_the_same_object(where: str) -> None:
+def test_minimal_predicate_is_returned_unchanged(where: str) -> None:
     predicate = negation_normal_form(parse_predicate(where, SCHEMA, time_zone="UTC"))
     assert simplified(predicate) is predicate
 

@@ -1,4 +1,4 @@
-"""The text of literals, for the values that need care."""
+"""The SQL text of literals with unusual values."""
 
 import math
 from datetime import UTC, datetime
@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+
+pytestmark = pytest.mark.fast
 
 LITERALS = [
     (pa.scalar(-5, pa.int8()), "-5Y"),
@@ -37,11 +39,11 @@ LITERALS = [
 
 
 @pytest.mark.parametrize(("value", "text"), LITERALS, ids=[text for _, text in LITERALS])
-def test_literals_have_the_text_that_spark_reads_back(value, text):
+def test_text_of_literals(value, text):
     assert literal_sql(value) == text
 
 
-def test_spark_reads_every_literal_back_as_the_same_value(spark):
+def test_spark_reads_the_text_of_literals_as_the_same_values(spark):
     row = spark.sql("SELECT " + ", ".join(f"{text}" for _, text in LITERALS)).schema
     names = [field.dataType.simpleString() for field in row]
     assert names[:4] == ["tinyint", "smallint", "int", "bigint"]
@@ -67,6 +69,6 @@ def test_names_are_back_quoted():
     assert string_sql("") == "''"
 
 
-def test_a_type_without_literals_is_a_type_error():
+def test_type_without_literals_raises_a_type_error():
     with pytest.raises(TypeError, match="list"):
         literal_sql(pa.scalar([1]))

@@ -16,18 +16,18 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import PredicateUnsupported, TableFeatureUnsupported
+from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
-from hudi_index_service.table.spark import collected
 
 Rows = tuple[int, ...]
 
-OTHERWISE = 4  # every so many-th predicate is asked by another method as well
+METHOD_STRIDE = 4  # one in this many predicates is also checked by another method
 
 
 @dataclass(frozen=True)
 class View:
-    """Which rows of a table are asked.
+    """Which rows of a table are queried.
 
     Attributes:
         as_of: The instant travelled to; None for the latest.
@@ -40,23 +40,23 @@ class View:
     query_type: str = "snapshot"
 
     def scan(self, where: str | None, **wanted: Any) -> Scan:
-        """The service's scan of it."""
+        """The service's scan of these rows."""
         table = opened(self.path, self.time_zone)
         return table.scan(where, as_of=self.as_of, query_type=self.query_type, **wanted)
 
 
 @dataclass(frozen=True)
 class OurAnswer:
-    """What the service says; rows are sorted values of the column `row`.
+    """The service's answer; rows are sorted values of the column `row`.
 
     Attributes:
         refused: Why the predicate is not answered; nothing else is set then.
-        by_index: With the index.
-        by_scan: Without.
-        method: Which other method was asked with the index; empty for none…
-        wrong: … and what it said, if that is not the same.
-        slices: Of the table.
-        indexed: Slices that were read by row ids, or not at all on their entry's word.
+        by_index: The rows with the index.
+        by_scan: The rows without it.
+        method: Which other method was checked with the index; empty for none…
+        wrong: … and its result, if that differs.
+        slices: Slices of the table.
+        indexed: Slices that were read by row ids, or skipped because of their entry.
         merged: Slices merged with log files.
     """
 
@@ -74,7 +74,7 @@ _tables: dict[tuple[Path, str], IndexedTable] = {}
 
 
 def opened(path: Path, time_zone: str) -> IndexedTable:
-    """The table, opened once a process. Rows are read by their pages however small the table."""
+    """The table, opened once per process. Rows are read by page, however small the table is."""
     if (path, time_zone) not in _tables:
         read = ReadSettings(
             scan_fraction=1, max_predicates=1_000, parallelism=1, time_zone=time_zone
@@ -84,12 +84,12 @@ def opened(path: Path, time_zone: str) -> IndexedTable:
 
 
 def our_answers(view: View, wheres: Sequence[str]) -> list[OurAnswer]:
-    """What the service says to each predicate."""
+    """The service's answer to each predicate."""
     answers = []
     for number, where in enumerate(wheres):
         method = ""
-        if number % OTHERWISE == 0:
-            method = list(METHODS)[number // OTHERWISE % len(METHODS)]
+        if number % METHOD_STRIDE == 0:
+            method = list(METHODS)[number // METHOD_STRIDE % len(METHODS)]
         try:
             answers.append(_our_answer(view, where, method))
         except Exception as error:
@@ -164,7 +164,7 @@ METHODS: dict[str, Callable[[View, str, Rows], str]] = {
     "limit": _limited,
     "to_batches": _batches,
 }
-"""What else is asked, by name: gives what it said, where that contradicts the rows."""
+"""The other methods by name: each gives its result if that contradicts the rows, else nothing."""
 
 
 def _sorted(found: pa.Table) -> Rows:
@@ -179,7 +179,7 @@ INTERPRETED = {
 
 
 def time_zone_of(spark: SparkSession, time_zone: str) -> AbstractContextManager[None]:
-    """Spark's session in a time zone, as long as the block lasts."""
+    """Sets the time zone of Spark's session within the block."""
     return _settings(spark, {"spark.sql.session.timeZone": time_zone})
 
 
@@ -196,7 +196,7 @@ def _settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 class SparksAnswers:
-    """What Spark says, asked about many predicates in one job.
+    """Spark's answers to many predicates in one job.
 
     Args:
         frame: All rows of the tables, with the columns `table` and `row`.

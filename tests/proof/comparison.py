@@ -23,15 +23,15 @@ from tests.proof.predicates import Condition, cells, counted, predicates
 T = TypeVar("T")
 
 ZONES = ("UTC", "Europe/Berlin", "+08:00")
-AT_ONCE = 400  # predicates in one question to Spark
+AT_ONCE = 400  # predicates in one Spark job
 OURS_AT_ONCE = 100  # … in one task of a worker
 SEARCHES = 80  # in each table whose messages can be searched
-MOST_SHRUNK = 8  # disagreements of a family; the same reason often shows in many
-# Every so many-th predicate is put to a table of the shape: merging log files takes longest.
+MOST_SHRUNK = 8  # disagreements of a family; many often have the same cause
+# One in this many predicates is put to a table of the shape: merging log files takes longest.
 STRIDES = {shape: 2 if shape == "with logs" else 1 for shape in SHAPES}
 
 
-# Earlier instants and base files alone are asked more seldom.
+# Earlier instants and base files alone are queried less often.
 OTHER_VIEWS = {"with logs": 8, "some columns": 8}
 
 
@@ -40,7 +40,7 @@ class Member:
     """A table of a family, or another view of it, with its recipe.
 
     Attributes:
-        stride: Every so many-th predicate is put to it.
+        stride: One in this many predicates is put to it.
     """
 
     view: View
@@ -49,13 +49,13 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What it is counted as."""
+        """The view's name in the counts."""
         if self.view.as_of is not None:
             return "as of an earlier instant"
         return "latest" if self.view.query_type == "snapshot" else self.view.query_type
 
     def asked(self, asked: Sequence[T]) -> list[T]:
-        """What of all that is asked is asked of it."""
+        """The part of `asked` that is put to it."""
         return list(asked[:: self.stride])
 
 
@@ -69,9 +69,9 @@ class Counts:
         slices: Slices in all these queries.
         indexed: … that were read by row ids.
         merged: … that were merged with log files.
-        refused: Of predicates that the service does not answer, why.
-        methods: How often each other method gave the same.
-        views: How often the latest rows, those of an earlier instant, or base files alone.
+        refused: Why the service did not answer predicates.
+        methods: How often each other method agreed.
+        views: Comparisons on the latest rows, on those of an earlier instant, on base files alone.
         cells: How often each operator was compared on each type.
         searches: How often index, scan and a few lines of Python agreed on a full-text function.
         searches_with_rows: … and there were rows.
@@ -92,7 +92,7 @@ class Counts:
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, condition: Condition, answer: OurAnswer, view: str) -> None:
-        """One comparison in which all agreed."""
+        """Counts one comparison in which all agreed."""
         self.views[view] += 1
         self.methods[answer.method] += 1
         self.compared += 1
@@ -118,12 +118,12 @@ class Counts:
 
 
 class FamilyProof:
-    """The tables of one family, and the questions put to them.
+    """The tables of one family, and the predicates put to them.
 
     Args:
         number: Which family; the same one for the same number.
         count: How many predicates, each put to the tables as `STRIDES` says.
-        workers: Ask the service, while Spark is asked here.
+        workers: Query the service, while Spark is queried here.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class FamilyProof:
         return rows.select(F.lit(number).alias("table"), *columns)
 
     def compare(self, counts: Counts) -> list[str]:
-        """Compares all answers; returns what is to be said of those that disagree."""
+        """Compares all answers; returns a report of each disagreement."""
         theirs = [
             answer for chunk in _chunks(self.wheres, AT_ONCE) for answer in self._sparks.ask(chunk)
         ]
@@ -216,7 +216,7 @@ class FamilyProof:
         return list(wrong.values())
 
     def _explained(self, number: int, small: Condition) -> str:
-        """The recipe, the predicate, and some of the rows that it goes wrong on."""
+        """The recipe, the predicate, and some of the rows on which the answers differ."""
         member = self.members[number]
         (our,) = our_answers(member.view, [str(small)])
         (their,) = self._sparks.ask([str(small)])

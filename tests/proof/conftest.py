@@ -1,4 +1,4 @@
-"""Prints what the proof compared at the end of the test run."""
+"""Prints, at the end of the test run, what the proof compared."""
 
 import pytest
 

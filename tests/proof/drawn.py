@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 def drawn(strategy: st.SearchStrategy[T], count: int, number: int) -> list[T]:
-    """So many different examples; those of another `number` are others.
+    """`count` different examples; another `number` gives other ones.
 
-    They are collected first and judged together, since one question to Spark takes as long for one
-    predicate as for hundreds.
+    They are collected first and checked together, since a Spark job takes as long for one predicate
+    as for hundreds.
     """
     found: dict[str, T] = {}
-    # Hypothesis also tries constants that it finds in the source of all modules imported so far.
+    # Hypothesis also tries constants from the source of all modules imported so far.
     with (
         mock.patch.object(providers, "_get_local_constants", return_value=Constants()),
         mock.patch.object(providers, "CONSTANTS_CACHE", LRUCache(1024)),
@@ -28,7 +28,7 @@ def drawn(strategy: st.SearchStrategy[T], count: int, number: int) -> list[T]:
             for example in _some(strategy, count * 8 // 5 + 2, number):
                 found.setdefault(str(example), example)
             number += 1_000_003
-    # The first example is always the simplest there is.
+    # The first example is always the simplest one.
     return list(found.values())[1 : count + 1]
 
 

@@ -1,5 +1,5 @@
-"""What the tables of a family share: the types and names of their columns, the values these draw
-from, the time zone. So one question to Spark serves them all."""
+"""What the tables of a family share: the types and names of their columns, the values to draw from,
+and the time zone. Thus one Spark job serves them all."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from tests.proof.kinds import (
 
 @dataclass(frozen=True)
 class Place:
-    """A column or a field of one: what a predicate names, its kind, and the values in it.
+    """A column or a field of one: its name in predicates, its kind, and its values.
 
     Attributes:
         array: Whether the column is an array of the kind's values.
@@ -41,7 +41,7 @@ class Place:
 
     @property
     def type_name(self) -> str:
-        """Under which comparisons are counted."""
+        """The type under which comparisons are counted."""
         outer = "array<{}>" if self.array else "{} in a struct" if "." in self.name else "{}"
         return outer.format(self.kind.name)
 
@@ -55,7 +55,7 @@ KEY_PLACES = (
     Place("id", STRING, ("key 7", "key 40", "key 151", "key 299", "key 1000")),
     Place("part", STRING, ("p0", "p1", "p2")),
 )
-"""What every table has besides: the record key, and what some tables are partitioned by."""
+"""What every table also has: the record key, and the column that some tables are partitioned by."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Family:
 
     @property
     def asked(self) -> tuple[Place, ...]:
-        """What predicates are made on."""
+        """The places that predicates are on."""
         return (*self.places.values(), *KEY_PLACES)
 
     @property
@@ -79,14 +79,14 @@ class Family:
         return pa.schema(fields)
 
     def rows(self, seed: int, count: int) -> list[dict[str, Any]]:
-        """So many rows, the same for the same seed."""
+        """`count` rows, the same for the same seed."""
         dice = random.Random(seed)
         return [
             {name: _value(root, dice) for name, root in self._roots().items()} for _ in range(count)
         ]
 
     def _roots(self) -> dict[str, Any]:
-        """The columns: a place, or by field what a struct holds."""
+        """The columns: a place, or a struct's content by field."""
         roots: dict[str, Any] = {}
         for place in self.places.values():
             *structs, name = place.name.split(".")
@@ -147,7 +147,7 @@ def families(draw: Callable[[st.SearchStrategy[Any]], Any], time_zone: str) -> F
         "reals": DOUBLE,
         "sums": wide,
         "days": DATE,
-        # No array of timestamps: with log files these are Spark's to read (test_found.py).
+        # No array of timestamps: with log files these need Spark (test_found.py).
         "blobs": BINARY,
     }
     places = {}

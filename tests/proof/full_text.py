@@ -1,5 +1,5 @@
-"""Full-text searches, which Spark has not: index and scan are held against a few lines of Python
-that know how the words of the messages are found."""
+"""Full-text searches, which Spark does not have: index and scan are compared with a few lines of
+Python that know how the messages are split into words."""
 
 import random
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tests.proof.kinds import WORDS, quoted
 
-# What is no word of its own to the analyser `standard`, and what it makes of that.
-_PARTED = {"red-blue": ["red", "blue"], "100%": ["100"], "中文": ["中", "文"]}
-_PARTED["w" * 300] = ["w" * 255, "w" * 45]
+# Texts that the analyzer `standard` does not keep as they are, and what it makes of them.
+_SPLIT = {"red-blue": ["red", "blue"], "100%": ["100"], "中文": ["中", "文"]}
+_SPLIT["w" * 300] = ["w" * 255, "w" * 45]
 _SEARCHED = [word for word in WORDS if len(word) < 100]
 
 Truth = Callable[[str | None], bool | None]
@@ -17,7 +17,7 @@ Truth = Callable[[str | None], bool | None]
 
 @dataclass(frozen=True)
 class Search:
-    """A condition with a full-text function, and what it says of a message.
+    """A condition with a full-text function, and whether it is true of a message.
 
     Attributes:
         function: The function's name; two are joined by AND or OR.
@@ -29,12 +29,12 @@ class Search:
 
 
 def words(text: str) -> list[str]:
-    """The words of a message, in order: those of `WORDS` are parted by spaces."""
-    return [word for part in text.lower().split() for word in _PARTED.get(part, [part])]
+    """The words of a message, in order; its elements of `WORDS` are separated by spaces."""
+    return [word for part in text.lower().split() for word in _SPLIT.get(part, [part])]
 
 
 def searches(seed: int, count: int) -> list[Search]:
-    """So many searches in the column `msg`, the same for the same seed."""
+    """`count` searches in the column `msg`, the same for the same seed."""
     dice = random.Random(seed)
     return [_search(dice) for _ in range(count)]
 
@@ -86,9 +86,9 @@ def _single(dice: random.Random) -> Search:
     return Search(f"{made.where[:-1]}, {edits})", made.function, made.truth)
 
 
-def _made(function: str, text: str, says: Callable[[list[str]], bool]) -> Search:
+def _made(function: str, text: str, matches: Callable[[list[str]], bool]) -> Search:
     where = f"{function}(msg, {quoted(text)})"
-    return Search(where, function, lambda msg: None if msg is None else says(words(msg)))
+    return Search(where, function, lambda msg: None if msg is None else matches(words(msg)))
 
 
 def _follow(wanted: list[str], found: list[str]) -> bool:
@@ -105,7 +105,7 @@ def _near(wanted: list[str], found: list[str], edits: int) -> bool:
 
 
 def _misspelt(word: str, dice: random.Random) -> str:
-    """A plain word with a letter replaced, left out, put in, or two swapped; any other as it is."""
+    """A plain word, perhaps with a letter replaced, inserted, or two swapped; others unchanged."""
     if not (word.isascii() and word.isalpha()):
         return word
     at = dice.randrange(len(word))
@@ -116,7 +116,7 @@ def _misspelt(word: str, dice: random.Random) -> str:
 
 
 def distance(one: str, other: str) -> int:
-    """How many characters are put in, left out or replaced, or neighbours swapped, at least."""
+    """The least number of characters inserted, removed or replaced, or neighbours swapped."""
     above: list[int] = []
     row = list(range(len(other) + 1))
     for i, character in enumerate(one, 1):

@@ -1,5 +1,5 @@
-"""The types that the proof's columns have: their values, and literals in SQL that are of a value or
-near it."""
+"""The types of the proof's columns: their values, and SQL literals that equal a value or are close
+to it."""
 
 import math
 import unicodedata
@@ -14,7 +14,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 DIGITS = Context(prec=80)
-SOME = "\x00\n %_\\'\"!.$[(aAbZzé\u0301ßİ中😀\uffff\U00010000"
+CHARACTERS = "\x00\n %_\\'\"!.$[(aAbZzé\u0301ßİ中😀\uffff\U00010000"
 LONG_TEXT = "long " * 6_554 + "tail"  # longer than Lucene's longest term
 
 
@@ -23,11 +23,11 @@ class Kind:
     """A type.
 
     Attributes:
-        name: Under which comparisons are counted.
-        arrow: What it is in Arrow.
-        values: Hypothesis' strategy of one value that is not NULL.
-        own: A literal of the very value.
-        near: Literals of other types or other values, next to a value.
+        name: The name under which comparisons are counted.
+        arrow: Its Arrow type.
+        values: Hypothesis strategy for one value that is not NULL.
+        own: A literal of exactly the value.
+        near: Literals of other types or other values, close to a value.
         odd: Literals far from any value, or of no value.
     """
 
@@ -40,7 +40,7 @@ class Kind:
 
 
 def quoted(text: str) -> str:
-    """A string literal of Spark's."""
+    """A Spark string literal."""
     for character, escaped in (("\\", "\\\\"), ("'", "\\'"), ("\x00", "\\000"), ("\n", "\\n")):
         text = text.replace(character, escaped)
     return f"'{text}'"
@@ -167,7 +167,7 @@ STRING = Kind(
     "string",
     pa.string(),
     st.sampled_from(["", "a", "A", "ab", "a%b", "a_b", "a\\b", "é", "e\u0301", "😀", LONG_TEXT])
-    | st.text(SOME, max_size=6)
+    | st.text(CHARACTERS, max_size=6)
     | st.text(st.characters(codec="utf-8"), max_size=12),
     quoted,
     _text_near,
@@ -181,7 +181,7 @@ WORDS += [
     "中文",
     "é",
     "w" * 300,
-]  # the last is longer than analysed words are
+]  # the last is longer than an analyzer's words can be
 MESSAGE = replace(
     STRING, values=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 )

@@ -1,4 +1,4 @@
-"""How a table came to be: what was written in which way, and of what there are index entries.
+"""How a table is made: what is written in which way, and what has index entries.
 
 A layout is the recipe of a table: with its family and its seed it makes the same table again.
 """
@@ -16,7 +16,7 @@ from hudi_index_service import Column, open_table
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.proof.families import Family, Place
 
-# Hudi would add rows to a small base file; here each write makes files of its own.
+# Hudi would add rows to a small base file; here each write makes its own files.
 NEW_FILES = {"hoodie.parquet.small.file.limit": "0"}
 PARTITIONS = 2
 KEYS = pa.schema(
@@ -29,11 +29,11 @@ class Write:
     """One write.
 
     Attributes:
-        operation: Of Hudi.
+        operation: Hudi's write operation.
         keys: The first key, and the one after the last.
-        partitions: Only rows of the first so many partitions.
+        partitions: The number of partitions, from the first, that rows are written to.
         build: Whether the index is built afterwards.
-        grow: Whether columns join the index before.
+        grow: Whether columns are added to the index before that.
     """
 
     operation: str
@@ -50,11 +50,11 @@ class Layout:
     Attributes:
         name: The shape, one of `SHAPES`.
         version: The table version.
-        timestamps: How Parquet holds them.
-        analyzer: Whether strings are analysed too, and keys indexed.
-        words_only: … and the messages not as whole values.
-        unindexed: Every so many-th column is in no index; 0: all are.
-        seed: Of the rows.
+        timestamps: How Parquet stores them.
+        analyzer: Whether strings are analyzed too, and keys indexed.
+        words_only: … and messages are not indexed as whole values.
+        unindexed: One in this many columns is not indexed; 0: all are indexed.
+        seed: The seed of the rows.
     """
 
     name: str
@@ -90,8 +90,8 @@ class Layout:
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 FIRST_HALF, SECOND_HALF = Write("bulk_insert", (0, 150)), Write("bulk_insert", (150, 320))
 
-# By shape: the table's type, whether it is partitioned, what is written. Each has two file groups
-# or a few more, since every file takes its time in each of thousands of queries.
+# By shape: the table's type, whether it is partitioned, what is written. Each has only two file
+# groups or a few more, since every file costs time in each of thousands of queries.
 SHAPES: dict[str, list[tuple[str, bool, tuple[Write, ...]]]] = {
     "covered": [
         (COW, True, (Write("bulk_insert", (0, 320), build=True),)),
@@ -149,7 +149,7 @@ def layouts(shape: str) -> st.SearchStrategy[Layout]:
 
 
 def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path) -> Path:
-    """Writes the table of the recipe, and builds what it says of its index."""
+    """Writes the table of the recipe, and builds its index as the recipe says."""
     path = folder / "table"
     options = hudi_options(
         "proof",
@@ -183,7 +183,7 @@ def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path
 
 
 def _rows(family: Family, layout: Layout, each: Write, version: int) -> pa.Table:
-    """The rows of one write. `row` tells all rows apart that were ever written."""
+    """The rows of one write. `row` is unique among all rows ever written."""
     keys = [k for k in range(*each.keys) if _partition(k, layout) < each.partitions]
     values = family.rows(layout.seed + version, len(keys))
     columns: dict[str, list[Any]] = {
@@ -217,7 +217,7 @@ def _define(path: Path, family: Family, layout: Layout, *, grow: bool) -> None:
 
 
 def _options(place: Place, layout: Layout) -> dict[str, str]:
-    """Some tables have strings analysed, and one column of them without its whole values."""
+    """Some tables have their strings analyzed, and some of these `msg` without whole values."""
     if not (layout.analyzer and place.type_name == "string"):
         return {}
     only_words = layout.words_only and place.name == "msg"

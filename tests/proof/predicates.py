@@ -1,4 +1,4 @@
-"""Predicates of any nesting in Spark's SQL; their literals are values of the table or near one."""
+"""Predicates of any nesting in Spark SQL; their literals are values of the table or near one."""
 
 import re
 from collections import Counter
@@ -22,10 +22,10 @@ class Condition:
     """A predicate's text, and the conditions it is made of.
 
     Attributes:
-        parts: What is joined or negated; empty for a condition on one column.
+        parts: The joined or negated conditions; empty for a condition on one column.
         place: For a condition on one column: the column or field…
         counted: … its operator and type.
-        form: How the parts' texts make the text.
+        form: How the parts' texts are combined.
     """
 
     form: str
@@ -48,7 +48,7 @@ class Condition:
             yield from part.leaves()
 
     def smaller(self) -> "Iterator[Condition]":
-        """Predicates with a part less, or that are a part: what a failing one is shrunk to."""
+        """The parts, and predicates with one part fewer: what a failing predicate is shrunk to."""
         yield from self.parts
         if len(self.parts) > 2:
             for left_out in range(len(self.parts)):
@@ -60,12 +60,12 @@ class Condition:
 
 
 def counted(condition: Condition) -> Counter[tuple[str, str]]:
-    """How often each operator stands with each type."""
+    """How often each operator is used on each type."""
     return Counter(leaf.counted for leaf in condition.leaves())
 
 
 def operators(place: Place) -> tuple[str, ...]:
-    """What a place can be asked."""
+    """The operators that a place supports."""
     nulls = ("IS NULL", "IS NOT NULL")
     if place.array:
         return ("array_contains", "array_contains", *nulls)
@@ -86,13 +86,13 @@ def cells(family: Family) -> set[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _Literals:
-    """Of one place: texts to draw from.
+    """The literals for one place, to draw from.
 
     Attributes:
         own: Literals of values in the table.
-        listed: Literals that an IN list or an array takes.
-        any: What a comparison takes.
-        patterns: By kind of LIKE.
+        listed: Literals for IN lists and arrays.
+        any: Literals for comparisons.
+        patterns: Patterns by kind of LIKE.
     """
 
     own: list[str]
@@ -113,7 +113,7 @@ class _Literals:
 
 
 def _missing(place: Place) -> list[Any]:
-    """Values that rows of other tables of the kind have, and this one perhaps not."""
+    """Values of the kind that are probably not in the table."""
     others = {"boolean": [], "string": ["missing", "a "], "binary": [b"missing"], "int": [77]}
     return others.get(place.kind.name, [])
 
@@ -151,17 +151,17 @@ def _patterns(values: list[str]) -> dict[str, list[str]]:
 def predicates(family: Family) -> st.SearchStrategy[Condition]:
     """Conditions on the family's columns, joined and negated in any nesting."""
     literals = {place.name: _Literals.of(place) for place in family.asked}
-    # Types alike often, whether one column has them or several.
-    askable: dict[tuple[str, str], list[Place]] = {}
+    # Each type is drawn equally often, whether one column has it or several.
+    places_of_cell: dict[tuple[str, str], list[Place]] = {}
     for place in family.asked:
         for operator in operators(place):
-            askable.setdefault((operator, place.type_name), []).append(place)
+            places_of_cell.setdefault((operator, place.type_name), []).append(place)
 
     def made_leaf(cell: tuple[str, str], draws: int) -> Condition:
-        place = askable[cell][draws % len(askable[cell])]
+        place = places_of_cell[cell][draws % len(places_of_cell[cell])]
         return _leaf(place, cell[0], literals[place.name], draws >> 8)
 
-    leaf = st.builds(made_leaf, st.sampled_from(list(askable)), st.integers(0, 2**72 - 1))
+    leaf = st.builds(made_leaf, st.sampled_from(list(places_of_cell)), st.integers(0, 2**72 - 1))
     sizes = st.sampled_from((1, 1, 2, 2, 2, 3, 3, 3, 4, 6, 8))
     joints = st.sampled_from(("AND", "OR"))
     negated = st.sampled_from((False, False, False, True))

@@ -1,4 +1,4 @@
-"""What random tables and predicates have brought to light, each as a test of its own."""
+"""Bugs that random tables and predicates found, each with its own test."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import TableFeatureUnsupported
-from hudi_index_service.table.spark import SparkHudiReader
+from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.same_rows import assert_same_rows
 
@@ -18,7 +18,7 @@ TIMES = (
 
 
 def with_times(spark: SparkSession, start: int, end: int, version: int) -> DataFrame:
-    """Keys [start, end) with arrays of moments."""
+    """Keys [start, end) with arrays of timestamps."""
     return spark.range(start, end, 1, 1).selectExpr(
         "cast(id AS string) AS id",
         f"cast({version} AS bigint) AS ts",
@@ -27,11 +27,11 @@ def with_times(spark: SparkSession, start: int, end: int, version: int) -> DataF
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_arrays_of_timestamps_in_log_files_are_sparks_to_read(
+def test_arrays_of_timestamps_in_log_files_need_spark(
     spark: SparkSession, tmp_path: Path, version: str
 ) -> None:
-    """hudi-rs takes the zone UTC of the base file and +00:00 of the log file for two types. That
-    was reported as a failing store."""
+    """hudi-rs takes the base file's zone UTC and the log file's +00:00 for two types. That used to
+    be reported as a storage failure."""
     options = hudi_options(
         "t", "MERGE_ON_READ", **NO_METADATA_TABLE, **{"hoodie.write.table.version": version}
     )

@@ -1,7 +1,7 @@
-"""Index, scan and Spark SQL give the same rows: on tables and for predicates that Hypothesis makes.
+"""Index, scan and Spark SQL give the same rows, on tables and predicates made by Hypothesis.
 
-`make test-proof` compares more, on more tables; `PROOF_COMPARISONS` says how many and `PROOF_SEED`
-which ones.
+The slow test makes 20,000 comparisons. `make test-proof` makes more, on more tables;
+`PROOF_COMPARISONS` says how many and `PROOF_SEED` which ones.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_index_service.table.spark import SparkHudiReader
+from hudi_index_service.hudi.spark import SparkHudiReader
 from tests.proof.answers import METHODS, opened, time_zone_of
 from tests.proof.comparison import STRIDES, Counts, FamilyProof
 from tests.proof.conftest import SUMMARY
@@ -22,19 +22,18 @@ from tests.proof.families import families
 from tests.proof.predicates import predicates
 from tests.same_rows import assert_same_rows
 
-COMPARISONS = int(os.environ.get("PROOF_COMPARISONS", "20000"))
+pytestmark = pytest.mark.fast
+
+FEW, MANY = 2_000, int(os.environ.get("PROOF_COMPARISONS", "20000"))
 SEED = int(os.environ.get("PROOF_SEED", "20259"))
-FAMILIES = max(2, COMPARISONS // 10_000)
-# Put to the latest rows of each table; and to earlier ones, and to base files alone.
+# Comparisons per predicate: on the latest rows of each table, on earlier ones, on base files alone.
 SHARES = sum(1 / each for each in STRIDES.values()) + 3 / 8
-# Some more than needed: a few predicates are refused.
-PREDICATES = int(1.05 * COMPARISONS / FAMILIES / SHARES) + 1
-WHOLE_ROWS = 2  # predicates a table whose answers are compared cell by cell; 1 of other views
+WHOLE_ROWS = 2  # predicates per table whose answers are compared cell by cell; 1 for other views
 
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ProcessPoolExecutor]:
-    """Processes that ask the service, so that Spark and the service use a core each."""
+    """Processes that query the service, so that Spark and the service use a core each."""
     pool = ProcessPoolExecutor(2, get_context("spawn"))
     yield pool
     pool.shutdown(cancel_futures=True)
@@ -48,18 +47,23 @@ def test_the_examples_are_the_same_in_every_run() -> None:
     assert conditions != drawn(predicates(one), 40, SEED + 1)
 
 
-@pytest.mark.timeout(3600 + COMPARISONS // 5)
+@pytest.mark.timeout(3600 + MANY // 5)
+@pytest.mark.parametrize("comparisons", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 def test_index_scan_and_spark_give_the_same_rows(
+    comparisons: int,
     spark: SparkSession,
     tmp_path: Path,
     workers: ProcessPoolExecutor,
     pytestconfig: pytest.Config,
 ) -> None:
+    rounds = max(comparisons // 10_000, 1)
+    # Some more than needed: a few predicates are refused.
+    each = int(1.05 * comparisons / rounds / SHARES) + 1
     counts, wrong = Counts(), []
     before = None
-    for number in range(FAMILIES):
-        # While the workers ask the one family's tables, the next one's are written.
-        proof = FamilyProof(spark, tmp_path, SEED + number, PREDICATES, workers)
+    for number in range(rounds):
+        # While the workers query one family's tables, those of the next are written.
+        proof = FamilyProof(spark, tmp_path, SEED + number, each, workers)
         if before is not None:
             wrong += before.compare(counts)
         before = proof
@@ -69,12 +73,12 @@ def test_index_scan_and_spark_give_the_same_rows(
     pytestconfig.stash[SUMMARY] += [*str(counts).splitlines(), f"seed {SEED}"]
 
     assert not wrong, f"{counts}\n\n" + "\n\n".join(wrong)
-    assert counts.compared >= COMPARISONS
+    assert counts.compared >= comparisons
     assert counts.with_rows >= counts.compared / 2
     assert counts.indexed >= counts.slices / 2
     assert counts.merged > 0
     assert counts.refused.total() <= counts.compared / 10, counts.refused.most_common(20)
-    if COMPARISONS >= 20_000:  # fewer are for trying things out
+    if comparisons >= 20_000:
         assert {name for name in METHODS if counts.methods[name] < 500} == set()
         assert len(counts.searches) == 6
         assert counts.searches_with_rows >= counts.searches.total() / 4 >= 75
@@ -84,7 +88,7 @@ def test_index_scan_and_spark_give_the_same_rows(
 
 
 def assert_whole_rows_agree(proof: FamilyProof) -> None:
-    """Cell by cell, with the predicate as Spark's own filter, pushed down as it likes."""
+    """Compares cell by cell, with the predicate as Spark's own filter, which it may push down."""
     zone = proof.family.time_zone
     for number, member in enumerate(proof.members):
         view = member.view

@@ -1,4 +1,4 @@
-"""Real Hudi tables with awkward values, indexed, in the states that queries meet."""
+"""Indexed Hudi tables with awkward values, in the states that queries meet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Indexed:
     """A table on disk, opened without Spark, and what Spark read and answered.
 
     Attributes:
-        golden: Whose last step the table is.
+        golden: The golden table whose last step this is.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class Indexed:
 
 
 def _indexed(table: GoldenTable, path: Path, *, defined: str, built: str) -> Indexed:
-    """The table at its last step, with an index that was defined and built at earlier ones."""
+    """The table at its last step, with an index defined and built at earlier steps."""
     indexed = open_table(table.put(path, defined))
     indexed.create_index("all_columns", COLUMNS)
     table.put(path, built)
@@ -66,7 +66,7 @@ def _indexed(table: GoldenTable, path: Path, *, defined: str, built: str) -> Ind
 def clustered(
     golden: Golden, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[bool], Indexed]:
-    """Clustered copy-on-write tables, by whether they are partitioned: every slice is covered."""
+    """Clustered copy-on-write tables, partitioned or not; every slice is covered."""
 
     @cache
     def make(partitioned: bool) -> Indexed:
@@ -79,7 +79,7 @@ def clustered(
 
 @pytest.fixture(scope="session")
 def half_covered(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Indexed:
-    """A copy-on-write table of which a later upsert rewrote one partition: that one is scanned."""
+    """A copy-on-write table; a later upsert rewrote one partition, which is scanned."""
     path = tmp_path_factory.mktemp("half_covered")
     return _indexed(golden("awkward_half_clustered"), path, defined="written", built="clustered")
 
@@ -88,8 +88,8 @@ def half_covered(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> In
 def with_logs(
     golden: Golden, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[bool], Indexed]:
-    """Compacted merge-on-read tables with later updates and deletes in log files, by whether they
-    are partitioned."""
+    """Compacted merge-on-read tables with later updates and deletes in log files, partitioned or
+    not."""
 
     @cache
     def make(partitioned: bool) -> Indexed:

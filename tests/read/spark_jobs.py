@@ -1,4 +1,4 @@
-"""What a Spark session has run: its jobs, and what they shuffled."""
+"""The jobs and stages that a Spark session ran, and the rows they shuffled."""
 
 from typing import Any
 
@@ -6,23 +6,23 @@ from pyspark.sql import SparkSession
 
 
 def jobs_so_far(spark: SparkSession) -> int:
-    """All jobs begun until now, by the scheduler's own count: of jobs themselves Spark remembers
-    only about the last thousand."""
+    """Number of jobs started so far, counted by the scheduler: Spark's own list keeps only about
+    the last thousand."""
     return int(spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
 def last_stage(spark: SparkSession) -> int:
-    """Number of the last stage that began; -1 if none did."""
+    """Id of the last stage that started; -1 if none did."""
     return max((stage.stageId() for stage in _stages(spark)), default=-1)
 
 
 def rows_shuffled_since(spark: SparkSession, stage: int) -> int:
-    """Rows that the stages after this one have written for others to read."""
+    """Shuffle rows written by the stages after this one."""
     return sum(each.shuffleWriteRecords() for each in _stages(spark) if each.stageId() > stage)
 
 
 def _stages(spark: SparkSession) -> list[Any]:
-    """Spark's metrics of the stages that it remembers: about the last thousand."""
+    """Spark's metrics of the stages it still keeps, about the last thousand."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()

@@ -1,4 +1,4 @@
-"""Answers through the index equal plain Spark's, cell by cell, whatever state the table is in."""
+"""Answers through the index equal plain Spark's, cell by cell, in every state of a table."""
 
 from collections.abc import Callable
 
@@ -71,18 +71,18 @@ def test_rows_equal_sparks_cell_by_cell(
     assert_same_rows(found, indexed.answer(where))
 
 
-def test_a_covered_table_is_read_by_index_alone(clustered: Callable[[bool], Indexed]) -> None:
+def test_a_covered_table_is_read_by_index_only(clustered: Callable[[bool], Indexed]) -> None:
     scan = clustered(True).table.scan("name = 'plain'", use_index="require")
     plan = scan.explain().plan
     assert plan is not None
     assert {each.access for each in plan.slices} == {Access.INDEX}
 
 
-def test_a_field_of_a_struct_is_read_by_its_own_pages(
+def test_a_struct_field_reads_only_its_own_pages(
     clustered: Callable[[bool], Indexed],
 ) -> None:
     path = clustered(False).path
-    # Whatever the size of the table: rows by their pages.
+    # Rows are read by page, however small the table is.
     with open_table(path, settings=Settings(read=ReadSettings(scan_fraction=1))) as table:
         read = {}
         for columns in (["id"], ["id", "place"]):
@@ -92,19 +92,19 @@ def test_a_field_of_a_struct_is_read_by_its_own_pages(
                 assert scan.statistics is not None
                 read[len(columns), use_index] = scan.statistics.bytes_read
         assert scan.statistics.pages == 0
-        # Without the struct in the answer, of its three fields one is read.
+        # If the struct is not in the answer, only one of its three fields is read.
         assert read[1, "auto"] < read[2, "auto"]
         assert read[1, "never"] < read[2, "never"]
 
 
-def test_zero_matches_read_no_page(clustered: Callable[[bool], Indexed]) -> None:
+def test_a_query_without_matches_reads_no_page(clustered: Callable[[bool], Indexed]) -> None:
     scan = clustered(True).table.scan("name = 'nobody'")
     assert scan.to_arrow().num_rows == 0
     assert scan.statistics is not None
     assert (scan.statistics.bytes_read, scan.statistics.pages) == (0, 0)
 
 
-def test_counting_by_an_exact_predicate_reads_no_page(
+def test_count_of_an_exact_predicate_reads_no_page(
     clustered: Callable[[bool], Indexed],
 ) -> None:
     scan = clustered(False).table.scan("name = 'plain' AND price > 0")
@@ -113,7 +113,7 @@ def test_counting_by_an_exact_predicate_reads_no_page(
     assert scan.statistics.bytes_read == 0
 
 
-def test_an_upserted_partition_is_scanned_and_the_others_are_not(half_covered: Indexed) -> None:
+def test_only_the_upserted_partition_is_scanned(half_covered: Indexed) -> None:
     plan = half_covered.table.scan("name = 'plain'").explain().plan
     assert plan is not None
     by_access = {each.file_slice.partition: each.access for each in plan.slices}
@@ -150,7 +150,7 @@ def test_row_ids_are_the_positions_in_the_base_files(clustered: Callable[[bool],
         assert sorted(each for part in ids for each in part) == indexed.ids(where)
 
 
-def test_a_limit_stops_the_reading(clustered: Callable[[bool], Indexed]) -> None:
+def test_a_limit_stops_reading(clustered: Callable[[bool], Indexed]) -> None:
     table = clustered(True).table
     scan = table.scan("name IS NOT NULL", limit=5)
     assert scan.to_arrow().num_rows == 5

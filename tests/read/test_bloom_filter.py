@@ -1,4 +1,4 @@
-"""Hudi's Bloom filters of record keys, read without Java: the same answers as Hudi's own class."""
+"""Hudi's Bloom filters of record keys, read without Java, answer as Hudi's own class does."""
 
 import base64
 
@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_index_service.read.bloom_filter import KeyFilter
+from hudi_index_service.read.keys.bloom_filter import KeyFilter
+
+pytestmark = pytest.mark.fast
 
 KEYS = [
     "1",
@@ -15,7 +17,7 @@ KEYS = [
     "333",
     "4444",
     "55555",
-    "ünïcödé",  # bytes with the highest bit, at each place
+    "ünïcödé",  # bytes with the high bit set, at each position
     "é",
     "aé",
     "aéb",
@@ -31,7 +33,7 @@ OTHERS = [f"other-{number}" for number in range(3000)] + [str(number) for number
 
 @pytest.mark.parametrize("kind", ["SIMPLE", "DYNAMIC_V0"])
 @pytest.mark.parametrize(("entries", "wrong"), [(1000, 0.05), (60_000, 1e-9)])
-def test_a_filter_answers_as_hudis_own(
+def test_a_filter_answers_as_hudis_class_does(
     kind: str, entries: int, wrong: float, spark: SparkSession
 ) -> None:
     jvm = spark.sparkContext._jvm
@@ -47,10 +49,11 @@ def test_a_filter_answers_as_hudis_own(
         }
     )
     assert ours.may_hold(pa.array(KEYS)).all()
+    assert ours.may_hold(pa.array(["longer than a key", *KEYS])[1:]).all(), "a slice of an array"
     expected = [hudis.mightContain(key) for key in OTHERS]
     assert ours.may_hold(pa.array(OTHERS)).tolist() == expected
     assert ours.may_hold_any(pa.array([*OTHERS, KEYS[-1]]))
-    # Three of the others are keys; a full filter takes more for its own, a good one none.
+    # Three of OTHERS are in KEYS; an overfull filter gives false positives, a good one none.
     assert sum(expected) == 3 if wrong < 0.05 else sum(expected) > 3
 
 
@@ -62,34 +65,37 @@ def test_a_filter_answers_as_hudis_own(
         (b"SIMPLE", base64.b64encode(b"\xff\xff\xff\xff\x00\x00\x00\x05\x01\x00\x00\x10\x00")),
         (b"SIMPLE", base64.b64encode(b"\xff\xff\xff\xff\x00\x00\x00\x05\x00\x00\x00\x00\x08\x00")),
         (b"DYNAMIC_V0", base64.b64encode(b"\xff\xff\xff\xff\x00\x00")),
+        (
+            b"DYNAMIC_V0",
+            base64.b64encode(b"\xff\xff\xff\xff\x00\x00\x00\x05\x01\x00\x00\x00\x08" + bytes(12)),
+        ),
     ],
-    ids=["a newer kind", "no base64", "bits missing", "another hash", "cut"],
+    ids=["newer kind", "not base64", "missing bits", "other hash", "truncated", "no filter"],
 )
-def test_what_is_not_understood_rules_nothing_out(code: bytes, stored: bytes) -> None:
+def test_an_unreadable_filter_rules_nothing_out(code: bytes, stored: bytes) -> None:
     footer = {b"org.apache.hudi.bloomfilter": stored, b"hoodie_bloom_filter_type_code": code}
     assert KeyFilter.of_footer(footer).may_hold(pa.array(KEYS)).all()
     assert KeyFilter.of_footer(None).may_hold(pa.array(KEYS)).all()
 
 
-def test_keys_outside_the_files_own_are_not_in_it() -> None:
+def test_keys_outside_the_key_range_are_ruled_out() -> None:
     keys = pa.array(["a", "b", "bb", "c", "d", "😀", "\uffee"])
     footer = {b"hoodie_min_record_key": b"b", b"hoodie_max_record_key": b"c"}
     may = KeyFilter.of_footer(footer).may_hold(keys)
     assert keys.filter(pa.array(may)).to_pylist() == ["b", "bb", "c"]
-    # In UTF-16, by which Java compares, the emoji comes before the other.
+    # Java compares by UTF-16, in which the emoji sorts before U+FFEE.
     footer = {b"hoodie_max_record_key": "\uffee".encode()}
     assert KeyFilter.of_footer(footer).may_hold(keys).all()
 
 
-def test_a_part_of_a_longer_array_is_asked_for_by_itself() -> None:
-    # One filter with a single key's bits: everything about where an array starts shows.
-    one = _filter_of_nothing(bits=64)
+def test_an_empty_filter_rules_out_all_keys_but_an_empty_one() -> None:
+    one = _empty_filter(bits=64)
     part = pa.array(["long before", "key", "key2", None])[1:3]
     assert KeyFilter.of_footer(one).may_hold(part).tolist() == [False, False]
     assert not KeyFilter.of_footer(one).may_hold_any(part)
     assert np.array_equal(KeyFilter.of_footer(one).may_hold(pa.array([""])), [True])
 
 
-def _filter_of_nothing(bits: int) -> dict[bytes, bytes]:
+def _empty_filter(bits: int) -> dict[bytes, bytes]:
     header = b"\xff\xff\xff\xff" + (3).to_bytes(4) + b"\x01" + bits.to_bytes(4)
     return {b"org.apache.hudi.bloomfilter": base64.b64encode(header + bytes(bits // 8))}

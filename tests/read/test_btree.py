@@ -1,4 +1,4 @@
-"""Tables with a btree index, alone and next to Lucene's: Spark's answers, and none of them lost."""
+"""Tables with a B+ tree index, alone or next to Lucene's, give exactly Spark's answers."""
 
 import os
 import random
@@ -13,19 +13,19 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.expression import And
-from hudi_index_service.read.entry_lookups import EntryLookups
-from hudi_index_service.read.planner import Wanted
+from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.row_ids import joined
-from hudi_index_service.read.slice_entries import SliceEntries
+from hudi_index_service.read.slices.entry_lookups import EntryLookups
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.read.conftest import COLUMNS, Indexed
 
 PLAIN_COLUMNS = [column if isinstance(column, str) else column.name for column in COLUMNS]
 
 
-def indexed_anew(path: Path, target: Path, using: str | list[str]) -> IndexedTable:
-    """A copy of a table with an index of these types instead of its own."""
+def reindexed_copy(path: Path, target: Path, using: str | list[str]) -> IndexedTable:
+    """A copy of the table, its index replaced by one of these types."""
     shutil.copytree(path, target)
     table = open_table(target)
     table.drop_index("all_columns", purge=True)
@@ -41,7 +41,7 @@ def table(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> IndexedTable:
     target = tmp_path_factory.mktemp("btree") / "table"
-    return indexed_anew(clustered(True).path, target, request.param.split(","))
+    return reindexed_copy(clustered(True).path, target, request.param.split(","))
 
 
 def test_every_predicate_gives_sparks_answer(
@@ -54,7 +54,7 @@ def test_every_predicate_gives_sparks_answer(
         assert scan.count() == len(expected), where
 
 
-def test_the_index_is_read_and_sound(table: IndexedTable) -> None:
+def test_the_index_is_used_and_passes_verification(table: IndexedTable) -> None:
     scan = table.scan("amount BETWEEN 30 AND 300", use_index="require")
     plan = scan.explain().plan
     assert plan is not None
@@ -63,14 +63,14 @@ def test_the_index_is_read_and_sound(table: IndexedTable) -> None:
     assert not table.verify().unrepaired
 
 
-def test_what_only_one_type_answers_is_asked_of_it(
+def test_each_index_type_answers_what_only_it_can(
     clustered: Callable[[bool], Indexed], tmp_path: Path
 ) -> None:
-    table = indexed_anew(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
+    table = reindexed_copy(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
     contains = table.scan("msg LIKE '%car%' AND amount BETWEEN 30 AND 300", use_index="require")
     expected = contains.count()
     assert expected > 0
-    # One type's entries are lost: the other answers what it can, and the answer stays.
+    # If one type's entries are lost, the other answers what it can: the result is the same.
     for kind in ("btree", "lucene"):
         for data in (tmp_path / "table/.hoodie/.index" / kind).rglob("data-*.pack"):
             data.unlink()
@@ -79,23 +79,23 @@ def test_what_only_one_type_answers_is_asked_of_it(
             assert again.scan(where).count() == expected, kind
 
 
-def test_each_condition_is_asked_of_the_type_that_answers_it_soonest(
+def test_each_condition_uses_the_fastest_index_type(
     clustered: Callable[[bool], Indexed], tmp_path: Path
 ) -> None:
-    table = indexed_anew(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
+    table = reindexed_copy(clustered(True).path, tmp_path / "table", ["lucene", "btree"])
     where = "msg LIKE '%car%' AND amount >= 30 AND amount <= 300 AND name = 'plain'"
-    query, plan = table._planner.plan(Binding(where, None, "UTC"), Wanted())
+    query, plan = table._queries.planner.plan(Binding(where, None, "UTC"), ScanOptions())
     planned = next(each for each in plan.slices if each.access is Access.INDEX)
     assert isinstance(query.normal_form, And)
-    with SliceEntries.leased(planned, table._pool) as entries:
-        asked = joined(query.normal_form.operands, EntryLookups(entries, thrifty=True))
-        told = {
+    with SliceEntries.leased(planned, table._queries.pool) as entries:
+        asked = joined(query.normal_form.operands, EntryLookups(entries, superset_ok=True))
+        answering = {
             (*each.columns(), type(each).__name__): next(entries._answering(each))[
                 1
             ].index_type.name
             for each in asked
         }
-    assert told == {
+    assert answering == {
         ("msg", "Like"): "lucene",
         ("amount", "_OneColumn"): "btree",
         ("name", "Compare"): "btree",
@@ -120,12 +120,12 @@ for line in sys.stdin.read().split():
 """
 
 
-def test_flipped_bits_never_end_the_process(
+def test_flipped_bits_never_crash_the_process(
     clustered: Callable[[bool], Indexed], tmp_path: Path
 ) -> None:
-    """One after the other, they stay; each time the table is opened and queried anew, in a process
-    of its own, so that a crash would show."""
-    table = indexed_anew(clustered(True).path, tmp_path / "table", "btree")
+    """Flips accumulate. After each, the table is reopened and queried, in a separate process so
+    that a crash would show."""
+    table = reindexed_copy(clustered(True).path, tmp_path / "table", "btree")
     wheres = ["amount BETWEEN 30 AND 300", "name = 'plain'", "msg LIKE 'Buying a new car 1%'",
               "raw IS NULL", "NOT array_contains(tags, 'x')"]  # fmt: skip
     expected = [str(table.scan(where, use_index="never").count()) for where in wheres]

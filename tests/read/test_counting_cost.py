@@ -1,4 +1,4 @@
-"""Counting reads rows where that is sooner than going through all terms of a range of texts."""
+"""Counting reads rows where that is faster than walking all terms of a text range."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ import pytest
 from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import And, Predicate
-from hudi_index_service.read.counting_cost import is_read_sooner
 from hudi_index_service.read.row_ids import EachLeaf, RowSet
+from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 
 SCHEMA = pa.schema([("city", pa.string()), ("ref", pa.string()), ("amount", pa.int64())])
 STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
@@ -17,7 +17,7 @@ STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
 
 @dataclass(frozen=True, slots=True)
 class Counted(EachLeaf):
-    """Look-ups that take as many steps as their columns say."""
+    """Look-ups that take `STEPS` of their column."""
 
     def estimate(self, asked: Predicate) -> int:
         return min(self.total, max(STEPS[name] for name in asked.columns()))
@@ -27,7 +27,7 @@ class Counted(EachLeaf):
 
 
 @pytest.mark.parametrize(
-    ("where", "sooner"),
+    ("where", "reads_rows"),
     [
         ("city = 'a' AND ref >= 'x' AND ref < 'y'", True),
         ("city = 'a' AND ref LIKE '%x'", True),
@@ -38,9 +38,9 @@ class Counted(EachLeaf):
         ("city = 'a' OR ref > 'x'", False),
     ],
 )
-def test_what_takes_less(where: str, sooner: bool) -> None:
+def test_count_reads_rows_when_terms_are_many(where: str, reads_rows: bool) -> None:
     predicate = negation_normal_form(parse_predicate(where, SCHEMA))
     lookups = Counted(lambda leaf: RowSet.everything(), 1_000_000)
-    assert is_read_sooner(predicate, lookups, 2, Constants()) is sooner
+    assert prefer_scan_for_count(predicate, lookups, 2, Constants()) is reads_rows
     small = Counted(lambda leaf: RowSet.everything(), 50_000)
-    assert not is_read_sooner(predicate, small, 2, Constants())
+    assert not prefer_scan_for_count(predicate, small, 2, Constants())

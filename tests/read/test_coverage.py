@@ -1,4 +1,4 @@
-"""What serves a base file is found once, and anew when anything that it hangs on is another."""
+"""The entries of a base file are looked up once, and again when anything they depend on changes."""
 
 import json
 import shutil
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.documents import document_name
-from hudi_index_service.index.entry import MANIFEST_STEM, Entry, EntryListing
-from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import MANIFEST_STEM, Entry, EntryListing
+from hudi_index_service.metadata.documents import document_name
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.table import IndexedTable
 from tests.read.conftest import Indexed
 
 WHERE = "amount > 100"
@@ -33,8 +33,8 @@ def table(path: Path) -> Iterator[IndexedTable]:
 
 
 @pytest.fixture
-def found(table: IndexedTable, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The base files whose entries are looked for from now on."""
+def looked_up(table: IndexedTable, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The base files whose entries are looked up from now on."""
     find, asked = EntryListing.find, list[str]()
 
     def counted(self: EntryListing, base_file: BaseFile) -> Entry:
@@ -54,50 +54,54 @@ def accesses(table: IndexedTable) -> list[Access]:
 
 @pytest.fixture
 def manifest(path: Path) -> Path:
-    """That of one of the entries."""
+    """The manifest of one of the entries."""
     return min(Path(path, ".hoodie/.index/lucene").rglob(document_name(MANIFEST_STEM, 1)))
 
 
-def test_what_served_serves_again(table: IndexedTable, found: list[str]) -> None:
+def test_the_coverage_is_reused_while_nothing_changes(
+    table: IndexedTable, looked_up: list[str]
+) -> None:
     before = accesses(table)
     assert accesses(table) == before
-    assert found == []
+    assert looked_up == []
 
 
-def test_an_entry_whose_data_is_cut_is_found_no_more(
-    table: IndexedTable, manifest: Path, found: list[str]
+def test_an_entry_with_truncated_data_is_no_longer_used(
+    table: IndexedTable, manifest: Path, looked_up: list[str]
 ) -> None:
     data = next(manifest.parent.glob("*.pack"))
     data.write_bytes(data.read_bytes()[:-1])
     assert accesses(table).count(Access.SCAN) == 1
-    assert len(found) == 1
+    assert len(looked_up) == 1
 
 
-def test_an_entry_that_is_gone_is_found_no_more(
-    table: IndexedTable, manifest: Path, found: list[str]
+def test_a_deleted_entry_is_no_longer_used(
+    table: IndexedTable, manifest: Path, looked_up: list[str]
 ) -> None:
     shutil.rmtree(manifest.parent)
     assert accesses(table).count(Access.SCAN) == 1
-    assert len(found) == 1
+    assert len(looked_up) == 1
 
 
-def test_a_newer_manifest_is_read(table: IndexedTable, manifest: Path, found: list[str]) -> None:
+def test_a_newer_manifest_is_read(
+    table: IndexedTable, manifest: Path, looked_up: list[str]
+) -> None:
     newer = json.loads(manifest.read_text()) | {"generation": 2}
     manifest.with_name(document_name(MANIFEST_STEM, 2)).write_text(json.dumps(newer))
     accesses(table)
-    assert len(found) == 1
+    assert len(looked_up) == 1
     accesses(table)
-    assert len(found) == 1
+    assert len(looked_up) == 1
 
 
-def test_columns_that_no_definition_asks_for_any_more_serve_no_more(
-    table: IndexedTable, found: list[str]
+def test_columns_without_a_definition_are_no_longer_used(
+    table: IndexedTable, looked_up: list[str]
 ) -> None:
     for index in table.indexes():
         table.drop_index(index.name)
     table.create_index("by_name", ["name"])
     assert set(accesses(table)) == {Access.SCAN}
-    assert found
-    found.clear()
+    assert looked_up
+    looked_up.clear()
     assert set(accesses(table)) == {Access.SCAN}
-    assert found == []  # why they do not serve is known, too
+    assert looked_up == []  # the reason why they are not covered is kept, too

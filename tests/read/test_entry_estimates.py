@@ -1,4 +1,4 @@
-"""How many rows match, by opened entries: never outside the bounds, whatever the predicate."""
+"""Row estimates from opened entries: the bounds hold for every predicate."""
 
 import logging
 from collections import Counter
@@ -13,9 +13,9 @@ from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.entry_estimates import row_estimate
 from hudi_index_service.read.query import Binding
-from hudi_index_service.read.slice_entries import SliceEntries
+from hudi_index_service.read.slices.entry_estimates import row_estimate
+from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.read.conftest import Indexed
 from tests.read.test_answers import PREDICATES
 
@@ -29,7 +29,7 @@ ESTIMATED = [
     "match_fuzzy(msg, 'cart', 1)",
     "NOT match(msg, 'car')",
     "msg RLIKE '^Buying.*car'",
-    "ts >= 1",  # in no index
+    "ts >= 1",  # not indexed
     "ts = 0 AND amount < 900",
     "part = 'p0' OR name = 'plain'",
     "amount > 100 AND amount < 900 AND amount <> 300",
@@ -37,8 +37,8 @@ ESTIMATED = [
 
 
 def slices_of(table: IndexedTable) -> tuple[SlicePlan, ...]:
-    """All slices with their entries, before any rule has gone over them."""
-    planner = table._planner
+    """All slices with their entries, before any optimizer rule."""
+    planner = table._queries.planner
     plan = planner.base_file_entries()
     values = planner._partition_values(plan.snapshot).by_partition
     return tuple(
@@ -47,14 +47,14 @@ def slices_of(table: IndexedTable) -> tuple[SlicePlan, ...]:
 
 
 def normal_form(table: IndexedTable, where: str) -> Predicate:
-    predicate = Binding(where, None, "UTC", table._texts).to(table.schema()).normal_form
+    predicate = Binding(where, None, "UTC", table._queries.texts).to(table.schema()).normal_form
     assert predicate is not None
     return predicate
 
 
 @contextmanager
 def entries_of(table: IndexedTable, plan: SlicePlan) -> Iterator[SliceEntries]:
-    with SliceEntries.leased(plan, table._pool) as entries:
+    with SliceEntries.leased(plan, table._queries.pool) as entries:
         yield entries
 
 
@@ -74,15 +74,17 @@ def test_rows_are_always_within_the_bounds(
         predicate, rows = normal_form(table, where), rows_by_file(table, where)
         for plan in slices:
             count = rows[plan.file_slice.name.rpartition("/")[2]]
-            told = estimated_rows(plan, predicate)
-            assert told is not None
-            assert told.least <= count <= told.most, f"{where}: {told}, not {count}"
+            by_manifest = estimated_rows(plan, predicate)
+            assert by_manifest is not None
+            assert by_manifest.least <= count <= by_manifest.most, (
+                f"{where}: {by_manifest}, not {count}"
+            )
             with entries_of(table, plan) as entries:
                 found = row_estimate(predicate, entries)
                 assert found.least <= count <= found.most <= entries.total, f"{where}: {found}"
             assert found.least <= found.expected <= found.most, where
             exact += found.least == found.most
-            manifests_exact += told.least == told.most
+            manifests_exact += by_manifest.least == by_manifest.most
     assert manifests_exact < exact > len(ESTIMATED) * len(slices) / 3
 
 
@@ -100,7 +102,7 @@ def test_both_ends_of_a_range_are_counted_together(
     assert found == RowEstimate(count, count, count)
 
 
-def test_the_column_index_tells_of_columns_in_no_entry(
+def test_the_column_index_estimates_unindexed_columns(
     clustered: Callable[[bool], Indexed],
 ) -> None:
     table = clustered(False).table
@@ -108,7 +110,7 @@ def test_the_column_index_tells_of_columns_in_no_entry(
         assert row_estimate(normal_form(table, "ts > 5"), entries) == RowEstimate(0, 0, 0)
 
 
-def test_an_entry_that_cannot_be_opened_tells_what_its_manifest_does(
+def test_an_unreadable_entry_is_estimated_from_its_manifest(
     clustered: Callable[[bool], Indexed], caplog: pytest.LogCaptureFixture
 ) -> None:
     table = clustered(False).table
@@ -123,6 +125,6 @@ def test_an_entry_that_cannot_be_opened_tells_what_its_manifest_does(
     ):
         found = row_estimate(predicate, entries)
 
-    told = estimated_rows(plan, predicate)
-    assert told is not None
-    assert (found.least, found.most) == (told.least, told.most)
+    by_manifest = estimated_rows(plan, predicate)
+    assert by_manifest is not None
+    assert (found.least, found.most) == (by_manifest.least, by_manifest.most)

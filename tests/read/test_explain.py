@@ -1,5 +1,5 @@
-"""EXPLAIN says what is read and why, what is expected, and what it really was; and what the history
-keeps of queries."""
+"""EXPLAIN shows what is read and why, with expected and actual values; the history keeps
+statistics of queries."""
 
 import json
 import logging
@@ -7,34 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import HistorySettings, Settings
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.explained import EXPLANATION_VERSION, ExplainedQuery
-from hudi_index_service.read.planner import Wanted
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from hudi_index_service.read.planner import ScanOptions
+from tests.golden.table import Golden
 
 ROWS = 20_000
-_AUTO = Wanted()
+_AUTO = ScanOptions()
 
 
 @pytest.fixture(scope="module")
-def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two base files in two partitions, of which one has no entry; `city` follows from `zip`."""
-    path = tmp_path_factory.mktemp("explain") / "table"
-    rows = spark.range(0, ROWS, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('zip', id % 100) AS zip",
-        "concat('city', id % 100) AS city",
-        "cast(id AS int) AS amount",
-        "sha2(cast(id AS string), 512) AS text",
-        "cast(0 AS bigint) AS ts",
-        "concat('p', id % 2) AS part",
-    )
-    options = hudi_options("t", partition_column="part", **NO_METADATA_TABLE)
-    write(rows, path, options, "bulk_insert")
+def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions with a base file each, one without an entry; `city` follows from `zip`."""
+    path = golden("zips_in_two_partitions").put(tmp_path_factory.mktemp("explain"))
     table = open_table(path)
     table.create_index("by_zip", ["zip", "city", "amount"])
     table.build(strategy="all", partitions=["p0"]).raise_for_failures()
@@ -52,7 +40,7 @@ def table(path: Path, settings: Settings) -> Iterator[IndexedTable]:
         yield table
 
 
-def test_what_is_expected_and_what_it_was(table: IndexedTable) -> None:
+def test_explain_shows_expected_and_actual_values(table: IndexedTable) -> None:
     explained = table.scan("zip = 'zip8'").explain(analyze=True).document()
 
     assert explained.version == EXPLANATION_VERSION
@@ -75,7 +63,7 @@ def test_what_is_expected_and_what_it_was(table: IndexedTable) -> None:
     assert by_index.expected.rows.least == by_index.expected.rows.most == ROWS // 100
     assert by_index.actual.lookup_ms <= by_index.actual.ms
     assert by_index.expected.index_ms > 0
-    assert scanned.expected is None  # of a file without entry nothing is known
+    assert scanned.expected is None  # nothing is known of a file without an entry
     assert scanned.actual is not None
     assert scanned.actual.bytes > 0
     assert explained.expected is not None
@@ -88,7 +76,7 @@ def test_what_is_expected_and_what_it_was(table: IndexedTable) -> None:
     "where",
     [
         "zip = 'zip8'",
-        "zip = 'zip8' AND city = 'city8'",  # as many as of each
+        "zip = 'zip8' AND city = 'city8'",  # as many as for either alone
         "zip = 'zip8' AND city = 'city6'",  # none
         "zip = 'zip8' OR city = 'city6'",
         "zip LIKE 'zip1%' AND amount BETWEEN 100 AND 7000",
@@ -101,7 +89,7 @@ def test_what_is_expected_and_what_it_was(table: IndexedTable) -> None:
     ],
 )
 def test_actual_rows_are_within_the_stated_bounds(table: IndexedTable, where: str) -> None:
-    for _ in range(4):  # by what is learnt, too
+    for _ in range(4):  # later runs use what the history learnt
         slices = table.scan(where).explain(analyze=True).document().slices
         assert slices is not None
         for each in slices:
@@ -111,7 +99,7 @@ def test_actual_rows_are_within_the_stated_bounds(table: IndexedTable, where: st
                 assert rows.least <= rows.expected <= rows.most
 
 
-def test_the_text_says_the_same(table: IndexedTable) -> None:
+def test_the_text_shows_expected_and_actual_values(table: IndexedTable) -> None:
     text = str(table.scan("zip = 'zip8'").explain(analyze=True))
 
     assert "slices   2: 1 by index, 1 scanned, 0 merged with log files" in text
@@ -120,17 +108,17 @@ def test_the_text_says_the_same(table: IndexedTable) -> None:
     assert "actual   200 rows returned of " in text
 
 
-def test_json_is_what_the_model_says(table: IndexedTable) -> None:
+def test_json_matches_the_model(table: IndexedTable) -> None:
     explained = table.scan("zip = 'zip8'").explain(analyze=True)
 
-    told = json.loads(explained.to_json())
-    assert told == explained.to_dict()
-    assert ExplainedQuery.model_validate(told) == explained.document()
-    assert told["slices"][0]["rule"] == "coverage"
-    assert "expected" not in told["slices"][1]
+    parsed = json.loads(explained.to_json())
+    assert parsed == explained.to_dict()
+    assert ExplainedQuery.model_validate(parsed) == explained.document()
+    assert parsed["slices"][0]["rule"] == "coverage"
+    assert "expected" not in parsed["slices"][1]
 
 
-def test_explaining_alone_runs_nothing(table: IndexedTable) -> None:
+def test_explain_without_analyze_runs_nothing(table: IndexedTable) -> None:
     explained = table.scan("zip = 'zip8' AND amount < 50").explain()
 
     assert explained.actual is None
@@ -140,7 +128,7 @@ def test_explaining_alone_runs_nothing(table: IndexedTable) -> None:
     assert slices[0].actual is None
 
 
-def test_one_line_of_log_for_each_query_without_literals(
+def test_each_query_logs_one_line_without_literals(
     table: IndexedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="hudi_index_service.read.execution")
@@ -156,7 +144,7 @@ def test_one_line_of_log_for_each_query_without_literals(
     assert "zip8" not in caplog.text
 
 
-def test_queries_are_remembered_without_their_literals(
+def test_the_history_keeps_queries_without_literals(
     table: IndexedTable, settings: Settings
 ) -> None:
     for _ in range(3):
@@ -183,11 +171,13 @@ def test_queries_are_remembered_without_their_literals(
         assert literal not in kept
 
 
-def test_what_is_correlated_is_learnt(table: IndexedTable, path: Path, settings: Settings) -> None:
+def test_the_history_learns_correlated_columns(
+    table: IndexedTable, path: Path, settings: Settings
+) -> None:
     where = "zip = 'zip8' AND city = 'city8'"
 
     def guess(of: IndexedTable) -> float:
-        plan = of._planner.plan(of.scan(where)._binding, _AUTO)[1]
+        plan = of._queries.planner.plan(of.scan(where)._binding, _AUTO)[1]
         (expected,) = [each.expected for each in plan.slices if each.expected is not None]
         return expected.rows.expected
 
@@ -203,7 +193,7 @@ def test_what_is_correlated_is_learnt(table: IndexedTable, path: Path, settings:
     assert abs(learnt - true) < abs(first - true) / 2
 
 
-def test_forgetting(table: IndexedTable) -> None:
+def test_the_history_can_be_forgotten(table: IndexedTable) -> None:
     for _ in range(3):
         table.scan("zip = 'zip8'").to_arrow()
 
@@ -211,7 +201,7 @@ def test_forgetting(table: IndexedTable) -> None:
     assert table.history() == []
 
 
-def test_nothing_is_remembered_where_that_is_switched_off(path: Path, tmp_path: Path) -> None:
+def test_no_history_is_kept_when_switched_off(path: Path, tmp_path: Path) -> None:
     settings = Settings(state_folder=tmp_path / "state", history=HistorySettings(enabled=False))
     with open_table(path, settings=settings) as table:
         for _ in range(3):
@@ -219,7 +209,7 @@ def test_nothing_is_remembered_where_that_is_switched_off(path: Path, tmp_path: 
     assert not settings.state_folder.exists()
 
 
-def test_a_history_that_cannot_be_kept_changes_no_answer(
+def test_an_unwritable_history_changes_no_answer(
     path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "state").mkdir()

@@ -1,5 +1,5 @@
 """Whatever is wrong with an entry, the answer stays right: the slice is scanned, and EXPLAIN says
-so. Whatever is wrong with the table, there is one clear error."""
+so. Anything wrong with the table gives one clear error."""
 
 import json
 import logging
@@ -31,14 +31,16 @@ from hudi_index_service.errors import (
     TableFeatureUnsupported,
     TableNotFound,
 )
-from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.optimizer.plan import Access, QueryPlan
-from hudi_index_service.read.planner import Wanted
+from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.scan import Planner, Scan
+from hudi_index_service.table import IndexedTable
 from tests.golden.recipes.awkward import ROWS, awkward_rows
 from tests.hudi_tables import BUCKET_INDEX_NON_BLOCKING, hudi_options, run_compaction, write
 from tests.read.conftest import COLUMNS, Indexed
+
+pytestmark = pytest.mark.fast
 
 WHERE = "name = 'plain' AND amount > 100"
 
@@ -53,7 +55,7 @@ def copy(clustered: Callable[[bool], Indexed], tmp_path: Path) -> Path:
 
 @pytest.fixture
 def expected(clustered: Callable[[bool], Indexed]) -> list[str]:
-    """The keys that `WHERE` keeps, by Spark."""
+    """The keys of the rows matching `WHERE`, by Spark."""
     return clustered(True).ids(WHERE)
 
 
@@ -63,7 +65,7 @@ def keys(table: IndexedTable, where: str = WHERE) -> list[str]:
 
 
 def entry_files(path: Path, suffix: str) -> Iterator[Path]:
-    """The entries' files of a kind."""
+    """The entries' files with this suffix."""
     return (path / ".hoodie" / ".index" / "lucene").rglob(f"*{suffix}")
 
 
@@ -83,7 +85,7 @@ def test_a_copied_table_keeps_its_index(copy: Path, expected: list[str]) -> None
         lambda data: data[:-20],
         lambda data: data.replace(b"[\n  1,", b"[\n  2,"),
     ],
-    ids=["not json", "empty", "another number", "another name", "cut", "newer format"],
+    ids=["not json", "empty", "other number", "other name", "truncated", "newer format"],
 )
 def test_a_damaged_manifest_means_a_scan(
     damage: Callable[[bytes], bytes], copy: Path, expected: list[str]
@@ -119,8 +121,8 @@ def test_flipped_bits_are_detected_or_harmless(copy: Path, expected: list[str]) 
     assert len(table.verify().unrepaired) == 3
 
 
-@pytest.mark.parametrize("unseen", [False, True], ids=["", "its time set back"])
-def test_a_data_file_written_over_while_it_is_open_means_a_scan(
+@pytest.mark.parametrize("unseen", [False, True], ids=["", "mtime restored"])
+def test_a_data_file_overwritten_while_open_means_a_scan(
     unseen: bool, copy: Path, expected: list[str]
 ) -> None:
     table = open_table(copy)
@@ -139,16 +141,16 @@ def test_a_data_file_written_over_while_it_is_open_means_a_scan(
     assert keys(table) == expected
 
 
-def test_a_data_file_that_is_put_back_serves_again(copy: Path, expected: list[str]) -> None:
+def test_a_restored_data_file_is_used_again(copy: Path, expected: list[str]) -> None:
     table = open_table(copy)
     assert keys(table) == expected
     for data in entry_files(copy, ".pack"):
-        data.write_bytes(data.read_bytes())  # as a copy of a backup does
+        data.write_bytes(data.read_bytes())  # as restoring a backup does
     required = table.scan(WHERE, columns=["id"], use_index="require")
     assert sorted(required.to_arrow().column("id").to_pylist()) == expected
 
 
-def test_a_base_file_of_another_length_is_not_served(copy: Path) -> None:
+def test_a_base_file_of_another_length_is_not_read_by_index(copy: Path) -> None:
     manifest = json.loads(next(entry_files(copy, ".json")).read_bytes())
     path = manifest["base_file"]["path"]
     with (copy / path).open("ab") as file:
@@ -165,11 +167,11 @@ def test_a_base_file_of_another_length_is_not_served(copy: Path) -> None:
     [lambda scan: scan.to_arrow(), lambda scan: scan.explain(analyze=True)],
     ids=["to_arrow", "explain analyze"],
 )
-def test_a_base_file_cleaned_during_the_read_is_one_clear_error(
+def test_a_base_file_cleaned_during_the_read_gives_one_clear_error(
     run: Callable[[Scan], object], copy: Path
 ) -> None:
     table = open_table(copy)
-    table.scan(WHERE).count()  # plans, and keeps the snapshot
+    table.scan(WHERE).count()  # plans, and caches the snapshot
     for path in copy.glob("p*/*.parquet"):
         path.unlink()
     with pytest.raises((SnapshotChanged, TableFeatureUnsupported)) as raised:
@@ -178,9 +180,7 @@ def test_a_base_file_cleaned_during_the_read_is_one_clear_error(
     assert raised.value.remedy
 
 
-def test_the_index_can_be_refused_required_and_switched_off(
-    copy: Path, expected: list[str]
-) -> None:
+def test_the_index_can_be_avoided_required_or_switched_off(copy: Path, expected: list[str]) -> None:
     table = open_table(copy)
     never = table.scan(WHERE, columns=["id"], use_index="never")
     assert never.explain().uses_index is False
@@ -196,14 +196,14 @@ def test_the_index_can_be_refused_required_and_switched_off(
         table.scan(WHERE, use_index="sometimes")  # type: ignore[arg-type]
 
 
-def test_a_required_index_that_is_damaged_is_no_scan(copy: Path) -> None:
+def test_a_damaged_required_index_is_an_error(copy: Path) -> None:
     for data in entry_files(copy, ".pack"):
         content = data.read_bytes()
         data.unlink()  # a mapped file is never changed in place
         data.write_bytes(bytes(len(content)))
     table = open_table(copy)
     required = table.scan(WHERE, use_index="require")
-    assert required.explain().uses_index  # nothing shows before the entry is opened
+    assert required.explain().uses_index  # the damage shows only when the entry is opened
     for run in (
         lambda: required.to_arrow(),
         lambda: list(required.to_batches()),
@@ -216,7 +216,7 @@ def test_a_required_index_that_is_damaged_is_no_scan(copy: Path) -> None:
     assert table.scan(WHERE).count() > 0
 
 
-def test_a_required_index_reads_pages_whatever_they_cost(copy: Path) -> None:
+def test_a_required_index_reads_pages_at_any_cost(copy: Path) -> None:
     table = open_table(copy)
     where = "amount >= 0 OR amount < 0"  # nearly every row
     cheapest, required = table.scan(where), table.scan(where, use_index="require")
@@ -227,7 +227,7 @@ def test_a_required_index_reads_pages_whatever_they_cost(copy: Path) -> None:
     assert required.statistics.count(Access.INDEX) == 3
 
 
-def test_the_kill_switch_of_a_table(copy: Path, expected: list[str]) -> None:
+def test_a_table_property_switches_the_index_off(copy: Path, expected: list[str]) -> None:
     with (copy / ".hoodie" / "hoodie.properties").open("a") as file:
         file.write("\nhoodie.index.read.enabled=false\n")
     table = open_table(copy)
@@ -240,9 +240,7 @@ def test_the_kill_switch_of_a_table(copy: Path, expected: list[str]) -> None:
     assert keys(table) == expected
 
 
-def test_what_is_searched_for_stays_out_of_the_log(
-    copy: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_literals_stay_out_of_the_log(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     where = "name = 'plain' AND amount < 98765432"
     assert open_table(copy).scan(where).count() > 0
@@ -255,14 +253,14 @@ def test_what_is_searched_for_stays_out_of_the_log(
     assert "98765432" not in caplog.text
 
 
-def test_more_predicates_than_allowed_are_scanned(copy: Path) -> None:
+def test_too_many_predicates_mean_a_scan(copy: Path) -> None:
     where = " OR ".join(f"amount = {number}" for number in range(11))
     plan = open_table(copy).scan(where).explain().plan
     assert plan is not None
     assert {each.rule for each in plan.slices} == {"too_many_predicates"}
 
 
-def test_a_dropped_index_serves_no_query(copy: Path, expected: list[str]) -> None:
+def test_a_dropped_index_is_not_used(copy: Path, expected: list[str]) -> None:
     table = open_table(copy)
     table.drop_index("all_columns")
     plan = table.scan(WHERE).explain().plan
@@ -278,9 +276,7 @@ def test_row_ids_need_slices_without_logs(with_logs: Callable[[bool], Indexed]) 
         with_logs(True).table.scan("name = 'plain'").row_ids()
 
 
-def test_log_only_file_groups_need_spark_and_are_right_with_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_log_only_file_groups_need_spark(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "log_only"
     options = hudi_options(
         "log_only", "MERGE_ON_READ", partition_column="part", **BUCKET_INDEX_NON_BLOCKING
@@ -303,7 +299,7 @@ def test_log_only_file_groups_need_spark_and_are_right_with_it(
     assert limited.to_arrow().num_rows == 1
 
 
-def test_bad_tables_columns_and_definitions(copy: Path, tmp_path: Path) -> None:
+def test_invalid_tables_columns_and_arguments_are_refused(copy: Path, tmp_path: Path) -> None:
     with pytest.raises(TableNotFound):
         open_table(tmp_path / "nothing")
     with pytest.raises(NotAHudiTable):
@@ -322,7 +318,7 @@ def test_bad_tables_columns_and_definitions(copy: Path, tmp_path: Path) -> None:
         (lambda: table.scan(columns=["nme"]), ColumnNotFound),
         (lambda: table.scan(limit=-1), ConfigInvalid),
         (lambda: table.build(strategy="some"), ConfigInvalid),  # type: ignore[arg-type]
-        # What is no text, or half a character.
+        # Values that are not text, or half a surrogate pair.
         (lambda: table.create_index(3, ["name"]), IndexDefinitionInvalid),  # type: ignore[arg-type]
         (lambda: table.create_index("other", [3]), ColumnNotFound),  # type: ignore[list-item]
         (lambda: table.create_index("other", "name"), ConfigInvalid),
@@ -351,13 +347,14 @@ def test_bad_tables_columns_and_definitions(copy: Path, tmp_path: Path) -> None:
     assert len(again.columns) == len(COLUMNS)
 
 
-def test_a_base_file_cleaned_between_planning_and_reading_is_planned_anew(
+def test_a_base_file_cleaned_after_planning_means_a_new_plan(
     spark: SparkSession, copy: Path
 ) -> None:
     table = open_table(copy)
+    queries = table._queries
     binding = Binding(WHERE, ["id"], "UTC")
-    query, before = table._planner.plan(binding, Wanted())
-    plans = [before]  # made before the files went
+    query, before = queries.planner.plan(binding, ScanOptions())
+    plans = [before]  # made before the files were deleted
     options = hudi_options(
         "clustered", partition_column="part", **{"hoodie.clean.commits.retained": "1"}
     )
@@ -365,7 +362,7 @@ def test_a_base_file_cleaned_between_planning_and_reading_is_planned_anew(
         1,
         2,
         3,
-    ):  # rewrites every base file until Hudi's cleaner takes the planned ones
+    ):  # rewrites every base file until Hudi's cleaner deletes the planned ones
         write(awkward_rows(spark, 0, ROWS, version), copy, options)
     gone = [s.file_slice.name for s in before.slices if not (copy / s.file_slice.name).exists()]
     assert gone
@@ -373,16 +370,16 @@ def test_a_base_file_cleaned_between_planning_and_reading_is_planned_anew(
 
     def plan(binding: Binding) -> tuple[Query, QueryPlan]:
         asked.append(binding)
-        return (query, plans.pop()) if plans else table._planner.plan(binding, Wanted())
+        return (query, plans.pop()) if plans else queries.planner.plan(binding, ScanOptions())
 
-    planner = Planner(schema=table.schema, plan=plan, reader=table._slice_reader, spark=None)
+    planner = Planner(schema=table.schema, plan=plan, reader=queries.slice_reader, spark=None)
     found = Scan(binding, planner, limit=None).to_arrow()
     assert len(asked) == 2
     rows = spark.read.format("hudi").load(str(copy)).where(WHERE).select("id").collect()
     assert sorted(found.column("id").to_pylist()) == sorted(row["id"] for row in rows)
 
 
-def test_partitions_that_share_file_ids_keep_their_entries_apart(
+def test_partitions_sharing_file_ids_have_separate_entries(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = tmp_path / "shared_ids"
@@ -403,7 +400,7 @@ def test_partitions_that_share_file_ids_keep_their_entries_apart(
     assert expected
 
 
-def test_a_damaged_base_file_is_named(copy: Path) -> None:
+def test_the_error_names_a_damaged_base_file(copy: Path) -> None:
     table = open_table(copy)
     plan = table.scan(WHERE, use_index="never").explain().plan
     assert plan is not None

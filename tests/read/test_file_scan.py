@@ -1,6 +1,6 @@
-"""Scans of base files: what their own statistics rule out is not read, the rest is read once."""
+"""Scans of base files skip what Parquet statistics rule out, and read the rest once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,19 +12,19 @@ from hudi_index_parquet import Footer, stripped_footer
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import StorageFailed
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import keep, negation_normal_form, parse_predicate
-from hudi_index_service.read.file_scan import FileScan
-from hudi_index_service.read.row_reader import RowReader
+from hudi_index_service.read.base_file.file_scan import FileScan
+from hudi_index_service.read.base_file.row_reader import NumberedRows, RowReader
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.storage.store import Storage
 
 ROWS, GROUP_ROWS, PAGE_ROWS = 60_000, 40_000, 1_000
 WHERE = "number BETWEEN 10500 AND 12500 OR number = 45000"
-TO_OPEN = 1_200_000  # bytes of a remote file: Arrow reads the last megabyte
+TO_OPEN = 1_200_000  # bytes to open a remote file: Arrow reads the last megabyte
 MATCHING = [*range(10_500, 12_501), 45_000]
-PAGES = [*range(10_000, 13_000), *range(45_000, 46_000)]  # the rows in the pages of these
+PAGES = [*range(10_000, 13_000), *range(45_000, 46_000)]  # all rows of their pages
 
 
 @lru_cache
@@ -66,6 +66,15 @@ def scan(storage: Storage, columns: Sequence[str]) -> FileScan:
     return FileScan(storage, base_file, fields, Settings(), SliceStatistics(path, Access.SCAN))
 
 
+def checked(rows: Iterable[NumberedRows]) -> list[pa.RecordBatch]:
+    """The batches; checks that their row ids are those of the file, which `number` holds."""
+    batches = []
+    for row_ids, batch in rows:
+        assert batch["number"].to_pylist() == list(row_ids)
+        batches.append(batch)
+    return batches
+
+
 def footer(storage: Storage) -> Footer:
     return Footer(stripped_footer(str(storage.local_path("f.parquet"))))
 
@@ -73,8 +82,8 @@ def footer(storage: Storage) -> Footer:
 def test_only_pages_that_may_match_are_read(local: Storage) -> None:
     predicate = parse_predicate(WHERE, contents().schema, time_zone="UTC")
     for columns in (["number", "text"], ["number", "place.zip", "name"]):
-        asked = scan(local, columns)
-        batches = list(asked.candidates(negation_normal_form(predicate)))
+        file_scan = scan(local, columns)
+        batches = checked(file_scan.candidates(negation_normal_form(predicate)))
         numbers = [row for batch in batches for row in batch["number"].to_pylist()]
         assert numbers == PAGES
         kept = pa.Table.from_batches([keep(predicate, batch) for batch in batches])
@@ -82,34 +91,34 @@ def test_only_pages_that_may_match_are_read(local: Storage) -> None:
         for name in set(columns) - {"place.zip"}:
             assert kept[name].combine_chunks() == contents()[name].take(MATCHING).combine_chunks()
         floor = footer(local).plan(np.array(PAGES), columns).page_bytes
-        dictionaries = 2 * 1_000  # read once a portion
-        assert floor <= asked.statistics.bytes_read <= 1.05 * floor + dictionaries
+        dictionaries = 2 * 1_000  # read once per portion
+        assert floor <= file_scan.statistics.bytes_read <= 1.05 * floor + dictionaries
 
 
-def test_where_nothing_can_match_no_page_is_read(local: Storage) -> None:
+def test_no_page_is_read_when_nothing_can_match(local: Storage) -> None:
     for where in ("number < 0", "number = 7 AND number = 50000", "name IS NULL"):
-        asked = scan(local, ["number", "name"])
+        file_scan = scan(local, ["number", "name"])
         predicate = parse_predicate(where, contents().schema, time_zone="UTC")
-        assert list(asked.candidates(negation_normal_form(predicate))) == []
-        assert asked.statistics.bytes_read == 0, where
+        assert list(file_scan.candidates(negation_normal_form(predicate))) == []
+        assert file_scan.statistics.bytes_read == 0, where
 
 
-def test_a_whole_file_is_read_in_order_and_hardly_a_page_twice(local: Storage) -> None:
+def test_a_full_scan_keeps_the_order_and_rereads_few_pages(local: Storage) -> None:
     columns = ["text", "number"]
-    asked = scan(local, columns)
-    found = pa.Table.from_batches(list(asked.everything()))
+    file_scan = scan(local, columns)
+    found = pa.Table.from_batches(checked(file_scan.candidates(None)))
     assert found.equals(contents().select(columns))
     total = footer(local).plan(np.arange(1), columns).total_bytes
     dictionaries_and_borders = 0.03
-    assert total <= asked.statistics.bytes_read <= (1 + dictionaries_and_borders) * total
+    assert total <= file_scan.statistics.bytes_read <= (1 + dictionaries_and_borders) * total
 
 
 @pytest.mark.parametrize("every", [2, 3, 5, 40])
 def test_rows_near_each_other_are_read_together(local: Storage, every: int) -> None:
     columns = ["text", "number"]
     rows = np.flatnonzero(np.random.default_rng(every).integers(0, every, ROWS) == 0)
-    asked = scan(local, columns)
-    reader = RowReader(local, asked.base_file, footer(local), asked.columns)
+    file_scan = scan(local, columns)
+    reader = RowReader(local, file_scan.base_file, footer(local), file_scan.columns)
     read = list(reader.batches(rows))
     found = pa.Table.from_batches([batch for each in read for batch in each.batches])
     assert found.equals(contents().select(columns).take(rows))
@@ -118,23 +127,23 @@ def test_rows_near_each_other_are_read_together(local: Storage, every: int) -> N
     assert floor <= sum(each.did.bytes for each in read) <= 1.05 * floor
 
 
-def test_what_the_row_reader_refuses_is_read_on_by_arrow(tmp_path: Path) -> None:
+def test_arrow_reads_on_where_the_row_reader_fails(tmp_path: Path) -> None:
     text = [b"fine"] * 50_000 + [b"\xff\xfe"] + [b"fine"] * 9_999
     table = pa.table({"number": np.arange(ROWS), "text": pa.array(text, pa.binary())})
-    # Text to its schema, whatever bytes there are.
+    # The schema says text, whatever the bytes are.
     broken = pa.table(
         [table["number"], pa.chunked_array([table["text"].combine_chunks().view(pa.string())])],
         ["number", "text"],
     )
     pq.write_table(broken, tmp_path / "f.parquet", store_schema=False, row_group_size=GROUP_ROWS)
-    asked = scan(Storage(tmp_path), ["number", "text"])
-    batches = list(asked.everything())
+    file_scan = scan(Storage(tmp_path), ["number", "text"])
+    batches = checked(file_scan.candidates(None))
     assert [row for batch in batches for row in batch["number"].to_pylist()] == list(range(ROWS))
     values = [value for batch in batches for value in batch["text"].cast(pa.binary()).to_pylist()]
     assert values == text
 
 
-def test_a_damaged_page_is_an_error_if_it_is_read(local: Storage, tmp_path: Path) -> None:
+def test_a_damaged_page_is_an_error_only_if_it_is_read(local: Storage, tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     damaged = bytearray(local.local_path("f.parquet").read_bytes())
     chunk = pq.read_metadata(local.local_path("f.parquet")).row_group(1).column(1)
@@ -144,10 +153,10 @@ def test_a_damaged_page_is_an_error_if_it_is_read(local: Storage, tmp_path: Path
     path.write_bytes(damaged)
     storage = Storage(tmp_path)
     with pytest.raises(StorageFailed, match=r"f\.parquet"):
-        list(scan(storage, ["number", "text"]).everything())
+        checked(scan(storage, ["number", "text"]).candidates(None))
     predicate = parse_predicate(WHERE, contents().schema, time_zone="UTC")
     rows = scan(storage, ["number", "text"]).candidates(negation_normal_form(predicate))
-    assert sum(batch.num_rows for batch in rows) == len(PAGES)
+    assert sum(batch.num_rows for batch in checked(rows)) == len(PAGES)
 
 
 def remote_copy(name: str, local: Storage) -> Storage:
@@ -156,15 +165,15 @@ def remote_copy(name: str, local: Storage) -> Storage:
     return storage
 
 
-def test_of_a_small_remote_file_no_page_index_is_asked_for(local: Storage) -> None:
+def test_a_small_remote_file_is_read_without_its_page_index(local: Storage) -> None:
     storage = remote_copy("small-scan", local)
-    asked = scan(storage, ["number", "name"])
+    file_scan = scan(storage, ["number", "name"])
     predicate = parse_predicate(WHERE, contents().schema, time_zone="UTC")
-    rows = list(asked.candidates(negation_normal_form(predicate)))
+    rows = checked(file_scan.candidates(negation_normal_form(predicate)))
     assert sum(batch.num_rows for batch in rows) == ROWS
 
 
-def test_of_a_large_remote_file_pages_are_read_where_few_may_match(tmp_path: Path) -> None:
+def test_a_large_remote_file_is_read_by_page_if_few_may_match(tmp_path: Path) -> None:
     dice = np.random.default_rng(6)
     rows = 400_000
     table = pa.table({"number": np.arange(rows), "noise": dice.integers(0, 1 << 60, rows)})
@@ -181,14 +190,14 @@ def test_of_a_large_remote_file_pages_are_read_where_few_may_match(tmp_path: Pat
     base_file = BaseFile("f.parquet", "", "", "", storage.size("f.parquet"))
     for where, pages in (("number = 123456", 1), ("number < 50000", 5), ("noise > -1", 40)):
         statistics = SliceStatistics("f.parquet", Access.SCAN)
-        asked = FileScan(storage, base_file, columns, Settings(), statistics)
+        file_scan = FileScan(storage, base_file, columns, Settings(), statistics)
         predicate = parse_predicate(where, columns, time_zone="UTC")
         before = storage.io.bytes_read
-        batches = list(asked.candidates(negation_normal_form(predicate)))
+        batches = checked(file_scan.candidates(negation_normal_form(predicate)))
         assert sum(batch.num_rows for batch in batches) == pages * 10_000
         kept = pa.Table.from_batches([keep(predicate, batch) for batch in batches])
         assert kept.num_rows == keep(predicate, table.to_batches()[0]).num_rows
         read = storage.io.bytes_read - before
         assert statistics.bytes_read <= read
-        if pages < 40:  # else by Arrow, which fetches a row group anew for larger batches
+        if pages < 40:  # otherwise by Arrow, which refetches a row group for larger batches
             assert read < pages * 10_000 * 16 * 1.05 + TO_OPEN, where

@@ -1,5 +1,5 @@
-"""Base files of every layout that Hudi writes, or may meet: read right, by index and without, or
-refused by name."""
+"""Base files of every layout that Hudi or others write: read correctly, with an index and without,
+or refused with a clear error."""
 
 import base64
 import shutil
@@ -14,32 +14,18 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 from hudi_index_parquet import Footer, stripped_footer
-from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
+from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.row_reader import row_positions
-from hudi_index_service.table.row_batches import BATCH_BYTES
-from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from hudi_index_service.read.base_file.row_reader import row_positions
+from tests.golden.recipes.layouts import BY_HUDI, FEW, PREDICATES
+from tests.golden.table import Golden
 from tests.same_rows import assert_same_rows
 
-ROWS = 3_000  # a write
 BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
-SMALL_PAGES = {"hoodie.parquet.page.size": "2048", "hoodie.parquet.small.file.limit": "0"}
-CODEC = "hoodie.parquet.compression.codec"
-LARGE_BLOOM_FILTER = {
-    "hoodie.bloom.index.filter.type": "SIMPLE",
-    "hoodie.index.bloom.num_entries": "400000",
-}
-BY_HUDI: dict[str, dict[str, str]] = {
-    "snappy": {CODEC: "snappy", "hoodie.parquet.block.size": "60000"},
-    "zstd": {CODEC: "zstd"},
-    "lz4": {CODEC: "lz4"},
-    "uncompressed": {CODEC: "uncompressed", **LARGE_BLOOM_FILTER},
-}
 BY_OTHERS: dict[str, dict[str, Any]] = {
     "v2 pages": {"data_page_version": "2.0", "compression": "zstd"},
     "no page index": {"write_page_index": False},
@@ -52,33 +38,6 @@ BY_OTHERS: dict[str, dict[str, Any]] = {
 }
 LAYOUTS = ["gzip", *BY_HUDI, *BY_OTHERS]
 COLUMNS = ["id", "name", "number", "text", "at", "place", "tags", "cost"]
-PREDICATES = [
-    "name = 'name7'",
-    "name = 'name7' AND number < 200",
-    "name IN ('name8', 'name9') AND place.zip > 90 AND at > TIMESTAMP'1999-01-01 00:00:00'",
-    "name IS NULL AND text LIKE 'a%'",
-    "at = TIMESTAMP'2000-01-01 00:05:00'",
-    "name > 'name998'",
-    "number BETWEEN 40 AND 45 OR name = 'name1'",
-]
-
-
-def rows(spark: SparkSession, *layouts: str) -> DataFrame:
-    """The same rows for each layout, which is their partition."""
-    listed = ", ".join(f"'{layout}'" for layout in layouts)
-    repeated = spark.range(0, ROWS, 1, 1).selectExpr("id", f"explode(array({listed})) AS layout")
-    return repeated.selectExpr(
-        "concat(layout, id) AS id",
-        "layout",
-        "if(id % 50 = 0, null, concat('name', id % 1000)) AS name",
-        "id AS number",
-        "sha2(cast(id AS string), 256) AS text",
-        "timestamp_seconds(946684800 + id * 60) AS at",
-        "if(id % 7 = 0, null, named_struct('zip', cast(id % 100 AS int), 'city', 'c')) AS place",
-        "if(id % 6 = 0, null, array(id, null)) AS tags",
-        "cast(id * 1.25 AS decimal(30, 2)) AS cost",
-        "cast(0 AS bigint) AS ts",
-    )
 
 
 def base_file(path: Path, layout: str) -> Path:
@@ -86,22 +45,18 @@ def base_file(path: Path, layout: str) -> Path:
     return found
 
 
-def rewritten(path: Path, **options: Any) -> None:
-    """The same rows in another layout."""
+def rewrite(path: Path, **options: Any) -> None:
+    """Writes the same rows in another layout."""
     defaults = {"max_rows_per_page": 100, "write_page_index": True, "store_schema": False}
     pq.write_table(pq.read_table(path, partitioning=None), path, **(defaults | options))
 
 
 @pytest.fixture(scope="module")
-def shaped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shaped(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with a base file of each layout."""
-    path = tmp_path_factory.mktemp("shaped") / "table"
-    options = hudi_options("t", partition_column="layout", **NO_METADATA_TABLE, **SMALL_PAGES)
-    write(rows(spark, "gzip", *BY_OTHERS), path, options, "bulk_insert")
-    for layout, own in BY_HUDI.items():
-        write(rows(spark, layout), path, options | own, "bulk_insert")
+    path = golden("base_file_layouts").put(tmp_path_factory.mktemp("shaped"))
     for layout, own in BY_OTHERS.items():
-        rewritten(base_file(path, layout), **own)
+        rewrite(base_file(path, layout), **own)
     return path
 
 
@@ -113,7 +68,7 @@ def table(shaped: Path) -> IndexedTable:
     return table
 
 
-def test_the_layouts_are_those_meant(shaped: Path) -> None:
+def test_the_files_have_the_intended_layouts(shaped: Path) -> None:
     def chunk(layout: str) -> Any:
         metadata = pq.read_metadata(base_file(shaped, layout)).row_group(0)
         leaf = [metadata.column(i).path_in_schema for i in range(metadata.num_columns)].index(
@@ -123,7 +78,7 @@ def test_the_layouts_are_those_meant(shaped: Path) -> None:
 
     found = {layout: chunk(layout).compression for layout in LAYOUTS}
     assert found["gzip"] == "GZIP"
-    assert found["lz4"] == "UNKNOWN", "in Hadoop's framing, for which Arrow has no name"
+    assert found["lz4"] == "UNKNOWN", "LZ4 in Hadoop's framing, which Arrow does not name"
     for codec in ("snappy", "zstd", "uncompressed", "brotli"):
         assert found[codec] == codec.upper()
     schema = pq.ParquetFile(base_file(shaped, "int96")).schema
@@ -134,13 +89,12 @@ def test_the_layouts_are_those_meant(shaped: Path) -> None:
 
 
 @pytest.mark.parametrize("where", PREDICATES)
-def test_every_layout_is_read_right(
-    shaped: Path, table: IndexedTable, spark: SparkSession, where: str
+def test_every_layout_gives_the_same_rows(
+    shaped: Path, table: IndexedTable, golden: Golden, where: str
 ) -> None:
-    one = base_file(shaped, "gzip")
-    found_by_spark = spark.read.parquet(str(one)).where(where).select("id").collect()
-    numbers = {row["id"].removeprefix("gzip") for row in found_by_spark}
-    original = pq.read_table(one, columns=COLUMNS, partitioning=None)
+    found_by_spark = golden("base_file_layouts").answer(where)["id"].to_pylist()
+    numbers = {key.removeprefix("gzip") for key in found_by_spark if key.startswith("gzip")}
+    original = pq.read_table(base_file(shaped, "gzip"), columns=COLUMNS, partitioning=None)
     kept = [key.removeprefix("gzip") in numbers for key in original["id"].to_pylist()]
     expected = original.filter(pa.array(kept)).drop(["id"])
 
@@ -168,7 +122,7 @@ def test_every_layout_is_read_right(
         ("at = TIMESTAMP'2000-01-01 00:05:00'", ["at", "tags"]),
     ],
 )
-def test_only_the_pages_of_the_matches_are_read(
+def test_only_pages_with_matches_are_read(
     shaped: Path, table: IndexedTable, where: str, columns: list[str] | None
 ) -> None:
     scan = table.scan(where, columns=columns)
@@ -186,7 +140,7 @@ def test_only_the_pages_of_the_matches_are_read(
         assert read.ranges <= floor.ranges + 3
 
 
-def test_without_an_offset_index_whole_chunks_are_read(table: IndexedTable) -> None:
+def test_whole_chunks_are_read_without_an_offset_index(table: IndexedTable) -> None:
     scan = table.scan("name = 'name7'", columns=["text"])
     scan.to_arrow()
     assert scan.statistics is not None
@@ -195,18 +149,14 @@ def test_without_an_offset_index_whole_chunks_are_read(table: IndexedTable) -> N
     assert min(pages.values()) > 2
 
 
-def test_a_table_without_meta_columns(spark: SparkSession, tmp_path: Path) -> None:
-    options = hudi_options(
-        "t", **NO_METADATA_TABLE, **SMALL_PAGES, **{"hoodie.populate.meta.fields": "false"}
-    )
-    write(rows(spark, "bare"), tmp_path, options, "bulk_insert")
-    table = open_table(tmp_path, settings=BY_PAGES)
+def test_a_table_without_meta_columns(golden: Golden, tmp_path: Path) -> None:
+    bare = golden("without_hudis_columns")
+    table = open_table(bare.put(tmp_path), settings=BY_PAGES)
     table.create_index("by_name", ["name"])
     table.build(strategy="all").raise_for_failures()
-    where = "name = 'name7' AND number < 2000"
-    expected = SparkHudiReader(spark, tmp_path).read(COLUMNS, where)
+    expected = bare.answer(FEW).select(COLUMNS)
     for use_index in ("require", "never"):
-        found = table.scan(where, columns=COLUMNS, use_index=use_index).to_arrow()
+        found = table.scan(FEW, columns=COLUMNS, use_index=use_index).to_arrow()  # type: ignore[arg-type]
         assert_same_rows(found, expected)
     assert len(expected) == 2
 
@@ -217,13 +167,13 @@ def copied(shaped: Path, table: IndexedTable, tmp_path: Path) -> Path:
     return Path(shutil.copytree(shaped, tmp_path / "table"))
 
 
-def replaced(path: Path, contents: bytes) -> None:
-    """Another file of the same name and, so that its entry still serves, the same length."""
+def replace_file(path: Path, contents: bytes) -> None:
+    """Replaces a file by another of the same length, so that its entry stays valid."""
     path.unlink()
     path.write_bytes(contents)
 
 
-def test_a_page_whose_checksum_does_not_fit_is_an_error(copied: Path) -> None:
+def test_a_page_checksum_mismatch_is_an_error(copied: Path) -> None:
     path = base_file(copied, "page checksums")
     contents = bytearray(path.read_bytes())
     metadata = pq.read_metadata(path).row_group(0)
@@ -233,7 +183,7 @@ def test_a_page_whose_checksum_does_not_fit_is_an_error(copied: Path) -> None:
             start = chunk.dictionary_page_offset or chunk.data_page_offset
             middle = start + chunk.total_compressed_size // 2
             contents[middle : middle + 40] = bytes(40)
-    replaced(path, bytes(contents))
+    replace_file(path, bytes(contents))
     table = open_table(copied, settings=BY_PAGES)
     for use_index in ("auto", "never"):
         with pytest.raises(StorageFailed, match=path.name):
@@ -241,7 +191,7 @@ def test_a_page_whose_checksum_does_not_fit_is_an_error(copied: Path) -> None:
     assert table.scan("name = 'name7'", columns=["text"]).to_arrow().num_rows == 3 * len(LAYOUTS)
 
 
-def encrypted(path: Path, **options: Any) -> None:
+def encrypt(path: Path, **options: Any) -> None:
     class OpenKeys(pe.KmsClient):
         def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
             return base64.b64encode(key_bytes)
@@ -262,8 +212,8 @@ def encrypted(path: Path, **options: Any) -> None:
     ],
     ids=["footer too", "plaintext footer", "some columns"],
 )
-def test_an_encrypted_base_file_is_sparks_to_read(copied: Path, options: dict[str, Any]) -> None:
-    encrypted(base_file(copied, "gzip"), **options)
+def test_an_encrypted_base_file_needs_spark(copied: Path, options: dict[str, Any]) -> None:
+    encrypt(base_file(copied, "gzip"), **options)
     table = open_table(copied, settings=BY_PAGES)
     for where in (None, "number = 7", "name = 'name7'"):
         with pytest.raises(TableFeatureUnsupported, match="encrypted") as refusal:
@@ -274,16 +224,16 @@ def test_an_encrypted_base_file_is_sparks_to_read(copied: Path, options: dict[st
     assert "encrypted" in str(build.failed[0].error)
 
 
-# Run as a user without rights: this process may be root's, whom no mode of a file stops.
+# Run as an unprivileged user: this process may be root's, which ignores file modes.
 AS_NOBODY = """
 import os, sys
 import numpy as np
 from hudi_index_parquet import Footer, stripped_footer
 from hudi_index_service.errors import PermissionDenied
-from hudi_index_service.read.row_reader import RowReader
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.parquet_file import open_parquet
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.read.base_file.row_reader import RowReader
+from hudi_index_service.storage.store import Storage
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.protocol import BaseFile
 folder, name = os.path.split(sys.argv[1])
 storage, footer = Storage(folder), Footer(stripped_footer(sys.argv[1]))
 base_file = BaseFile(name, "", "", "", os.stat(sys.argv[1]).st_size)
@@ -300,7 +250,7 @@ for action in (lambda: open_parquet(storage, name), lambda: next(rows)):
 """
 
 
-def test_lack_of_rights_has_its_own_error(tmp_path: Path) -> None:
+def test_missing_permission_has_its_own_error(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"n": range(3)}), path)
     command = [sys.executable, "-c", AS_NOBODY, str(path)]
@@ -308,32 +258,18 @@ def test_lack_of_rights_has_its_own_error(tmp_path: Path) -> None:
     assert (run.stdout, run.stderr) == ("refused\nrefused\n", "")
 
 
-def test_what_the_row_reader_cannot_read_is_scanned(spark: SparkSession, tmp_path: Path) -> None:
-    """Pages of more than 256 KB in Hadoop's framing of LZ4."""
-    options = hudi_options("t", **NO_METADATA_TABLE, **{CODEC: "lz4"})
-    some = spark.range(0, 9_000, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('name', id) AS name",
-        "concat(sha2(cast(id AS string), 512), id) AS text",
-        "cast(0 AS bigint) AS ts",
-    )
-    write(some, tmp_path, options, "bulk_insert")
-    with open_table(tmp_path, settings=BY_PAGES, spark=spark) as table:
+def test_pages_the_row_reader_cannot_read_are_scanned(golden: Golden, tmp_path: Path) -> None:
+    """LZ4 pages of more than 256 KB in Hadoop's framing."""
+    path = golden("large_pages_of_lz4").put(tmp_path)
+    with open_table(path, settings=BY_PAGES) as table:
         table.create_index("by_name", ["name"])
         table.build(strategy="all")
         scan = table.scan("name = 'name77'", columns=["id"])
         assert scan.to_arrow().to_pylist() == [{"id": "77"}]
 
 
-def test_rows_of_many_bytes_come_in_small_batches(spark: SparkSession, tmp_path: Path) -> None:
-    some = spark.range(0, 1_200, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "cast(id % 2 AS string) AS name",
-        "concat(id, repeat(sha2(cast(id AS string), 512), 800)) AS text",
-        "cast(0 AS bigint) AS ts",
-    )
-    write(some, tmp_path, hudi_options("t", **NO_METADATA_TABLE), "bulk_insert")
-    table = open_table(tmp_path, settings=BY_PAGES)
+def test_large_rows_come_in_small_batches(golden: Golden, tmp_path: Path) -> None:
+    table = open_table(golden("rows_of_many_bytes").put(tmp_path), settings=BY_PAGES)
     table.create_index("by_name", ["name"])
     table.build(strategy="all").raise_for_failures()
     scan = table.scan("name = '1'", columns=["text"], use_index="require")

@@ -1,19 +1,19 @@
-"""One thread looks into an index folder while another does."""
+"""Threads look into an index folder at the same time, and only when needed."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hudi_index_service.definitions import Column, DefinitionStore, SeenTimeline
+from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
-from hudi_index_service.storage import Storage, StoredFile
+from hudi_index_service.storage.store import Storage, StoredFile
 from tests.read.conftest import Indexed
 
 
 class Interrupted(Storage):
-    """Lets something else happen in the middle of the first listing of entries."""
+    """Runs a callback in the middle of the first listing of entries."""
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
 
@@ -23,7 +23,7 @@ class Interrupted(Storage):
         return super().files(prefix)
 
 
-def test_a_look_sees_what_it_saw_whatever_others_see_meanwhile(tmp_path: Path) -> None:
+def test_a_look_is_unaffected_by_a_later_one_in_between(tmp_path: Path) -> None:
     store = DefinitionStore(Storage(tmp_path), lambda: "")
     seen = SeenTimeline(start="", instants=())
     definition = store.create("i", ("lucene",), [Column(name="msg")], seen)
@@ -31,11 +31,11 @@ def test_a_look_sees_what_it_saw_whatever_others_see_meanwhile(tmp_path: Path) -
     storage = Interrupted(tmp_path)
     folder = IndexFolderReader(storage, lambda: definitions)
 
-    def dropped_and_looked_at() -> None:
+    def drop_and_look() -> None:
         definitions.clear()
         folder.look()
 
-    storage.meanwhile = dropped_and_looked_at
+    storage.meanwhile = drop_and_look
     found = folder.look()
 
     assert found.definitions == (definition,)
@@ -46,7 +46,7 @@ def test_a_look_sees_what_it_saw_whatever_others_see_meanwhile(tmp_path: Path) -
     ("where", "looks"),
     [("amount = 100", 1), ("amount = 3 AND amount = 6", 0), ("part = 'p7' AND amount = 3", 0)],
 )
-def test_nobody_looks_where_nothing_is_left_to_be_read(
+def test_the_folder_is_not_read_if_every_slice_is_skipped(
     clustered: Callable[[bool], Indexed], monkeypatch: pytest.MonkeyPatch, where: str, looks: int
 ) -> None:
     look, looked = IndexFolderReader.look, list[str]()

@@ -1,47 +1,47 @@
-"""Which record keys are looked for in which base files, by least and greatest keys."""
+"""Which record keys are looked up in which base files, by minimum and maximum keys."""
 
 import pyarrow as pa
 
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.read.key_range import KeyRange
-from hudi_index_service.read.location.groups import SliceGroup, portions, routed, slice_groups
-from hudi_index_service.read.record_keys import RecordKeys
-from hudi_index_service.table.protocol import BaseFile, FileSlice
+from hudi_index_service.read.keys.groups import SliceGroup, portions, routed, slice_groups
+from hudi_index_service.read.keys.key_range import KeyRange
+from hudi_index_service.read.keys.record_keys import RecordKeys
 
 NO_INDEX = RecordKeys(pa.schema([("_hoodie_record_key", pa.string())]), {}, stored=True)
 
 
-def held(within: KeyRange, *keys: str) -> list[bool]:
+def may_hold(within: KeyRange, *keys: str) -> list[bool]:
     """Which of the keys the range may hold."""
     found: list[bool] = within.holds(pa.array(keys, pa.string())).tolist()
     return found
 
 
-def test_text_lies_between_others_by_its_bytes() -> None:
+def test_text_keys_are_compared_by_bytes() -> None:
     within = KeyRange(b"b", "é".encode())
-    assert held(within, "a", "b", "bz", "é", "éa", "😀", "", "B") == [
+    assert may_hold(within, "a", "b", "bz", "é", "éa", "😀", "", "B") == [
         *(False, True, True, True, False, False, False, False)
     ]
 
 
-def test_a_key_may_have_its_column_before_it() -> None:
+def test_a_key_may_be_prefixed_by_its_column() -> None:
     within = KeyRange(b"b", b"c", "id:")
-    assert held(within, "b", "id:b", "id:d", "a", "d") == [True, True, False, False, False]
+    assert may_hold(within, "b", "id:b", "id:d", "a", "d") == [True, True, False, False, False]
 
 
 def test_integers_are_compared_as_numbers() -> None:
     within = KeyRange(-3, 20, "id:")
     keys = ["-3", "20", "id:7", "100", "-4", "07", "-0", "x", "", "+7", "7.0"]
-    assert held(within, *keys) == [True, True, True] + 8 * [False]
-    # What may be beyond 64 bits is not ruled out, and never an error.
-    assert held(within, "9" * 19, "9" * 30) == [True, False]
+    assert may_hold(within, *keys) == [True, True, True] + 8 * [False]
+    # A number that may exceed 64 bits is not ruled out, and never an error.
+    assert may_hold(within, "9" * 19, "9" * 30) == [True, False]
 
 
-def test_no_key_is_in_no_range() -> None:
-    assert held(KeyRange(1, 2)) == held(KeyRange(b"a", b"b")) == []
+def test_no_keys_give_an_empty_result() -> None:
+    assert may_hold(KeyRange(1, 2)) == may_hold(KeyRange(b"a", b"b")) == []
 
 
-def test_a_range_around_others() -> None:
+def test_a_range_around_other_ranges() -> None:
     low, high = KeyRange(b"a", b"c"), KeyRange(b"m", b"p", "id:")
     assert KeyRange.around([low, high]) == KeyRange(b"a", b"p", "id:")
     assert KeyRange.around([low]) == low
@@ -51,13 +51,13 @@ def test_a_range_around_others() -> None:
 
 
 def without_index(partition: str, number: int) -> SlicePlan:
-    """A slice that no entry serves."""
+    """A slice without an entry."""
     name = f"f{number}"
     base_file = BaseFile(f"{partition}/{name}.parquet", partition, name, "1", 1)
     return SlicePlan(FileSlice(partition, name, base_file), Access.SCAN)
 
 
-def test_slices_are_put_into_few_groups() -> None:
+def test_slices_are_divided_into_groups() -> None:
     slices = [without_index(f"p{number % 3}", number) for number in range(10)]
     anywhere = slice_groups(slices, NO_INDEX, 4, by_partition=False)
     assert [group.partition for group in anywhere] == 4 * [None]
@@ -92,7 +92,7 @@ def test_keys_go_to_the_groups_that_may_hold_them() -> None:
     assert sent == {0: ["b"], 2: ["b", "z"]}
 
 
-def test_keys_come_in_portions() -> None:
+def test_keys_are_sent_in_portions() -> None:
     sent = [(number, pa.array(["k"] * 10)) for number in (0, 0, 0, 0, 0, 1, 2, 2)]
     assert [(number, len(keys)) for number, keys in portions(sent, 20)] == [
         *((0, 20), (0, 20), (0, 10), (1, 10), (2, 20))

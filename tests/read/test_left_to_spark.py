@@ -1,4 +1,4 @@
-"""Predicates that are not answered here: Spark does, where there is a session."""
+"""Predicates that are not evaluated here are left to Spark, if there is a session."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,12 @@ from hudi_index_service.errors import (
     RowIdsUnavailable,
     StorageFailed,
 )
-from hudi_index_service.table.spark import collected
+from hudi_index_service.hudi.spark import collected
 from tests.hudi_tables import read_rows
 from tests.read.conftest import Indexed
 from tests.same_rows import assert_same_rows
+
+pytestmark = pytest.mark.fast
 
 COLUMNS = ["id", "name", "amount"]
 LOOK_AHEAD = "msg RLIKE 'new (?=car)' AND amount < 300"
@@ -43,9 +45,7 @@ def test_spark_answers_with_a_session(
         scan.row_ids()
 
 
-def test_spark_answers_at_the_instant_that_is_asked_for(
-    spark: SparkSession, half_covered: Indexed
-) -> None:
+def test_spark_answers_as_of_an_instant(spark: SparkSession, half_covered: Indexed) -> None:
     instants = half_covered.table.hudi_table.completed_instants()
     table = open_table(half_covered.path, spark=spark)
     where = "msg RLIKE 'new (?=home)' AND ts = 1"
@@ -53,20 +53,20 @@ def test_spark_answers_at_the_instant_that_is_asked_for(
     assert table.scan(where, as_of=instants[0].requested).count() == 0
 
 
-def test_without_a_session_the_remedy_is_named(clustered: Callable[[bool], Indexed]) -> None:
+def test_without_a_session_the_error_names_the_remedy(clustered: Callable[[bool], Indexed]) -> None:
     with pytest.raises(PredicateUnsupported) as raised:
         clustered(False).table.scan(LOOK_AHEAD)
     assert "pass spark=" in raised.value.remedy
 
 
-def test_spark_is_not_asked_for_more_than_rows(
+def test_only_plain_row_filters_are_left_to_spark(
     spark: SparkSession, clustered: Callable[[bool], Indexed]
 ) -> None:
     table = open_table(clustered(False).path, spark=spark)
     for where in (
         "reflect('java.lang.System', 'getenv', 'HOME') = name",
         "id IN (SELECT id FROM other)",
-        "match(name, 'plain')",  # no index has its words
+        "match(name, 'plain')",  # no index holds its words
     ):
         with pytest.raises(PredicateUnsupported):
             table.scan(where)

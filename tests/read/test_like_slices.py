@@ -1,4 +1,4 @@
-"""Many base files that are much like each other: what some tell is used for the others."""
+"""Many similar base files: what the first ones show decides how the others are read."""
 
 from pathlib import Path
 from typing import Any
@@ -8,18 +8,20 @@ from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.table.parquet_file import open_parquet
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+
+pytestmark = pytest.mark.fast
 
 FILES, ROWS = 10, 12_000
 
 
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
-    """Base files that each have a number of their own, and values that all have alike."""
+    """Base files, each with its own `kind`; the other columns are similar in all of them."""
     path = tmp_path_factory.mktemp("like") / "table"
     rows = spark.range(0, FILES * ROWS, 1, FILES).selectExpr(
         "cast(id AS string) AS id",
@@ -30,7 +32,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Inde
     )
     options = hudi_options("t", **NO_METADATA_TABLE)
     write(rows, path, options | {"hoodie.parquet.page.size": "4096"}, "bulk_insert")
-    # One after the other: which slices come after which is told then.
+    # Sequentially, so that the order of the slices is known.
     table = open_table(path, settings=Settings(read=ReadSettings(parallelism=1)))
     table.create_index("all", ["kind", "number", "text"])
     table.build(strategy="all").raise_for_failures()
@@ -42,43 +44,45 @@ def slices(scan: Scan) -> list[SliceStatistics]:
     return scan.statistics.slices
 
 
-def agreed(table: IndexedTable, where: str, **how: Any) -> Scan:
-    """The query, run: it has the rows of a scan."""
+def run_and_compare(table: IndexedTable, where: str, **how: Any) -> Scan:
+    """Runs the query and checks that it has the rows of a scan."""
     scan = table.scan(where, columns=["id"], **how)
     found, by_scan = scan.to_arrow(), table.scan(where, columns=["id"], use_index="never")
     assert found.sort_by("id").equals(by_scan.to_arrow().sort_by("id"))
     return scan
 
 
-def test_not_every_slice_is_asked_in_vain(table: IndexedTable) -> None:
-    read = slices(agreed(table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'"))
+def test_look_ups_are_skipped_after_similar_slices_were_scanned(table: IndexedTable) -> None:
+    read = slices(run_and_compare(table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'"))
     assert len(read) == FILES
     assert {each.access for each in read} == {Access.SCAN}
-    asked = [each.lookup_ms > 0 for each in read]
-    assert asked == [True, True, False, True, False, False, True, False, False, False]
-    assert all("in files like it" in each.note for each in read if not each.lookup_ms)
+    looked_up = [each.lookup_ms > 0 for each in read]
+    assert looked_up == [True, True, False, True, False, False, True, False, False, False]
+    assert all("in similar files" in each.note for each in read if not each.lookup_ms)
 
 
-def test_who_requires_the_index_asks_every_slice(table: IndexedTable) -> None:
-    scan = agreed(table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'", use_index="require")
+def test_a_required_index_is_looked_up_in_every_slice(table: IndexedTable) -> None:
+    scan = run_and_compare(
+        table, f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'", use_index="require"
+    )
     assert {each.access for each in slices(scan)} == {Access.INDEX}
 
 
-def test_slices_of_which_few_rows_match_are_all_asked(table: IndexedTable) -> None:
-    assert all(each.lookup_ms > 0 for each in slices(agreed(table, "number IN (5, 77)")))
+def test_every_slice_is_looked_up_if_few_rows_match(table: IndexedTable) -> None:
+    assert all(each.lookup_ms > 0 for each in slices(run_and_compare(table, "number IN (5, 77)")))
 
 
-def test_rows_that_are_few_by_the_guess_alone_are_read_by_their_pages(
+def test_rows_guessed_to_be_few_are_read_by_page(
     table: IndexedTable,
 ) -> None:
-    """However many pages these are: nothing but a guess is known of the texts, and the rows with
-    the numbers lie all over the file."""
+    """However many pages these are: the matching texts are only guessed, and the rows with the
+    numbers are spread over the whole file."""
     numbers = ", ".join(str(number * 120) for number in range(100))
-    read = slices(agreed(table, f"number IN ({numbers}) OR text LIKE '%abcd%'"))
+    read = slices(run_and_compare(table, f"number IN ({numbers}) OR text LIKE '%abcd%'"))
     assert {each.access for each in read} == {Access.INDEX}
 
 
-def test_what_is_scanned_after_all_is_not_opened_anew(
+def test_a_scan_after_a_look_up_does_not_reopen_the_file(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
@@ -89,14 +93,14 @@ def test_what_is_scanned_after_all_is_not_opened_anew(
 
     where = f"number < {ROWS * 4 // 5} OR text LIKE 'ab%'"
     table.scan(where, use_index="require").to_arrow()  # every entry is open now
-    monkeypatch.setattr("hudi_index_service.read.file_scan.open_parquet", opening)
+    monkeypatch.setattr("hudi_index_service.read.base_file.file_scan.open_parquet", opening)
     table.scan(where).to_arrow()
     assert opened == []
     table.scan(where, use_index="never").to_arrow()
     assert len(opened) == FILES
 
 
-def test_who_counts_is_planned_with_the_columns_that_he_asks_of(table: IndexedTable) -> None:
+def test_count_is_planned_with_only_the_predicates_columns(table: IndexedTable) -> None:
     scan = table.scan("number >= 0 AND ts = 0")
     counted, planned = scan._execution(counting=True).plan, scan.planned().plan
     assert counted.needed is not None

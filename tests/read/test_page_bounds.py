@@ -1,5 +1,5 @@
-"""Pages and row groups are passed over only where no row of theirs can match: held against every
-row of real files, for predicates over awkward values."""
+"""Pages and row groups are skipped only if none of their rows can match: checked against every row
+of real files, for predicates over awkward values."""
 
 import random
 from dataclasses import dataclass
@@ -16,17 +16,20 @@ from hudi_index_parquet import Footer, stripped_footer
 from pyroaring import BitMap
 
 from hudi_index_service.config import Settings
+from hudi_index_service.hudi.files.row_batches import row_batches
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import evaluate, keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.file_scan import FileScan
-from hudi_index_service.read.page_bounds import PageBounds
-from hudi_index_service.read.row_group_bounds import row_groups_holding, row_groups_to_read
+from hudi_index_service.read.base_file.file_scan import FileScan
+from hudi_index_service.read.base_file.page_bounds import PageBounds
+from hudi_index_service.read.base_file.row_group_bounds import (
+    row_groups_holding,
+    row_groups_to_read,
+)
 from hudi_index_service.read.row_ids import matching_rows
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
-from hudi_index_service.table.row_batches import row_batches
+from hudi_index_service.storage.store import Storage
 
 NAN, INFINITY = float("nan"), float("inf")
 ROWS, GROUP_ROWS, PAGE_ROWS = 240, 60, 5
@@ -76,7 +79,7 @@ class File:
 
 
 def values(kind: str, random: random.Random) -> list[Any]:
-    """Runs of few values, so that there is something to pass over; whole pages of NULLs too."""
+    """Runs of few values, so that some pages can be skipped; whole pages of NULLs too."""
     _, choice = TYPES[kind]
     rows: list[Any] = []
     while len(rows) < ROWS:
@@ -129,7 +132,7 @@ def predicates(schema: pa.Schema, count: int, seed: int) -> list[tuple[str, Pred
     return [(text, parse_predicate(text, schema, time_zone="UTC")) for text in texts]
 
 
-def test_no_row_that_matches_is_passed_over(file: File) -> None:
+def test_no_matching_row_is_skipped(file: File) -> None:
     bounds = file.bounds()
     opened = pq.ParquetFile(file.path)
     checked = narrowed = fewer = 0
@@ -143,7 +146,7 @@ def test_no_row_that_matches_is_passed_over(file: File) -> None:
         if left.rows is not None:
             narrowed += 1
             assert BitMap(matching) <= left.rows, text
-            assert left.settled in (None, BitMap()), "bounds never say that a row does match"
+            assert left.exact_rows in (None, BitMap()), "bounds never prove that a row matches"
         fewer += len(row_groups) < opened.num_row_groups
         assert set(matching // GROUP_ROWS) <= set(row_groups), text
         checked += 1
@@ -153,7 +156,7 @@ def test_no_row_that_matches_is_passed_over(file: File) -> None:
     assert (narrowed > 150) if has_page_index else (narrowed < 30)
 
 
-def test_a_scan_gives_all_rows_that_match(file: File) -> None:
+def test_a_scan_returns_all_matching_rows(file: File) -> None:
     storage = Storage(file.path.parent)
     base_file = BaseFile(file.path.name, "", "", "", file.path.stat().st_size)
     schema = file.contents.schema
@@ -161,7 +164,10 @@ def test_a_scan_gives_all_rows_that_match(file: File) -> None:
     for text, predicate in predicates(schema, 60, seed=2):
         statistics = SliceStatistics(base_file.path, Access.SCAN)
         scan = FileScan(storage, base_file, schema, Settings(), statistics)
-        batches = list(scan.candidates(negation_normal_form(predicate)))
+        batches = []
+        for row_ids, batch in scan.candidates(negation_normal_form(predicate)):
+            assert batch["row"].to_pylist() == list(row_ids)
+            batches.append(batch)
         rows = [row for batch in batches for row in keep(predicate, batch)["row"].to_pylist()]
         matching = np.asarray(evaluate(predicate, file.contents).fill_null(False))
         assert rows == np.flatnonzero(matching).tolist(), text
@@ -171,7 +177,7 @@ def test_a_scan_gives_all_rows_that_match(file: File) -> None:
     assert fewer > 25
 
 
-def test_row_groups_that_are_left_out_are_not_read(file: File) -> None:
+def test_only_the_listed_row_groups_are_read(file: File) -> None:
     with pq.ParquetFile(file.path) as opened:
         found = row_batches(
             opened,
@@ -186,7 +192,7 @@ def test_row_groups_that_are_left_out_are_not_read(file: File) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "asked"),
+    ("stored", "requested"),
     [
         (pa.float32(), pa.float64()),
         (pa.decimal128(12, 2), pa.decimal128(14, 4)),
@@ -196,19 +202,19 @@ def test_row_groups_that_are_left_out_are_not_read(file: File) -> None:
     ],
     ids=str,
 )
-def test_of_a_column_in_another_type_nothing_is_known(
-    tmp_path: Path, stored: pa.DataType, asked: pa.DataType
+def test_bounds_of_a_column_of_another_type_are_not_used(
+    tmp_path: Path, stored: pa.DataType, requested: pa.DataType
 ) -> None:
     numbers = pa.array([1, 2], pa.int64() if pa.types.is_timestamp(stored) else pa.int32())
     contents = pa.table({"c": pa.array([b"1"]) if stored == pa.binary() else numbers.cast(stored)})
     path = tmp_path / "f.parquet"
     pq.write_table(contents, path, write_page_index=True)
-    predicate = parse_predicate("c IS NULL", pa.schema({"c": asked}), time_zone="UTC")
+    predicate = parse_predicate("c IS NULL", pa.schema({"c": requested}), time_zone="UTC")
     assert File(path, contents).bounds().rows(predicate).rows is None
     assert row_groups_to_read(pq.ParquetFile(path), predicate) == [0]
 
 
-def test_bounds_of_an_unknown_writer_or_an_old_one_are_not_used(tmp_path: Path) -> None:
+def test_bounds_of_unknown_or_old_writers_are_not_used(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"s": ["b"]}), path, write_page_index=True)
     contents = path.read_bytes()

@@ -1,36 +1,31 @@
-"""Partitions are left out by their path, and their columns read from it, as Spark does."""
+"""Partitions are pruned by their path, and their columns read from it, as Spark does."""
 
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.hudi.partition_path import PartitionPaths
+from hudi_index_service.hudi.protocol import FileSlice, Snapshot
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.query import bind_query
-from hudi_index_service.table.partition_path import PartitionPaths
-from hudi_index_service.table.protocol import FileSlice, Snapshot
-from hudi_index_service.table.spark import SparkHudiReader
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
+from tests.golden.recipes.shapes import (
+    HIVE_STYLE,
+    ODD_PARTITIONS,
+    STAYED,
+    THREE_PARTITION_COLUMNS,
+    URL_ENCODED,
+)
+from tests.golden.table import Golden, GoldenTable
 from tests.same_rows import assert_same_rows
 
-HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
-URL_ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
-# A record stays in its partition, whatever a later version of it says.
-STAYS = {
-    **NO_METADATA_TABLE,
-    "hoodie.index.type": "GLOBAL_SIMPLE",
-    "hoodie.simple.index.update.partition.path": "false",
-}
 
-
-def assert_sparks_answers(spark: SparkSession, table: IndexedTable, *predicates: str) -> None:
-    """Every cell and count, by index and without."""
-    reader = SparkHudiReader(spark, table.uri)
+def assert_sparks_answers(table: IndexedTable, golden: GoldenTable, predicates: list[str]) -> None:
+    """Compares every cell and count, with the index and without."""
     for where in (None, *predicates):
-        expected = reader.read(table.schema().names, where)
+        expected = golden.rows() if where is None else golden.answer(where)
         for use_index in ("never", "auto"):
             scan = table.scan(where, use_index=use_index)  # type: ignore[arg-type]
             assert_same_rows(scan.to_arrow(), expected)
@@ -39,7 +34,7 @@ def assert_sparks_answers(spark: SparkSession, table: IndexedTable, *predicates:
 
 
 def pruned(table: IndexedTable, where: str) -> set[str]:
-    """The partitions that a query leaves out."""
+    """The partitions that a query prunes."""
     plan = table.scan(where).explain().plan
     assert plan is not None
     skipped = [each for each in plan.slices if each.rule == "partition_pruning"]
@@ -47,82 +42,35 @@ def pruned(table: IndexedTable, where: str) -> set[str]:
     return {each.file_slice.partition for each in skipped}
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_a_record_that_stays_in_its_partition_has_the_value_of_the_path(
-    spark: SparkSession, tmp_path: Path, table_type: str
+@pytest.mark.parametrize("name", ["stays_in_its_partition", "stays_in_its_partition_with_logs"])
+def test_a_record_kept_in_its_partition_has_the_value_of_the_path(
+    name: str, golden: Golden, tmp_path: Path
 ) -> None:
-    options = hudi_options("t", table_type, partition_column="dt", **STAYS)
-    write(numbered_rows(spark, 0, 20), tmp_path, options, "bulk_insert")
-    moved = numbered_rows(spark, 0, 1, version=1).selectExpr(
-        "id", "msg", "amount", "ts", "'2026-01-02' AS dt"
-    )
-    write(moved, tmp_path, options)
-    table = open_table(tmp_path)
+    table = open_table(golden(name).put(tmp_path))
     table.create_index("by_dt", ["dt", "amount"])
     table.build(strategy="all").raise_for_failures()
-    assert_sparks_answers(
-        spark,
-        table,
-        "id = '0'",
-        "dt = '2026-01-01'",
-        "dt = '2026-01-02'",
-        "dt = '2026-01-01' AND amount = 1",
-        "NOT (dt = '2026-01-01') OR amount = 1",
-        "dt <> '2026-01-02' AND amount < 10",
-    )
+    assert_sparks_answers(table, golden(name), STAYED)
     assert pruned(table, "dt = '2026-01-02' AND amount = 1") == {"2026-01-01"}
 
 
-def test_values_of_several_columns_hive_style_and_encoded(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    options = hudi_options(
-        "t", partition_column="name,number,day", **NO_METADATA_TABLE, **HIVE_STYLE, **URL_ENCODED
-    )
-    some = numbered_rows(spark, 0, 24).selectExpr(
-        "id",
-        "amount",
-        "ts",
-        "element_at(array('a b/c=d%2F', 'Zürich #?&', 'plain', '007'), "
-        "cast(id % 4 AS int) + 1) AS name",
-        "cast(id % 3 - 1 AS int) AS number",
-        "date_add(date'2026-01-01', cast(id % 2 AS int)) AS day",
-    )
-    write(some, tmp_path, options, "bulk_insert")
-    table = open_table(tmp_path)
+def test_hive_style_and_encoded_values_of_several_columns(golden: Golden, tmp_path: Path) -> None:
+    shape = golden("three_partition_columns")
+    table = open_table(shape.put(tmp_path))
     table.create_index("by_amount", ["amount"])
-    assert_sparks_answers(
-        spark,
-        table,
-        "name = 'a b/c=d%2F'",
-        "name LIKE 'Z%' AND number = -1",
-        "number IN (0, 7) AND amount > 10",
-        "day > DATE'2026-01-01'",
-        "name = '7' OR number > 0",
-        "name = '007' AND day <= DATE'2026-01-01'",
-    )
+    assert_sparks_answers(table, shape, THREE_PARTITION_COLUMNS)
     left = {each for each in pruned(table, "number = 1 AND name = 'plain'") if "number=1" in each}
     assert left
     assert not any("name=plain" in each for each in left)
 
 
-def test_null_and_empty_values_are_never_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    """And Spark decodes what looks encoded in a path, whether the table encodes it or not."""
-    options = hudi_options("t", partition_column="part", **NO_METADATA_TABLE)
-    some = numbered_rows(spark, 0, 20).selectExpr(
-        "id",
-        "ts",
-        "amount",
-        "element_at(array('a', '', null, '%41b', '%+1'), cast(id % 5 AS int) + 1) AS part",
-    )
-    write(some, tmp_path, options, "bulk_insert")
-    table = open_table(tmp_path)
+def test_null_and_empty_values_are_never_pruned(golden: Golden, tmp_path: Path) -> None:
+    """Spark also decodes what looks encoded in a path, even if the table does not encode paths."""
+    shape = golden("odd_partition_values")
+    table = open_table(shape.put(tmp_path))
     for where in ("part = ''", "part IS NULL", "part = 'a'", "part = 'Ab'", "part = '\\u0001'"):
         assert table.scan(where).count() == 4
-    reader = SparkHudiReader(spark, tmp_path)
-    for where in ("part > 'A'", "part LIKE '%41%'", "part IN ('Ab', '%41b', '\\u0001')"):
-        expected = reader.read(table.schema().names, where)
-        assert_same_rows(table.scan(where).to_arrow(), expected)
+    for where in ODD_PARTITIONS:
+        assert_same_rows(table.scan(where).to_arrow(), shape.answer(where))
     plain = {"a", "%41b", "%+1"}
     assert pruned(table, "part = ''") == plain
     assert pruned(table, "part IS NULL") == plain
@@ -135,11 +83,11 @@ def test_null_and_empty_values_are_never_left_out(spark: SparkSession, tmp_path:
     ("properties", "path", "values"),
     [
         ({}, "7/a", {"i": 7, "s": "a"}),
-        ({}, "07/a", {"s": "a"}),  # no int is spelled so
+        ({}, "07/a", {"s": "a"}),  # not how an int is written
         ({}, "7", {}),
         ({}, "7/a/b", {}),  # a value with a slash
         ({}, "7/__HIVE_DEFAULT_PARTITION__", {"i": 7}),
-        # Spark decodes them always, byte by byte.
+        # Spark always decodes them, byte by byte.
         ({}, "7/a%2Fb", {"i": 7, "s": "a/b"}),
         ({}, "%37/%c3%A9%", {"i": 7, "s": "\u00c3\u00a9%"}),
         ({}, "7/%+a%-1%zz%2", {"i": 7, "s": "\n%-1%zz%2"}),
@@ -170,7 +118,7 @@ def test_null_and_empty_values_are_never_left_out(spark: SparkSession, tmp_path:
         ({"hoodie.table.partition.fields": "d,x"}, "1.5/a", {}),  # a double has many spellings
     ],
 )
-def test_what_a_path_tells(
+def test_values_read_from_a_path(
     properties: dict[str, str | None], path: str, values: dict[str, object]
 ) -> None:
     schema = pa.schema([("i", pa.int64()), ("s", pa.string()), ("d", pa.float64())])
@@ -180,11 +128,11 @@ def test_what_a_path_tells(
         **properties,
     }
     known = {key: value for key, value in table.items() if value is not None}
-    told = PartitionPaths.of(known).values(path, schema)
-    assert {name: value.as_py() for name, value in told.items()} == values
+    found = PartitionPaths.of(known).values(path, schema)
+    assert {name: value.as_py() for name, value in found.items()} == values
 
 
-NULL = "9/__HIVE_DEFAULT_PARTITION__"  # or '': its path does not tell `s`
+NULL = "9/__HIVE_DEFAULT_PARTITION__"  # or '': its path does not determine `s`
 
 
 @pytest.mark.parametrize(
@@ -207,6 +155,6 @@ def test_partitions_ruled_out(where: str | None, left_out: set[str]) -> None:
     slices = tuple(FileSlice(each, "f", None) for each in ("7/a", "7/b", "8/a", NULL, "x"))
     snapshot = Snapshot("1", slices, schema)
     asked = bind_query(where, None, schema, time_zone="UTC").normal_form
-    told = PartitionValues.of(PartitionPaths(("i", "s")), snapshot)
-    assert told.ruled_out(asked) == left_out
+    found = PartitionValues.of(PartitionPaths(("i", "s")), snapshot)
+    assert found.ruled_out(asked) == left_out
     assert PartitionValues.of(PartitionPaths(), snapshot).ruled_out(asked) == set()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from hudi_index_service import Column, IndexedTable, open_table
@@ -19,25 +18,21 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
 )
 from hudi_index_service.index.lucene import jvm
-from tests.hudi_tables import hudi_options, numbered_rows, read_rows, write
-from tests.read.test_full_text import ROWS, TEXTS, rows, text_of
-from tests.read.test_partitions import STAYS
+from tests.golden.recipes.texts import ROWS, TEXTS, text_of
+from tests.golden.table import Golden
 
 RANKED = {"analyzer": "standard", "ranked": "true"}
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
-    """A base file that is indexed, one with a log file above it, one that is not indexed."""
-    path = tmp_path_factory.mktemp("ranked") / "t"
-    options = hudi_options("t", "MERGE_ON_READ", **{"hoodie.parquet.small.file.limit": "0"})
-    write(rows(spark, 0, 80), path, options, "bulk_insert", "overwrite")
-    write(rows(spark, 80, 160), path, options, "bulk_insert")
+def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+    """An indexed base file, one with a log file on top of it, and one that is not indexed."""
+    texts = golden("searched_texts")
+    path = texts.put(tmp_path_factory.mktemp("ranked"), "two base files")
     table = open_table(path)
     table.create_index("by_words", [Column(name="msg", options=RANKED), "amount"])
     table.build(strategy="all").raise_for_failures()
-    write(rows(spark, 100, 120, version=1), path, options)
-    write(rows(spark, 160, ROWS), path, options, "bulk_insert")
+    texts.put(path)
     return table
 
 
@@ -93,7 +88,7 @@ def test_scores_are_those_of_one_index_over_all_rows(
 
 
 @pytest.mark.parametrize("damage", ["written over", "cut"])
-def test_an_index_that_is_damaged_while_it_is_open_changes_no_score(
+def test_damage_to_an_open_index_changes_no_score(
     table: IndexedTable, expected: Scores, tmp_path: Path, damage: str
 ) -> None:
     copy = Path(shutil.copytree(table.uri, tmp_path / "t"))
@@ -124,7 +119,7 @@ def test_the_best_rows_come_first(table: IndexedTable, expected: Scores) -> None
 @pytest.mark.parametrize(
     "where", ["amount = 3", "amount < 5 -- not more", "msg LIKE '%o%'", "id IS NULL"]
 )
-def test_where_narrows_the_rows_and_not_the_scores(
+def test_where_filters_rows_but_changes_no_score(
     table: IndexedTable, expected: Scores, where: str
 ) -> None:
     matching = set(map(int, table.scan(where, columns=["id"]).to_arrow()["id"].to_pylist()))
@@ -133,7 +128,7 @@ def test_where_narrows_the_rows_and_not_the_scores(
     assert scored(found) == {key: every[key] for key in every if key in matching}
 
 
-def test_earlier_snapshots_have_scores_of_their_own(table: IndexedTable) -> None:
+def test_earlier_snapshots_have_their_own_scores(table: IndexedTable) -> None:
     instants = [each.requested for each in table.hudi_table.completed_instants()]
     first, second, updated, last = instants
     first_texts = Scores([text_of(key) for key in range(80)])
@@ -142,21 +137,21 @@ def test_earlier_snapshots_have_scores_of_their_own(table: IndexedTable) -> None
     assert scored(table.search("msg", "new car", k=ROWS, columns=["id"], as_of=last)) == scored(
         table.search("msg", "new car", k=ROWS, columns=["id"])
     )
-    # What log files changed is seen in the snapshot and not by who reads base files alone.
+    # Changes in log files show in the snapshot, but not in read-optimized queries.
     where = "ts = 1"
-    asked = {"where": where, "columns": ["id", "ts"], "k": ROWS}
-    assert table.search("msg", "new car", as_of=second, **asked).num_rows == 0
-    now = table.search("msg", "new car", as_of=updated, **asked)
+    arguments = {"where": where, "columns": ["id", "ts"], "k": ROWS}
+    assert table.search("msg", "new car", as_of=second, **arguments).num_rows == 0
+    now = table.search("msg", "new car", as_of=updated, **arguments)
     assert set(map(int, now["id"].to_pylist())) <= set(range(100, 120))
     assert now.num_rows > 0
-    alone = table.search("msg", "new car", query_type="read_optimized", **asked)
+    alone = table.search("msg", "new car", query_type="read_optimized", **arguments)
     assert alone.num_rows == 0
     base_files = table.search("msg", "new car", k=ROWS, query_type="read_optimized", columns=["id"])
     before = Scores([TEXTS[key % len(TEXTS)] for key in range(ROWS)])
     assert scored(base_files) == before.of("new car")
 
 
-def test_the_command_line(table: IndexedTable) -> None:
+def test_search_on_the_command_line(table: IndexedTable) -> None:
     def search(*arguments: str) -> list[dict[str, object]]:
         done = CliRunner().invoke(app, ["search", table.uri, "msg", *arguments, "-o", "json"])
         assert done.exit_code == 0, done.output
@@ -165,8 +160,8 @@ def test_the_command_line(table: IndexedTable) -> None:
     best = table.search("msg", "new car", k=3, columns=["id", "amount"]).to_pylist()
     assert search("new car", "--limit", "3", "--columns", "id, amount") == best
     narrowed = table.search("msg", "new car", where="amount = 3", words="all", columns=["id"])
-    asked = ["new car", "--where", "amount = 3", "--words", "all", "--columns", "id"]
-    assert search(*asked) == narrowed.to_pylist()
+    arguments = ["new car", "--where", "amount = 3", "--words", "all", "--columns", "id"]
+    assert search(*arguments) == narrowed.to_pylist()
     first = table.hudi_table.completed_instants()[0].requested
     earlier = table.search("msg", "new car", as_of=first, columns=["id"]).to_pylist()
     assert search("new car", "--as-of", first, "--columns", "id") == earlier
@@ -175,18 +170,14 @@ def test_the_command_line(table: IndexedTable) -> None:
     assert "_score" in shown.output
 
 
-def test_rows_with_one_score_come_in_one_order(table: IndexedTable) -> None:
+def test_rows_of_equal_score_have_a_stable_order(table: IndexedTable) -> None:
     first = table.search("msg", "car", k=40, columns=["id", "amount"])
     assert table.search("msg", "car", k=40, columns=["id", "amount"]) == first
     assert table.search("msg", "car", k=9, columns=["id", "amount"]) == first.slice(0, 9)
 
 
-def test_a_column_that_is_not_ranked_is_refused_until_it_is(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = tmp_path / "t"
-    write(rows(spark, 0, 24), path, hudi_options("t"), "bulk_insert", "overwrite")
-    table = open_table(path)
+def test_a_search_needs_a_ranked_column(golden: Golden, tmp_path: Path) -> None:
+    table = open_table(golden("searched_texts").put(tmp_path, "one base file"))
     table.create_index("words", [Column(name="msg", options={"analyzer": "standard"})])
     table.build(strategy="all").raise_for_failures()
     with pytest.raises(
@@ -194,10 +185,10 @@ def test_a_column_that_is_not_ranked_is_refused_until_it_is(
     ):
         table.search("msg", "car")
     table.alter_index("words", options={"msg": RANKED})
-    before = table.search("msg", "car", k=24)
-    assert before.num_rows == 8, "analysed anew, since the entry has no lengths"
+    before = table.search("msg", "car", k=80)
+    assert before.num_rows == 28, "analysed again, since the entry has no lengths"
     table.refresh("words").raise_for_failures()
-    assert table.search("msg", "car", k=24) == before
+    assert table.search("msg", "car", k=80) == before
 
 
 @pytest.mark.parametrize(
@@ -213,7 +204,7 @@ def test_a_column_that_is_not_ranked_is_refused_until_it_is(
         ({"column": "id"}, PredicateUnsupported),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_search_arguments_are_refused(
     table: IndexedTable, arguments: dict[str, object], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
@@ -227,17 +218,16 @@ def test_ranking_needs_an_analyzer(table: IndexedTable) -> None:
         table.create_index("r", [Column(name="msg", options={**RANKED, "ranked": "maybe"})])
 
 
-def test_partition_columns_are_those_of_the_path(spark: SparkSession, tmp_path: Path) -> None:
-    options = hudi_options("t", partition_column="dt", **STAYS)
-    write(numbered_rows(spark, 0, 6), tmp_path, options, "bulk_insert")
-    moved = numbered_rows(spark, 0, 1).selectExpr("id", "msg", "amount", "ts", "'elsewhere' AS dt")
-    write(moved, tmp_path, options)
-    table = open_table(tmp_path)
+def test_partition_columns_have_the_values_of_the_path(golden: Golden, tmp_path: Path) -> None:
+    stays = golden("stays_in_its_partition")
+    table = open_table(stays.put(tmp_path))
     table.create_index("by_words", [Column(name="msg", options=RANKED)])
     table.build(strategy="all").raise_for_failures()
 
-    by_spark = {row["id"]: row["dt"] for row in read_rows(spark, tmp_path).collect()}
-    found = table.search("msg", "buying", k=10, columns=["id", "dt"]).to_pylist()
+    by_spark = {row["id"]: row["dt"] for row in stays.rows().to_pylist()}
+    found = table.search("msg", "buying", k=30, columns=["id", "dt"]).to_pylist()
     assert {row["id"]: row["dt"] for row in found} == by_spark
-    stayed = table.search("msg", "buying", k=10, where="dt = 'elsewhere'")
-    assert stayed.num_rows == 0
+    # The row's own value is 2026-01-02.
+    stayed = table.search("msg", "buying", k=30, where="dt = '2026-01-02'", columns=["id"])
+    assert "0" not in stayed["id"].to_pylist()
+    assert stayed.num_rows == 10

@@ -1,4 +1,4 @@
-"""Open entries: kept within a budget, and no longer than they are on the table."""
+"""Open entries are kept within a budget, and only while the table has them."""
 
 import os
 import shutil
@@ -9,13 +9,13 @@ import pytest
 
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene.reader import LuceneReader
-from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.read.reader_pool import OpenEntry, ReaderPool
-from hudi_index_service.storage import Storage
+from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
 IS_ADA = parse_predicate("name = 'Ada'", make.ROWS.schema, time_zone="UTC")
@@ -30,8 +30,8 @@ def storage(tmp_path: Path) -> Storage:
 def serving(storage: Storage, columns: Sequence[str] = ("name",)) -> ServingEntry:
     """The golden entry, with some of its columns."""
     entry = EntryListing(storage, "lucene").find(make.base_file(Path(storage.uri)))
-    stored = [entry.manifest.column(name).stored() for name in columns]  # type: ignore[union-attr]
-    return ServingEntry(entry, index_type("lucene"), ServedColumns(stored))
+    held = {column.name: column for column in entry.manifest.columns}
+    return ServingEntry(entry, index_type("lucene"), tuple(held[name] for name in columns))
 
 
 def opened(pool: ReaderPool, entry: ServingEntry) -> OpenEntry:
@@ -40,35 +40,35 @@ def opened(pool: ReaderPool, entry: ServingEntry) -> OpenEntry:
         return found
 
 
-def write_over(data: Path) -> None:
-    """Puts zeros in the place of what is there."""
+def overwrite(data: Path) -> None:
+    """Overwrites the file with zeros."""
     with data.open("r+b") as file:
         file.write(bytes(data.stat().st_size))
 
 
-def write_over_unseen(data: Path) -> None:
-    """The same, and sets the time of the last change back."""
+def overwrite_keeping_mtime(data: Path) -> None:
+    """Overwrites the file and restores its modification time."""
     before = data.stat()
-    write_over(data)
+    overwrite(data)
     os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def cut(data: Path) -> None:
-    """Takes the end of the file away."""
+def truncate(data: Path) -> None:
+    """Cuts off the end of the file."""
     os.truncate(data, data.stat().st_size - 10)
 
 
-def put_another_in_its_place(data: Path) -> None:
-    """Of the same length and time."""
+def replace_file(data: Path) -> None:
+    """Replaces the file by another of the same length and time."""
     other = Path(shutil.copy2(data, data.with_suffix(".new")))
     other.replace(data)
 
 
-CHANGES = [write_over, write_over_unseen, cut, put_another_in_its_place]
+CHANGES = [overwrite, overwrite_keeping_mtime, truncate, replace_file]
 
 
 def is_closed(found: OpenEntry) -> bool:
-    """Whether its reader has let go of the file."""
+    """Whether its reader has released the file."""
     assert isinstance(found.reader, LuceneReader)
     return found.reader._reader is None
 
@@ -82,13 +82,13 @@ def test_an_entry_stays_open_until_no_listing_shows_it(storage: Storage) -> None
     storage.delete([entry.entry.data_path])
     with pool.lease(entry) as used:
         pool.keep(EntryListing(storage, "lucene"))
-        assert list(used.reader.row_ids(IS_ADA)) == [0, 6], "whoever uses it reads on"
+        assert list(used.reader.row_ids(IS_ADA)) == [0, 6], "a leased entry can still be read"
         assert not is_closed(used)
     assert used is first
     assert is_closed(used)
 
 
-def test_columns_of_any_name_are_told_apart(storage: Storage) -> None:
+def test_entries_with_different_columns_are_opened_separately(storage: Storage) -> None:
     pool = ReaderPool(storage, Settings())
     assert opened(pool, serving(storage, ["age", "name"])) is not opened(pool, serving(storage))
     assert opened(pool, serving(storage)) is opened(pool, serving(storage))
@@ -99,7 +99,7 @@ def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
     two = ReaderPool(storage, Settings(), capacity=2)
     first, _, third = (opened(two, each) for each in subsets)
     assert opened(two, subsets[2]) is third
-    assert opened(two, subsets[0]) is not first, "used longest ago"
+    assert opened(two, subsets[0]) is not first, "least recently used"
 
     roomy = ReaderPool(storage, Settings())
     assert [opened(roomy, each) for each in subsets] == [opened(roomy, each) for each in subsets]
@@ -110,7 +110,7 @@ def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
     assert opened(tight, subsets[0]) is not first
 
 
-def test_what_is_in_use_when_the_pool_closes_is_closed_when_it_is_given_back(
+def test_an_entry_leased_when_the_pool_closes_is_closed_on_return(
     storage: Storage,
 ) -> None:
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
@@ -121,18 +121,18 @@ def test_what_is_in_use_when_the_pool_closes_is_closed_when_it_is_given_back(
     assert not is_closed(opened(pool, entry))
 
 
-def test_a_data_file_that_was_written_over_is_opened_anew(storage: Storage) -> None:
+def test_an_overwritten_data_file_is_reopened(storage: Storage) -> None:
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
     assert opened(pool, serving(storage)) is first
-    write_over(Path(storage.uri, entry.entry.data_path))
+    overwrite(Path(storage.uri, entry.entry.data_path))
     with pytest.raises(EntryInvalid, match="is damaged"):
         opened(pool, serving(storage))
     assert is_closed(first)
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_was_found_while_the_data_file_changed_counts_for_nothing(
+def test_results_found_while_the_data_file_changed_are_discarded(
     storage: Storage, change: Callable[[Path], None]
 ) -> None:
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
@@ -149,14 +149,14 @@ def test_what_was_found_while_the_data_file_changed_counts_for_nothing(
     assert pool.open_paths == frozenset()
 
 
-def test_a_data_file_may_be_read_by_others(storage: Storage) -> None:
+def test_an_entry_stays_open_while_others_read_its_data_file(storage: Storage) -> None:
     pool, entry = ReaderPool(storage, Settings()), serving(storage)
     first = opened(pool, entry)
     assert Path(storage.uri, entry.entry.data_path).read_bytes()
     assert opened(pool, entry) is first
 
 
-def test_a_local_copy_that_was_cut_is_made_anew(storage: Storage, tmp_path: Path) -> None:
+def test_a_truncated_local_copy_is_fetched_again(storage: Storage, tmp_path: Path) -> None:
     remote = Storage(f"memory://{tmp_path}")
     for file in storage.files():
         remote.create(file.path, storage.read(file.path))
@@ -164,10 +164,10 @@ def test_a_local_copy_that_was_cut_is_made_anew(storage: Storage, tmp_path: Path
     pool, entry = ReaderPool(remote, settings), serving(storage)
     opened(pool, entry)
     (copy,) = (tmp_path / "cache/entries").glob("*.pack")
-    os.utime(copy)  # as another process does that opens it
+    os.utime(copy)  # as another process does when it opens the file
     assert pool.open_paths
     opened(pool, entry)
-    cut(copy)
+    truncate(copy)
     with pytest.raises(EntryInvalid):
         opened(pool, entry)
     with pool.lease(entry) as used:

@@ -6,16 +6,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import RowPlan
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.optimizer.access import REQUEST_BYTES, Reading, cheapest_reading
+from hudi_index_service.optimizer.cost.constants import Constants
+from hudi_index_service.optimizer.decide import Reading, cheapest_reading, request_bytes
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.row_ids import RowSet
-from hudi_index_service.read.slice_entries import SliceEntries
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from hudi_index_service.read.slices.slice_entries import SliceEntries
+from tests.golden.table import Golden
 
 MB = 2**20
 ROWS, RUN = 30_000, 300
@@ -42,54 +42,42 @@ def plan(*, pages: int, ranges: int = 10, chunks: int, total: int, row_groups: i
         (plan(pages=19 * MB // 2, chunks=10 * MB, total=30 * MB), False, Reading.ROW_GROUPS),
         (plan(pages=29 * MB, chunks=30 * MB, total=30 * MB, row_groups=3), False, Reading.FILE),
         (plan(pages=29 * MB, chunks=30 * MB, total=40 * MB), False, Reading.ROW_GROUPS),
-        # Of a remote store many small ranges take longer than one large one.
+        # From a remote store, many small ranges take longer than one large one.
         (plan(pages=1 * MB, ranges=200, chunks=10 * MB, total=30 * MB), False, Reading.PAGES),
         (plan(pages=1 * MB, ranges=200, chunks=10 * MB, total=30 * MB), True, Reading.ROW_GROUPS),
         (plan(pages=1 * MB, ranges=200, chunks=10 * MB, total=10 * MB), True, Reading.FILE),
         (plan(pages=1 * MB, ranges=20, chunks=10 * MB, total=30 * MB), True, Reading.PAGES),
-        # Of a small file all pages are had sooner than its footer.
+        # All pages of a small file are read sooner than its footer.
         (plan(pages=30_000, ranges=20, chunks=31_000, total=31_000), True, Reading.PAGES),
         (plan(pages=0, ranges=0, chunks=0, total=0, row_groups=0), True, Reading.PAGES),
     ],
 )
-def test_what_costs_least(asked: RowPlan, remote: bool, reading: Reading) -> None:
+def test_the_cheapest_reading_is_chosen(asked: RowPlan, remote: bool, reading: Reading) -> None:
     settings = Settings(read=ReadSettings(scan_fraction=0.9))
     assert cheapest_reading(asked, settings, remote=remote) is reading
-    assert REQUEST_BYTES < MB
+    assert request_bytes(Constants()) < MB
 
 
 @pytest.mark.parametrize(
     ("rows", "reading"), [(60, Reading.PAGES), (70, Reading.FILE), (None, Reading.FILE)]
 )
-def test_few_rows_are_picked_out_of_whatever_pages(rows: int | None, reading: Reading) -> None:
+def test_few_rows_are_read_by_page_even_from_every_page(rows: int | None, reading: Reading) -> None:
     asked = plan(pages=30 * MB, chunks=30 * MB, total=30 * MB)  # of 1,000 rows
     assert cheapest_reading(asked, Settings(), remote=False, rows=rows) is reading
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
     """One base file with several row groups of several pages; `kind` is in runs."""
-    path = tmp_path_factory.mktemp("choice") / "table"
-    rows = spark.range(0, ROWS, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('name', id) AS name",
-        f"concat('kind', cast(id AS int) div {RUN}) AS kind",
-        "sha2(cast(id AS string), 512) AS text",
-        f"pmod(id * 7919, {ROWS}) AS number",
-        "cast(0 AS bigint) AS ts",
-    )
-    options = hudi_options("t", **NO_METADATA_TABLE)
-    sizes = {"hoodie.parquet.page.size": "4096", "hoodie.parquet.block.size": "600000"}
-    write(rows, path, options | sizes, "bulk_insert")
-    table = open_table(path)
+    table = open_table(golden("runs_in_row_groups").put(tmp_path_factory.mktemp("choice")))
     table.create_index("by_name", ["name", "kind", "number"])
     table.build(strategy="all").raise_for_failures()
     return table
 
 
-def of_first_row_group(table: IndexedTable) -> tuple[str, int]:
-    """A predicate for nearly all rows of the first row group and none of the others, and how many
-    these are."""
+def first_row_group_predicate(table: IndexedTable) -> tuple[str, int]:
+    """A predicate for nearly all rows of the first row group and none of the others, and the number
+    of those rows."""
     (base_file,) = Path(table.uri).glob("*.parquet")
     kinds = pq.read_metadata(base_file).row_group(0).num_rows // RUN
     listed = ", ".join(f"'kind{number}'" for number in range(kinds))
@@ -106,11 +94,11 @@ def of_first_row_group(table: IndexedTable) -> tuple[str, int]:
     ],
     ids=["one page", "some pages", "a row group", "the file"],
 )
-def test_each_is_chosen_and_gives_the_same_rows(
+def test_each_reading_is_chosen_and_gives_the_same_rows(
     table: IndexedTable, where: str | None, rows: int | None, access: Access, note: str
 ) -> None:
     if where is None:
-        where, rows = of_first_row_group(table)
+        where, rows = first_row_group_predicate(table)
     scan = table.scan(where, columns=["id", "text"])
     found = scan.to_arrow()
     plain = table.scan(where, columns=["id", "text"], use_index="never")
@@ -139,7 +127,7 @@ def test_each_is_chosen_and_gives_the_same_rows(
         f"number < {ROWS // 2} OR name = 'name1'  OR number > {ROWS // 2}",
     ],
 )
-def test_of_most_rows_only_some_are_looked_up(table: IndexedTable, where: str) -> None:
+def test_a_look_up_stops_when_a_scan_is_cheaper(table: IndexedTable, where: str) -> None:
     scan = table.scan(where, columns=["id", "text"])
     rows = scan.to_arrow().num_rows
     assert rows == table.scan(where, use_index="never").to_arrow().num_rows > ROWS / 2
@@ -157,11 +145,11 @@ def test_of_most_rows_only_some_are_looked_up(table: IndexedTable, where: str) -
     assert required.statistics.slices[0].access is Access.INDEX
     if "id" not in where:
         assert scan.count() == rows
-        assert scan.statistics.bytes_read == 0, "to count, the index is asked"
+        assert scan.statistics.bytes_read == 0, "counting uses the index"
         assert scan.statistics.slices[0].candidates == rows
 
 
-def test_half_of_the_rows_that_lie_together_are_read_by_page(table: IndexedTable) -> None:
+def test_half_of_the_rows_are_read_by_page_if_adjacent(table: IndexedTable) -> None:
     half = ", ".join(f"'kind{number}'" for number in range(ROWS // RUN // 2))
     scan = table.scan(f"kind IN ({half})", columns=["id", "text"])
     assert scan.to_arrow().num_rows == ROWS // 2
@@ -174,7 +162,7 @@ def test_half_of_the_rows_that_lie_together_are_read_by_page(table: IndexedTable
     assert read.bytes_read < whole.statistics.bytes_read * 0.6
 
 
-def test_so_many_rows_that_their_pages_do_not_matter(table: IndexedTable) -> None:
+def test_the_note_states_how_many_rows_led_to_a_scan(table: IndexedTable) -> None:
     scan = table.scan(f"number >= {ROWS // 20}", columns=["id"])
     assert scan.to_arrow().num_rows == ROWS - ROWS // 20
     assert scan.statistics is not None
@@ -184,7 +172,7 @@ def test_so_many_rows_that_their_pages_do_not_matter(table: IndexedTable) -> Non
     )
 
 
-def test_what_was_looked_up_before_some_rows_were_taken_is_not_looked_up_again(
+def test_only_the_limited_look_up_is_repeated(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -202,14 +190,14 @@ def test_what_was_looked_up_before_some_rows_were_taken_is_not_looked_up_again(
     assert asked == ["`name` =", "`kind` I", "`kind` I"], "first a few, then all of the kinds"
 
 
-def test_a_few_rows_at_once_are_read_without_a_scan(table: IndexedTable) -> None:
+def test_a_small_limit_uses_the_index(table: IndexedTable) -> None:
     scan = table.scan("kind <> 'kind7'", columns=["id"], limit=5)
     assert scan.to_arrow().num_rows == 5
     assert scan.statistics is not None
     assert scan.statistics.slices[0].access is Access.INDEX
 
 
-def test_a_scan_passes_over_row_groups_that_cannot_match(table: IndexedTable) -> None:
+def test_a_scan_skips_row_groups_that_cannot_match(table: IndexedTable) -> None:
     def scanned(where: str | None) -> tuple[int, int]:
         scan = table.scan(where, columns=["text"], use_index="never")
         rows = scan.to_arrow().num_rows

@@ -1,4 +1,4 @@
-"""Row ids of whole predicates: conjuncts asked together, the cheapest first, and none in vain."""
+"""Row ids of whole predicates: conjuncts looked up together, cheapest first, none needlessly."""
 
 from dataclasses import dataclass, field
 
@@ -21,16 +21,16 @@ def spelled(predicate: Predicate) -> str:
 
 @dataclass
 class Known:
-    """Look-ups that are known beforehand, and what was asked of them, with which limit.
+    """Look-ups with given answers, which record each request and its limit.
 
     Attributes:
-        answers_to: By predicate, without backticks and suffixes, its rows, and the steps that
+        answers_to: Predicate, without backticks and suffixes → its rows, and the steps that
             finding them takes.
-        narrowed_to: The rows of predicates that a look at each row tells, and whether exactly.
+        narrowed_to: Predicate → the rows that checking row by row leaves, and whether exactly.
     """
 
     answers_to: dict[str, tuple[BitMap, int]]
-    thrifty: bool = True
+    superset_ok: bool = True
     total: int = TOTAL
     row_steps: int = ROW_STEPS
     asked: list[tuple[str, int | None]] = field(default_factory=list)
@@ -61,19 +61,19 @@ def normal_form(where: str) -> Predicate:
     return negation_normal_form(parse_predicate(where, SCHEMA))
 
 
-def test_the_cheapest_conjunct_is_asked_first_and_none_after_one_without_rows() -> None:
+def test_conjuncts_are_looked_up_cheapest_first_until_one_is_empty() -> None:
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
     assert known.asked == [("a = 1", None)]
 
 
-def test_in_a_small_file_they_are_asked_as_written() -> None:
+def test_conjuncts_of_a_small_file_are_looked_up_as_written() -> None:
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)}, total=1000)
     assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
     assert [asked for asked, _ in known.asked] == ["b = 2", "a = 1"]
 
 
-def test_what_takes_longer_than_reading_the_rows_that_are_left_is_not_asked() -> None:
+def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped() -> None:
     half = BitMap(range(TOTAL // 2))
     apart = BitMap([1, 70_000])
     known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
@@ -85,20 +85,20 @@ def test_what_takes_longer_than_reading_the_rows_that_are_left_is_not_asked() ->
     assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
 
 
-def test_rows_of_one_page_are_worth_no_more_than_one() -> None:
+def test_rows_of_one_page_count_as_one() -> None:
     run = BitMap(range(4_000, 8_000))
     known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
     assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(run, exact=False)
     assert known.asked == [("a = 1", None), ("b > 2", ROW_STEPS)]
 
 
-def test_who_counts_asks_for_all() -> None:
-    known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)}, thrifty=False)
+def test_count_looks_up_every_conjunct() -> None:
+    known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)}, superset_ok=False)
     assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
     assert known.asked == [("a = 1", None), ("b > 2", None)]
 
 
-def test_arms_of_an_or_have_the_limit_of_what_is_left() -> None:
+def test_or_arms_are_limited_by_the_remaining_rows() -> None:
     known = Known(
         {"a = 1": (BitMap([1]), 1), "b = 2": (BitMap([1]), 1), "s = 'x'": (BitMap(), TOTAL)}
     )
@@ -111,7 +111,7 @@ def test_arms_of_an_or_have_the_limit_of_what_is_left() -> None:
     "where",
     ["a BETWEEN 3 AND 9", "a >= 3 AND a <= 9", "a >= 3 AND (b = 1 AND a <= 9)"],
 )
-def test_conjuncts_on_one_column_are_asked_at_once(where: str) -> None:
+def test_conjuncts_on_one_column_are_looked_up_together(where: str) -> None:
     both = "(a >= 3) AND (a <= 9)"
     known = Known({both: (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     assert candidate_rows(normal_form(where), known) == RowSet(BitMap([4]), True)
@@ -119,14 +119,14 @@ def test_conjuncts_on_one_column_are_asked_at_once(where: str) -> None:
     assert all("a" not in asked for asked, _ in known.asked[1:])
 
 
-def test_others_are_not() -> None:
+def test_other_conjuncts_are_looked_up_separately() -> None:
     known = Known({"a = 1": (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     for where in ("a = 1 AND b = 1", "a = 1 AND a <> 2", "a = 1 AND a IS NOT NULL"):
         candidate_rows(normal_form(where), known)
     assert not any(" AND " in asked for asked, _ in known.asked)
 
 
-def test_everything_and_nothing() -> None:
+def test_predicates_that_match_everything_or_nothing() -> None:
     known = Known({})
     assert candidate_rows(normal_form("a = 1 OR b = 1"), known) == RowSet.everything()
     assert candidate_rows(normal_form("a = 1 AND FALSE"), known) == RowSet(BitMap(), True)
@@ -134,7 +134,7 @@ def test_everything_and_nothing() -> None:
     assert everything.rows == BitMap(range(TOTAL))
 
 
-def test_a_few_rows_are_looked_at_one_by_one() -> None:
+def test_few_remaining_rows_are_checked_one_by_one() -> None:
     answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
     exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), exact) == RowSet(BitMap([5, 8]), True)
@@ -153,12 +153,12 @@ def test_a_few_rows_are_looked_at_one_by_one() -> None:
     assert [asked for asked, _ in many.asked] == ["a = 1", "b = 2"]
 
 
-def test_to_know_the_rows_all_conjuncts_are_looked_up_together() -> None:
+def test_exact_row_ids_look_up_all_conjuncts_together() -> None:
     together = {"(a = 1) AND (b = 2)": (BitMap([5]), 2)}
-    known = Known(together, thrifty=False)
+    known = Known(together, superset_ok=False)
     assert candidate_rows(normal_form("a = 1 AND b = 2"), known) == RowSet(BitMap([5]), True)
     assert known.asked == [("(a = 1) AND (b = 2)", None)]
 
-    thrifty = Known({**together, "a = 1": (BitMap([5]), 1), "b = 2": (BitMap([5]), 9)})
-    candidate_rows(normal_form("a = 1 AND b = 2"), thrifty)
-    assert [asked for asked, _ in thrifty.asked] == ["a = 1", "b = 2"]
+    superset_ok = Known({**together, "a = 1": (BitMap([5]), 1), "b = 2": (BitMap([5]), 9)})
+    candidate_rows(normal_form("a = 1 AND b = 2"), superset_ok)
+    assert [asked for asked, _ in superset_ok.asked] == ["a = 1", "b = 2"]

@@ -1,4 +1,4 @@
-"""Time travel and read-optimized queries: rows and schema are those that Spark gives."""
+"""Time travel and read-optimized queries return Spark's rows and schema."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from hudi_index_service.errors import (
     StorageFailed,
     TableFeatureUnsupported,
 )
+from hudi_index_service.hudi.as_of import instant_of
+from hudi_index_service.hudi.spark import SparkHudiReader
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
-from hudi_index_service.table.as_of import instant_of
-from hudi_index_service.table.spark import SparkHudiReader
 from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     IN_PROCESS_LOCK,
@@ -44,7 +44,8 @@ class Travelled:
     spark: SparkSession
 
     def assert_sparks_answers(self, **wanted: str) -> Scan:
-        """Rows, schema and counts for each predicate, by index and without; the last scan."""
+        """Compares rows, schema and counts for each predicate, with the index and without; returns
+        the last scan."""
         for where in PREDICATES:
             spark = SparkHudiReader(self.spark, self.table.uri, **wanted)
             expected = spark.read(spark.schema().names, where)
@@ -64,8 +65,8 @@ def completed(table: IndexedTable) -> list[str]:
 def rows(
     spark: SparkSession, start: int, stop: int, version: int = 0, narrow: bool = False
 ) -> DataFrame:
-    """Numbered rows: of version 0 with an int as amount, if asked for; later with one more
-    column."""
+    """Numbered rows: in version 0 with an int as amount if `narrow`, in later versions with one
+    more column."""
     some = numbered_rows(spark, start, stop, version)
     if version == 0:
         return some.withColumn("amount", some["amount"].cast("int")) if narrow else some
@@ -135,7 +136,7 @@ def test_a_copy_on_write_table_at_each_of_its_instants(copy_on_write: Travelled)
         assert plan.snapshot.instant == instant
         schemas.append(str(plan.snapshot.schema.field("amount").type))
         accesses.append({each.access for each in plan.slices})
-    assert accesses[:3] == [{Access.INDEX}] * 3, "entries of the files of that time"
+    assert accesses[:3] == [{Access.INDEX}] * 3, "the files of that time have entries"
     assert Access.SCAN in accesses[3], "not built yet"
     assert schemas == ["int32", "int32", "int64", "int64"]
     copy_on_write.assert_sparks_answers()
@@ -151,7 +152,7 @@ def test_a_merge_on_read_table_at_each_of_its_instants(
         plan = travelled.assert_sparks_answers(as_of=instant).explain().plan
         assert plan is not None
         counts.append((plan.count(Access.INDEX), plan.count(Access.MERGE)))
-    # On version 6, only the blocks in a log file tell whether it was there already.
+    # In version 6, only the blocks in a log file show whether it already existed.
     at_once = (1, 1) if version == "6" else (2, 0)
     assert counts == [at_once, (1, 1), (1, 1), at_once, (1, 1)]
 
@@ -179,7 +180,7 @@ def test_read_optimized_on_copy_on_write_is_the_snapshot(copy_on_write: Travelle
     copy_on_write.assert_sparks_answers(query_type="read_optimized")
 
 
-def test_log_only_file_groups_vanish_from_read_optimized_queries(
+def test_log_only_file_groups_are_not_in_read_optimized_queries(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     options = hudi_options("t", "MERGE_ON_READ", partition_column="dt", **BUCKET_INDEX_NON_BLOCKING)
@@ -195,7 +196,7 @@ def test_log_only_file_groups_vanish_from_read_optimized_queries(
     assert scan.count() == by_spark.count("amount >= 0") == 10
 
 
-def test_moments_are_spelled_as_for_spark(copy_on_write: Travelled) -> None:
+def test_as_of_times_are_written_as_for_spark(copy_on_write: Travelled) -> None:
     first, second, *_ = copy_on_write.instants
     day, time, millis = first[:8], first[8:14], first[14:]
     dashed = f"{day[:4]}-{day[4:6]}-{day[6:]}"
@@ -214,18 +215,18 @@ def test_moments_are_spelled_as_for_spark(copy_on_write: Travelled) -> None:
     assert copy_on_write.table.scan(as_of=between).count() == spark.count() == 40
     assert second > first
     for wrong in ("", "yesterday", "2026-13-01", "2026-01-01 25:00:00", "2026010110111", "2026"):
-        with pytest.raises(ConfigInvalid, match="names no moment"):
+        with pytest.raises(ConfigInvalid, match="is not a time"):
             copy_on_write.table.scan(as_of=wrong)
     with pytest.raises(ConfigInvalid, match="query_type"):
         copy_on_write.table.scan(query_type="incremental")  # type: ignore[arg-type]
 
 
-def test_a_moment_before_the_first_instant(copy_on_write: Travelled) -> None:
+def test_a_time_before_the_first_instant_is_refused(copy_on_write: Travelled) -> None:
     with pytest.raises(TableFeatureUnsupported, match="before the active timeline"):
         copy_on_write.table.scan("amount = 12", as_of="2001-01-01")
 
 
-def test_a_moment_that_a_write_in_flight_will_change(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_time_after_a_write_in_flight_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     options = hudi_options("t", **NO_METADATA_TABLE, **IN_PROCESS_LOCK)
     write(numbered_rows(spark, 0, 20), tmp_path, options)
     write(numbered_rows(spark, 5, 25, version=1), tmp_path, options)
@@ -241,8 +242,8 @@ def test_a_moment_that_a_write_in_flight_will_change(spark: SparkSession, tmp_pa
         SparkHudiReader(spark, tmp_path, as_of=instant_of(later)).count()
 
 
-def test_spark_serves_the_same_moment(spark: SparkSession, tmp_path: Path) -> None:
-    """A partition whose value Spark shows otherwise is Spark's to read."""
+def test_spark_reads_as_of_the_same_instant(spark: SparkSession, tmp_path: Path) -> None:
+    """A partition whose value Spark shows differently needs Spark."""
     options = hudi_options("t", partition_column="dt", **NO_METADATA_TABLE)
     odd = numbered_rows(spark, 0, 20).selectExpr("id", "msg", "amount", "ts", "'p=1' AS dt")
     write(odd, tmp_path, options)
@@ -256,7 +257,7 @@ def test_spark_serves_the_same_moment(spark: SparkSession, tmp_path: Path) -> No
     assert then.exists()
 
 
-def test_log_files_from_before_a_column_was_widened_are_right_or_sparks(
+def test_log_files_older_than_a_widened_column_are_right_or_need_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     options = hudi_options("t", "MERGE_ON_READ", **NO_METADATA_TABLE)
@@ -273,7 +274,7 @@ def test_log_files_from_before_a_column_was_widened_are_right_or_sparks(
         except NeedsSpark as error:
             refused[instant] = error
         assert_same_rows(with_spark.scan("amount > 14", as_of=instant).to_arrow(), expected)
-    # hudi-rs merges log files in the latest schema, which was not theirs.
+    # hudi-rs merges log files in the latest schema, not the one they were written in.
     assert list(refused) == completed(table)[1:]
     for instant, error in refused.items():
         assert "spark=" in error.remedy

@@ -1,4 +1,4 @@
-"""Where record keys lie: as Spark shows it by meta columns, and as Hudi's own look-up says it."""
+"""Locations of record keys: as in Spark's meta columns, and as Hudi's own look-up finds them."""
 
 import json
 import shutil
@@ -15,10 +15,11 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.cli import app
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
+from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.keys.tag_location import AskedKeys, KeySearch
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.read.tag_location import AskedKeys, KeySearch
-from hudi_index_service.table.spark import collected
+from tests.golden.table import Golden
 from tests.hudi_tables import (
     BUCKET_INDEX_NON_BLOCKING,
     NO_METADATA_TABLE,
@@ -35,32 +36,20 @@ from tests.same_rows import assert_same_rows
 Location = tuple[str | None, str | None, str | None]
 """Partition, file id, instant."""
 
-# Rows are read by their pages in small files, too.
+# Rows are read by page in small files, too.
 BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
-
-# Each write makes base files of its own, with many pages.
-NEW_FILES = {
-    **NO_METADATA_TABLE,
-    "hoodie.parquet.small.file.limit": "0",
-    "hoodie.parquet.page.size": "512",
-}
 
 
 @pytest.fixture(scope="module")
-def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two partitions with two base files each, of which the older ones are indexed by key; the
-    keys 3000 to 3009 are in both partitions."""
-    path = tmp_path_factory.mktemp("keys") / "table"
-    options = hudi_options("keys", partition_column="dt", **NEW_FILES)
-    write(numbered_rows(spark, 0, 3000), path, options, "insert")
+def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions with two base files each, the older ones indexed by key; the keys 3000 to
+    3009 are in both partitions."""
+    keys = golden("keys_in_four_base_files")
+    path = keys.put(tmp_path_factory.mktemp("keys"), "written")
     table = open_table(path)
     table.create_index("by_key", ["_hoodie_record_key"])
     table.build(strategy="all").raise_for_failures()
-    twice = numbered_rows(spark, 3000, 3010).drop("dt")
-    days = spark.createDataFrame([("2026-01-01",), ("2026-01-02",)], "dt string")
-    newer = numbered_rows(spark, 4000, 5000).unionByName(twice.crossJoin(days))
-    write(newer, path, options, "insert")
-    return path
+    return keys.put(path)
 
 
 @pytest.fixture
@@ -70,13 +59,12 @@ def table(path: Path) -> Iterator[IndexedTable]:
         yield opened
 
 
-def by_spark(spark: SparkSession, path: Path) -> dict[tuple[str, str], Location]:
-    """(Partition, key) → where Hudi's meta columns say that it is."""
-    found = read_rows(spark, path).selectExpr(
-        "_hoodie_partition_path", "_hoodie_record_key", "_hoodie_file_name"
-    )
+def by_spark(rows: pa.Table) -> dict[tuple[str, str], Location]:
+    """(Partition, key) → location, by Hudi's meta columns in the rows that Spark read."""
+    columns = ["_hoodie_partition_path", "_hoodie_record_key", "_hoodie_file_name"]
+    found = zip(*(rows.column(name).to_pylist() for name in columns), strict=True)
     locations = {}
-    for partition, key, name in found.collect():
+    for partition, key, name in found:
         file_id, _, instant = name.removesuffix(".parquet").split("_")
         locations[partition, key] = (partition, file_id, instant)
     return locations
@@ -89,8 +77,8 @@ def locations(answer: pa.Table) -> list[tuple[str, Location]]:
     return [(key, (partition, file_id, instant)) for key, partition, file_id, instant in rows]
 
 
-def assert_row_ids_lead_to_the_keys(path: Path, answer: pa.Table, key: str) -> None:
-    """Reads each row id in its base file."""
+def assert_row_ids_match_the_keys(path: Path, answer: pa.Table, key: str) -> None:
+    """Reads the key at each row id from its base file."""
     for row in answer.to_pylist():
         if row["row_id"] is not None:
             name = f"{row['file_id']}_*_{row['instant']}.parquet"
@@ -102,16 +90,21 @@ def assert_row_ids_lead_to_the_keys(path: Path, answer: pa.Table, key: str) -> N
 def search(table: IndexedTable, keys: AskedKeys) -> tuple[pa.Table, ReadStatistics]:
     """The answer, and what was read for it."""
     statistics = ReadStatistics()
-    ours = KeySearch(table.hudi_table, table._planner, table._pool, table._settings)
+    ours = KeySearch(table.hudi_table, table._queries.planner, table._queries.pool, table._settings)
     return ours.answer(keys, statistics), statistics
 
 
+@pytest.fixture
+def located(golden: Golden) -> dict[tuple[str, str], Location]:
+    """Where the table's keys are, by Spark."""
+    return by_spark(golden("keys_in_four_base_files").rows())
+
+
 def test_keys_are_where_spark_shows_them(
-    spark: SparkSession, path: Path, table: IndexedTable
+    located: dict[tuple[str, str], Location], path: Path, table: IndexedTable
 ) -> None:
-    expected = by_spark(spark, path)
     everywhere: dict[str, list[Location]] = {}
-    for (_, key), location in sorted(expected.items()):
+    for (_, key), location in sorted(located.items()):
         everywhere.setdefault(key, []).append(location)
     assert len(everywhere["3005"]) == 2
     nowhere = [(None, None, None)]
@@ -124,16 +117,15 @@ def test_keys_are_where_spark_shows_them(
             (key, location) for key in keys for location in everywhere.get(key, nowhere)
         ]
         assert answer.column("row_id").null_count == answer.column("file_id").null_count
-        assert_row_ids_lead_to_the_keys(path, answer.slice(0, 40), "_hoodie_record_key")
+        assert_row_ids_match_the_keys(path, answer.slice(0, 40), "_hoodie_record_key")
         without = open_table(path, settings=Settings(read=ReadSettings(enabled=False)))
         assert without.tag_location(keys).equals(answer)
     assert table.tag_location([]).num_rows == 0
 
 
-def test_a_key_with_its_partition_is_looked_for_there(
-    spark: SparkSession, path: Path, table: IndexedTable
+def test_a_key_with_a_partition_is_looked_up_only_there(
+    located: dict[tuple[str, str], Location], table: IndexedTable
 ) -> None:
-    expected = by_spark(spark, path)
     pairs = [
         ("2026-01-02", "3005"),
         ("2026-01-01", "3005"),
@@ -142,7 +134,7 @@ def test_a_key_with_its_partition_is_looked_for_there(
         ("2026-01-01", "nobody"),
         ("nowhere", "2"),
     ]
-    absent = [(key, expected.get((day, key), (day, None, None))) for day, key in pairs]
+    absent = [(key, located.get((day, key), (day, None, None))) for day, key in pairs]
     assert locations(table.tag_location(pairs)) == absent
     named = {
         "_hoodie_record_key": pa.array([key for _, key in pairs]).dictionary_encode(),
@@ -154,11 +146,11 @@ def test_a_key_with_its_partition_is_looked_for_there(
 
 
 def sorted_rows(answer: pa.Table) -> list[str]:
-    """The rows in one order, whatever theirs is."""
+    """The rows, sorted."""
     return sorted(repr(row) for row in answer.to_pylist())
 
 
-def test_many_keys_by_one_spark_job(spark: SparkSession, path: Path, table: IndexedTable) -> None:
+def test_many_keys_take_one_spark_job(spark: SparkSession, path: Path, table: IndexedTable) -> None:
     keys = [str(number) for number in range(100_000)]
     expected = table.tag_location(keys)
     assert expected.num_rows - expected.column("file_id").null_count == 3000 + 1000 + 20
@@ -170,8 +162,10 @@ def test_many_keys_by_one_spark_job(spark: SparkSession, path: Path, table: Inde
     assert table.tag_location(pairs, spark=spark).equals(table.tag_location(pairs))
 
 
-def test_keys_of_a_dataframe(spark: SparkSession, path: Path, table: IndexedTable) -> None:
-    # Half of them lie beyond the greatest key of each base file.
+def test_keys_from_a_dataframe(
+    spark: SparkSession, located: dict[tuple[str, str], Location], table: IndexedTable
+) -> None:
+    # Half of them are above the maximum key of each base file.
     keys = [str(number) if number < 50_000 else f"x{number}" for number in range(100_000)]
     wanted = spark.range(0, 100_000, 1, 2).selectExpr(
         "concat(if(id < 50000, '', 'x'), id) AS record_key"
@@ -186,11 +180,11 @@ def test_keys_of_a_dataframe(spark: SparkSession, path: Path, table: IndexedTabl
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
     assert sorted_rows(answer) == sorted_rows(expected)
-    # The keys themselves once, what is found, and each key to where it may be: of base files with
-    # an index, not beyond their least and greatest keys.
+    # Shuffled are the keys once, the matches, and each key to the base files that may hold it: with
+    # an index, only if it is within their minimum and maximum keys.
     first, *_ = table.hudi_table.completed_instants()
     of_file: dict[str | None, list[str]] = {}
-    for (_, key), (_, file_id, instant) in by_spark(spark, path).items():
+    for (_, key), (_, file_id, instant) in located.items():
         if instant == first.requested:
             of_file.setdefault(file_id, []).append(key)
     ends = [(min(keys), max(keys)) for keys in of_file.values()]
@@ -218,7 +212,7 @@ def test_keys_of_a_dataframe(spark: SparkSession, path: Path, table: IndexedTabl
         table.tag_location(wanted.withColumnRenamed("record_key", "key"))
 
 
-def test_what_only_spark_reads_is_told_without_row_ids(
+def test_tables_that_need_spark_give_no_row_ids(
     spark: SparkSession, path: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "table"
@@ -235,20 +229,24 @@ def test_what_only_spark_reads_is_told_without_row_ids(
     assert sorted_rows(collected(frame)) == sorted_rows(answer)
 
 
-def test_an_index_on_the_key_spares_reading_the_others(table: IndexedTable) -> None:
+def test_a_key_index_avoids_reading_other_pages(table: IndexedTable) -> None:
     answer, read = search(table, AskedKeys.of(["17", "18", "nobody"]))
     assert answer.column("file_id").null_count == 1
     by_access = {each.slice_name: each for each in read.slices}
     assert [each.access for each in by_access.values()].count(Access.INDEX) == 2
     for each in by_access.values():
         if each.access is Access.INDEX:
-            assert (each.keys, each.candidates, each.pages) == (2, 1, 1)  # "nobody" is above all
+            assert (each.keys, each.candidates, each.pages) == (
+                2,
+                1,
+                1,
+            )  # "nobody" is above the maximum
         else:  # no index, but Hudi's Bloom filter
             assert each.bytes_read == 0
             assert each.note == "its Bloom filter has none of the keys"
 
 
-def test_keys_beyond_the_least_and_greatest_are_not_looked_for(table: IndexedTable) -> None:
+def test_keys_outside_the_key_range_are_not_looked_up(table: IndexedTable) -> None:
     answer, read = search(table, AskedKeys.of(["nobody", "!", "😀"]))
     assert answer.column("file_id").null_count == 3
     assert read.count(Access.SKIP) == 2
@@ -256,13 +254,13 @@ def test_keys_beyond_the_least_and_greatest_are_not_looked_for(table: IndexedTab
         assert (each.keys, each.candidates) == (0 if each.access is Access.SKIP else 3, None)
 
 
-def test_for_many_keys_all_are_read(table: IndexedTable) -> None:
+def test_many_keys_are_found_by_a_scan(table: IndexedTable) -> None:
     _, read = search(table, AskedKeys.of([str(number) for number in range(1000)]))
     assert read.count(Access.INDEX) == 0
     assert read.pages == 0
 
 
-def test_a_damaged_entry_is_passed_over(path: Path, tmp_path: Path) -> None:
+def test_a_damaged_entry_is_not_used(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "table"
     shutil.copytree(path, copy)
     for data in (copy / ".hoodie" / ".index").rglob("*.pack"):
@@ -273,18 +271,18 @@ def test_a_damaged_entry_is_passed_over(path: Path, tmp_path: Path) -> None:
     assert read.count(Access.INDEX) == 0
 
 
-def test_log_files_move_no_key(spark: SparkSession, tmp_path: Path) -> None:
+def test_keys_with_log_files_are_located_as_by_hudi(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "logs"
     options = hudi_options(
         "logs", "MERGE_ON_READ", partition_column="dt", **BUCKET_INDEX_NON_BLOCKING
     )
     write(numbered_rows(spark, 0, 40), path, options)
     run_compaction(spark, path)
-    before = by_spark(spark, path)
+    before = by_spark(collected(read_rows(spark, path)))
     table = open_table(path)
     table.create_index("by_id", ["id"])
     table.build(strategy="all").raise_for_failures()
-    # All in log files: 30 to 39 change, 40 to 49 are new, 0 to 9 go, and 1 goes to the other day.
+    # In log files: 30 to 39 change, 40 to 49 are new, 0 to 9 are deleted, 1 moves to the other day.
     write(numbered_rows(spark, 30, 50, version=1), path, options)
     write(numbered_rows(spark, 0, 10, version=2), path, options, "delete")
     moved = numbered_rows(spark, 1, 2, version=3).replace("2026-01-02", "2026-01-01", "dt")
@@ -294,31 +292,33 @@ def test_log_files_move_no_key(spark: SparkSession, tmp_path: Path) -> None:
     answer = table.tag_location(keys)
     frame = spark.createDataFrame([(key,) for key in keys], "record_key string")
     assert sorted_rows(collected(table.tag_location(frame))) == sorted_rows(answer)
-    assert_row_ids_lead_to_the_keys(path, answer, "_hoodie_record_key")
+    assert_row_ids_match_the_keys(path, answer, "_hoodie_record_key")
     found = {row["record_key"]: row for row in answer.to_pylist()}
     assert len(found) == answer.num_rows
     in_base_files = {key: location for (_, key), location in before.items()}
     for key, location in locations(answer):
         if int(key) in range(40) and key != "1":
-            assert location == in_base_files[key]  # a deleted key's next version goes there, too
+            assert (
+                location == in_base_files[key]
+            )  # a deleted key's next version is written there, too
         assert (found[key]["row_id"] is not None) == (int(key) in range(40) and key != "1")
         assert (location[1] is not None) == (int(key) < 50)
     assert found["1"]["partition"] == "2026-01-01"
-    # By the partition, the row that went is where Hudi would look for it.
+    # Given its old partition, the moved row is found where Hudi would look for it.
     pairs = [("2026-01-02", "1"), ("2026-01-01", "1")]
     both = table.tag_location(pairs).to_pylist()
     assert [row["row_id"] is not None for row in both] == [True, False]
-    # What base files hold Hudi's own look-up finds just there.
+    # Hudi's own look-up finds the keys in base files at the same locations.
     asked = [(day, str(n)) for n in range(60) for day in ("2026-01-01", "2026-01-02")]
     ours = table.tag_location(asked).to_pylist()
-    hudis = hudis_own(spark, path, asked)
+    hudis = hudi_locations(spark, path, asked)
     assert sum(each is not None for each in hudis) == 40
     for row, location in zip(ours, hudis, strict=True):
         if row["row_id"] is not None or location is not None:
             assert (row["partition"], row["file_id"]) == location
 
 
-def hudis_own(
+def hudi_locations(
     spark: SparkSession, path: Path, keys: list[tuple[str, str]]
 ) -> list[tuple[str, str] | None]:
     """Partition and file id of each key by Hudi's Bloom index, which looks at base files."""
@@ -339,17 +339,9 @@ def hudis_own(
     return [found.get(key) for key in keys]
 
 
-@pytest.mark.parametrize("populated", [True, False], ids=["stored keys", "virtual keys"])
-def test_keys_of_several_columns(populated: bool, spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    stored = {"hoodie.populate.meta.fields": str(populated).lower()}
-    options = hudi_options("t", record_key="id,number", **NO_METADATA_TABLE, **stored)
-    rows = spark.range(0, 400, 1, 1).selectExpr(
-        "if(id % 10 = 0, '', if(id % 10 = 1, concat('a,number:', id), concat('k', id))) AS id",
-        "cast(id AS int) AS number",
-        "1L AS ts",
-    )
-    write(rows, path, options, "insert")
+@pytest.mark.parametrize("name", ["keys_of_two_columns", "keys_of_two_columns_not_stored"])
+def test_keys_of_several_columns(name: str, golden: Golden, tmp_path: Path) -> None:
+    path = golden(name).put(tmp_path)
     table = open_table(path, settings=BY_PAGES)
     table.create_index("by_key", ["id", "number"])
     table.build(strategy="all").raise_for_failures()
@@ -362,7 +354,7 @@ def test_keys_of_several_columns(populated: bool, spark: SparkSession, tmp_path:
     numbers = pq.ParquetFile(file).read(columns=["number"]).column("number")
     assert [numbers[row].as_py() for row in answer.column("row_id").to_pylist()[:2]] == [7, 20]
     assert table.tag_location(keys).column("row_id").null_count == 3
-    # Such a key can be taken apart in two ways.
+    # Such a key can be parsed in two ways.
     odd, read = search(table, AskedKeys.of(["id:a,number:31,number:31", "id:k7,number:7"]))
     assert odd.column("row_id").null_count == 0
     assert read.count(Access.INDEX) == 0
@@ -378,34 +370,31 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     asked = AskedKeys.of(["7", "399", "400", "07", "nobody"])
     scanned, read = search(table, asked)
     assert scanned.column("row_id").is_valid().to_pylist() == [True, True, False, False, False]
-    assert {each.note for each in read.slices} == {""}  # Hudi has filled in no Bloom filter
+    assert {each.note for each in read.slices} == {""}  # Hudi wrote no Bloom filter
     table.create_index("by_id", ["id"])
     table.build(strategy="all").raise_for_failures()
     answer, read = search(table, asked)
     assert read.count(Access.SCAN) == 0
-    # What is no number, or greater than all, is looked for nowhere.
+    # Keys that are not numbers, or above the maximum, are not looked up.
     assert all(each.keys is not None and each.keys <= 2 for each in read.slices)
     assert answer.equals(scanned)
     keys = spark.createDataFrame(
         [(key,) for key in asked.table["record_key"].to_pylist()], "record_key string"
     )
     assert sorted_rows(collected(table.tag_location(keys))) == sorted_rows(answer)
-    # Nor is the rest of reading in need of the meta columns.
+    # Scans do not need the meta columns either.
     scan = table.scan("id < 3 OR id = 399", columns=["id", "part"])
     assert sorted(scan.to_arrow()["id"].to_pylist()) == [0, 1, 2, 399]
     assert_same_rows(collected(scan.to_spark(spark)), scan.to_arrow())
 
 
-def test_virtual_keys_that_are_printed_in_several_ways(spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    virtual = {**NO_METADATA_TABLE, "hoodie.populate.meta.fields": "false"}
-    rows = spark.range(0, 4).selectExpr("date_add(date'2026-01-01', cast(id AS int)) AS id", "1 ts")
-    write(rows, path, hudi_options("t", **virtual), "bulk_insert")
+def test_virtual_keys_with_several_text_forms_are_refused(golden: Golden, tmp_path: Path) -> None:
+    path = golden("days_as_keys_not_stored").put(tmp_path)
     with pytest.raises(TableFeatureUnsupported, match="column id of type date32"):
         open_table(path).tag_location(["2026-01-01"])
 
 
-def test_the_command_line(path: Path, table: IndexedTable) -> None:
+def test_locate_on_the_command_line(path: Path, table: IndexedTable) -> None:
     def locate(*arguments: str) -> list[dict[str, object]]:
         done = CliRunner().invoke(app, ["locate", str(path), *arguments, "-o", "json"])
         assert done.exit_code == 0, done.output
@@ -427,7 +416,7 @@ def test_the_command_line(path: Path, table: IndexedTable) -> None:
     ],
     ids=["numbers", "some pairs", "triples", "another column", "a column of numbers"],
 )
-def test_what_are_no_keys(keys: object, table: IndexedTable) -> None:
+def test_invalid_keys_are_refused(keys: object, table: IndexedTable) -> None:
     with pytest.raises(ConfigInvalid) as raised:
         table.tag_location(keys)  # type: ignore[arg-type]
     assert "record keys" in raised.value.remedy

@@ -1,4 +1,4 @@
-"""What Spark's tasks read reaches the history of queries, beside their results."""
+"""Statistics of what Spark's tasks read reach the query history."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -10,15 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import HistorySettings, Settings
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.planner import Wanted
+from hudi_index_service.read.planner import ScanOptions
+from hudi_index_service.read.spark import task_reports as module
+from hudi_index_service.read.spark.task_reports import TaskReports
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.read.task_reports import spark as module
-from hudi_index_service.read.task_reports.spark import TaskReports
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 from tests.read.spark_jobs import jobs_so_far
 
 ROWS = 20_000
-EACH = ROWS // 100
+ROWS_PER_ZIP = ROWS // 100
 
 
 @pytest.fixture(scope="module")
@@ -57,36 +57,36 @@ def by_city(number: int) -> str:
 
 
 def guess(table: IndexedTable) -> float:
-    """The rows that the optimizer expects of such a query, and its pages."""
-    plan = table._planner.plan(table.scan(by_city(8))._binding, Wanted())[1]
+    """The rows that the optimizer expects of such a query."""
+    plan = table._queries.planner.plan(table.scan(by_city(8))._binding, ScanOptions())[1]
     return sum(each.expected.rows.expected for each in plan.slices if each.expected is not None)
 
 
-def test_what_only_tasks_read_corrects_the_next_estimate(
+def test_reads_in_tasks_correct_the_next_estimate(
     spark: SparkSession, table: IndexedTable, path: Path, settings: Settings
 ) -> None:
     first = guess(table)
     for number in (8, 20, 44, 62, 80):
         frame = table.scan(by_city(number), columns=["id"]).to_spark(spark)
-        assert frame.count() == EACH
+        assert frame.count() == ROWS_PER_ZIP
 
     (shape,) = table.history()
     assert (shape.shape, shape.queries) == ("city = ? AND zip = ?", 5)
-    assert shape.mean("rows") == pytest.approx(EACH)
+    assert shape.mean("rows") == pytest.approx(ROWS_PER_ZIP)
     assert shape.mean("bytes") + shape.mean("scan_bytes") > 0
     assert shape.mean("index_ms") + shape.mean("scan_ms") > 0
     assert shape.used == {"zip", "city"}
     table.close()
     with open_table(path, settings=settings) as later:
         learnt = guess(later)
-    assert first < EACH / 2
-    assert abs(learnt - EACH) < abs(first - EACH) / 2
+    assert first < ROWS_PER_ZIP / 2
+    assert abs(learnt - ROWS_PER_ZIP) < abs(first - ROWS_PER_ZIP) / 2
 
 
-def test_tasks_learn_what_the_driver_learns(
+def test_the_history_learns_the_same_from_tasks_as_from_the_driver(
     spark: SparkSession, path: Path, tmp_path: Path
 ) -> None:
-    """Of rows, pages and bytes; times are those of the machine."""
+    """As to rows, pages and bytes; times depend on the machine."""
     counted = []
     for name in ("tasks", "driver"):
         settings = Settings(state_folder=tmp_path / name)
@@ -105,7 +105,7 @@ def test_tasks_learn_what_the_driver_learns(
     assert counted[0]["rows.n"] == pytest.approx(3, abs=0.2)
 
 
-def test_it_takes_no_job_more(spark: SparkSession, path: Path, tmp_path: Path) -> None:
+def test_reports_take_no_extra_job(spark: SparkSession, path: Path, tmp_path: Path) -> None:
     jobs = []
     for enabled in (True, False):
         settings = Settings(state_folder=tmp_path, history=HistorySettings(enabled=enabled))
@@ -117,7 +117,7 @@ def test_it_takes_no_job_more(spark: SparkSession, path: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("asked", "queries"),
+    ("use", "queries"),
     [
         (lambda frame: [frame.collect(), frame.collect()], 2),
         (lambda frame: None, 0),
@@ -125,17 +125,17 @@ def test_it_takes_no_job_more(spark: SparkSession, path: Path, tmp_path: Path) -
     ],
     ids=["twice", "never", "not to the end"],
 )
-def test_a_query_is_what_was_read_to_its_end(
+def test_only_queries_read_to_the_end_are_counted(
     spark: SparkSession,
     table: IndexedTable,
-    asked: Callable[[DataFrame], object],
+    use: Callable[[DataFrame], object],
     queries: int,
 ) -> None:
-    asked(table.scan("zip = 'zip8'", columns=["id"]).to_spark(spark))
+    use(table.scan("zip = 'zip8'", columns=["id"]).to_spark(spark))
     assert sum(each.queries for each in table.history()) == queries
 
 
-def test_what_says_nothing_about_a_shape_is_not_remembered(
+def test_scans_that_say_nothing_about_a_shape_are_not_kept(
     spark: SparkSession, table: IndexedTable
 ) -> None:
     for scan in (
@@ -151,12 +151,12 @@ def slice_read(rows: int) -> SliceStatistics:
     return SliceStatistics("p0/file.parquet", Access.INDEX, rows_returned=rows)
 
 
-def test_each_run_hears_of_its_own_slices(spark: SparkSession) -> None:
-    heard: dict[str, list[tuple[int, int]]] = {"first": [], "second": []}
+def test_each_run_receives_only_its_own_slices(spark: SparkSession) -> None:
+    received: dict[str, list[tuple[int, int]]] = {"first": [], "second": []}
     reports = TaskReports(spark.sparkContext)
     runs = [
         reports.expect(2, [lambda number, read, of=of: of.append((number, read.rows_returned))])
-        for of in heard.values()
+        for of in received.values()
     ]
 
     def tell(number: int) -> None:
@@ -165,28 +165,28 @@ def test_each_run_hears_of_its_own_slices(spark: SparkSession) -> None:
 
     spark.sparkContext.parallelize([0, 1], 2).foreach(tell)
 
-    assert sorted(heard["first"]) == [(0, 10), (1, 11)]
-    assert heard["second"] == [(1, 21)]
+    assert sorted(received["first"]) == [(0, 10), (1, 11)]
+    assert received["second"] == [(1, 21)]
 
 
-def test_runs_that_nobody_asks_for_are_forgotten(
+def test_the_least_recently_active_runs_are_dropped(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_SLICES", 10)
     reports = TaskReports(spark.sparkContext)
-    heard: list[int] = []
-    runs = [reports.expect(4, [lambda number, read: heard.append(number)]) for _ in range(2)]
+    received: list[int] = []
+    runs = [reports.expect(4, [lambda number, read: received.append(number)]) for _ in range(2)]
     runs[0].tell(0, slice_read(1))
-    runs.append(reports.expect(4, [lambda number, read: heard.append(number)]))
+    runs.append(reports.expect(4, [lambda number, read: received.append(number)]))
 
     for number, each in enumerate(runs, 1):
         each.tell(number, slice_read(1))
 
-    assert heard == [0, 1, 3]  # the second had not been heard of
+    assert received == [0, 1, 3]  # the second run was dropped
     assert reports._slices == 8
 
 
-def test_what_goes_wrong_with_a_report_is_logged_and_nothing_else(
+def test_a_failing_report_is_only_logged(
     spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(number: int, read: SliceStatistics) -> None:
@@ -204,4 +204,4 @@ def test_what_goes_wrong_with_a_report_is_logged_and_nothing_else(
             spark.sparkContext.parallelize([0], 1).foreach(work)
 
     assert own.value == 2
-    assert caplog.messages == ["What a task read is not counted."] * 2
+    assert caplog.messages == ["The statistics of a task are not counted."] * 2

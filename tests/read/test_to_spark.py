@@ -1,4 +1,4 @@
-"""A scan as a DataFrame: read inside Spark's tasks, and as large to Spark's planner as it is."""
+"""A scan as a DataFrame: read in Spark's tasks, and with a realistic size for Spark's planner."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import BuildSettings, Settings
 from hudi_index_service.errors import IndexRequired
-from hudi_index_service.table.spark import collected
+from hudi_index_service.hudi.spark import collected
 from tests.hudi_tables import (
     NO_METADATA_TABLE,
     as_if_changed_on_read,
@@ -49,14 +49,14 @@ def table(path: Path) -> Iterator[IndexedTable]:
 
 @pytest.fixture
 def threshold(spark: SparkSession) -> Iterator[int]:
-    """Spark broadcasts what it thinks takes no more bytes than this."""
+    """Spark broadcasts what it estimates at no more than this many bytes."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "100000")
     yield 100_000
     spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def estimate(frame: DataFrame) -> int:
-    """The size that Spark's planner goes by, in bytes."""
+    """The size that Spark's planner assumes, in bytes."""
     statistics = frame._jdf.queryExecution().optimizedPlan().stats()
     return int(statistics.sizeInBytes())
 
@@ -74,7 +74,7 @@ def plan(frame: DataFrame) -> str:
         ("with logs", "price > 1 AND part <> 'p1' OR place.zip = 7"),
     ],
 )
-def test_rows_equal_to_arrow(
+def test_rows_equal_those_of_to_arrow(
     name: str,
     where: str | None,
     spark: SparkSession,
@@ -103,7 +103,7 @@ def test_rows_without_columns(spark: SparkSession, table: IndexedTable) -> None:
     assert table.scan("amount < 30", columns=[]).to_spark(spark).count() == 10
 
 
-def test_the_snapshot_is_that_of_the_call(spark: SparkSession, path: Path, tmp_path: Path) -> None:
+def test_the_snapshot_is_fixed_by_the_call(spark: SparkSession, path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "table"
     shutil.copytree(path, copy)
     frame = open_table(copy).scan("amount < 30", columns=["id", "ts"]).to_spark(spark)
@@ -124,7 +124,7 @@ def test_no_row_passes_through_the_driver(spark: SparkSession, table: IndexedTab
     assert jobs_so_far(spark) - before <= 2  # the stages of one query
 
 
-def test_no_rows(spark: SparkSession, table: IndexedTable) -> None:
+def test_no_matching_rows(spark: SparkSession, table: IndexedTable) -> None:
     assert table.scan("amount = -1").to_spark(spark).collect() == []
 
 
@@ -139,7 +139,7 @@ def test_a_large_result_is_never_broadcast(
     joined = plan(large.join(other, "id"))
     assert "SortMergeJoin" in joined
     assert "Broadcast" not in joined
-    # Nor what is narrowed later on, as far as Spark can know.
+    # Nor is it after a later filter, whose effect Spark cannot know.
     assert "Broadcast" not in plan(large.where("msg > 'a'").join(other, "id"))
 
 
@@ -157,7 +157,7 @@ def test_a_small_result_is_broadcast(
         assert joined.count() == scan.to_arrow().num_rows
 
 
-def test_what_only_spark_reads_is_sparks_dataframe(
+def test_a_table_that_needs_spark_gives_sparks_dataframe(
     spark: SparkSession, path: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "table"
@@ -170,13 +170,13 @@ def test_what_only_spark_reads_is_sparks_dataframe(
     assert open_table(copy).scan("amount < 30", limit=4).to_spark(spark).count() == 4
 
 
-def test_what_only_a_task_finds_out_to_be_sparks_is_an_error_with_its_remedy(
+def test_a_task_that_needs_spark_fails_with_a_remedy(
     spark: SparkSession, path: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "table"
     shutil.copytree(path, copy)
     for file in copy.glob("2026-01-01/*.parquet"):
-        with_broken_text(file, row=5_000)  # a pattern on it is Spark's to evaluate
+        write_broken_text(file, row=5_000)  # only Spark can evaluate a pattern on it
     settings = Settings(build=BuildSettings(batch_rows=1_000))
     where = "msg LIKE '%car _x%' OR id = '17'"
     frame = open_table(copy, settings=settings).scan(where, columns=["id"]).to_spark(spark)
@@ -185,16 +185,18 @@ def test_what_only_a_task_finds_out_to_be_sparks_is_an_error_with_its_remedy(
     assert "to_arrow() or to_batches() of a table that was opened with spark=" in str(raised.value)
     by_remedy = open_table(copy, spark=spark).scan(where, columns=["id"]).to_arrow()
     assert by_remedy["id"].to_pylist() == ["17"]
-    # The first rows of each slice are looked at beforehand: then Spark's own reader serves.
+    # The first rows of each slice are checked beforehand, so here Spark's own reader is used.
     for file in copy.glob("*/*.parquet"):
-        with_broken_text(file, row=5)
+        write_broken_text(file, row=5)
     frame = open_table(copy, settings=settings).scan(where, columns=["id"]).to_spark(spark)
     assert [row.id for row in frame.collect()] == ["17"]
 
 
-def with_broken_text(file: Path, row: int) -> None:
-    """Rewrites a base file with one message that is no UTF-8."""
-    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)  # Hadoop's, of the file as it was
+def write_broken_text(file: Path, row: int) -> None:
+    """Rewrites a base file with one message that is not UTF-8."""
+    (file.parent / f".{file.name}.crc").unlink(
+        missing_ok=True
+    )  # Hadoop's checksum of the original file
     rows = pq.read_table(file)
     texts = rows["msg"].cast(pa.binary()).to_pylist()
     texts[row] = b"\xff\xfe"
@@ -204,13 +206,13 @@ def with_broken_text(file: Path, row: int) -> None:
     pq.write_table(rows.set_column(column, "msg", broken).replace_schema_metadata(metadata), file)
 
 
-def test_a_required_index_is_required_in_tasks_too(spark: SparkSession, path: Path) -> None:
+def test_to_spark_requires_a_required_index(spark: SparkSession, path: Path) -> None:
     scan = open_table(path).scan("id = '3'", use_index="require")
     with pytest.raises(IndexRequired):
         scan.to_spark(spark)
 
 
-def test_a_file_that_goes_before_the_tasks_read_it_is_named(
+def test_a_file_deleted_before_tasks_read_it_is_a_clear_error(
     spark: SparkSession, path: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "table"
@@ -222,7 +224,9 @@ def test_a_file_that_goes_before_the_tasks_read_it_is_named(
         frame.collect()
 
 
-def test_times_without_zone_stay_so_in_any_time_zone(spark: SparkSession, tmp_path: Path) -> None:
+def test_timestamps_without_zone_ignore_the_session_time_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     rows = spark.range(20).selectExpr(
         "cast(id AS string) AS id", "timestamp_ntz'2024-03-10 02:30:00' AS wall", "0L AS ts"
     )
@@ -231,7 +235,9 @@ def test_times_without_zone_stay_so_in_any_time_zone(spark: SparkSession, tmp_pa
         table.create_index("i", ["id", "wall"])
         table.build(strategy="all").raise_for_failures()
         zone = spark.conf.get("spark.sql.session.timeZone")
-        spark.conf.set("spark.sql.session.timeZone", "America/New_York")  # where that time is none
+        spark.conf.set(
+            "spark.sql.session.timeZone", "America/New_York"
+        )  # where that time does not exist
         try:
             frame = table.scan("id = '3'", columns=["id", "wall"]).to_spark(spark)
             plain = spark.read.format("hudi").load(str(tmp_path)).where("id = '3'")

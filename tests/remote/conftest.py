@@ -1,4 +1,4 @@
-"""An S3 server on the loopback interface, and real Hudi tables in a bucket of its."""
+"""An S3 server on the loopback interface, and real Hudi tables in its buckets."""
 
 import json
 import shutil
@@ -15,32 +15,31 @@ from uuid import uuid4
 
 import pytest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from pyspark.sql import SparkSession
 from werkzeug.serving import make_server
 from werkzeug.wsgi import ClosingIterator
 
 from hudi_index_service import open_table
-from hudi_index_service.storage import Storage
-from tests.hudi_tables import hudi_options, numbered_rows, write
+from hudi_index_service.storage.store import Storage
+from tests.golden.table import Golden
 
-# Three pages a base file: fetching one of them is less than fetching the file.
-ROWS = 100_000
+# Three pages per base file: fetching one of them is less than fetching the file.
+ROWS = 20_000
 
 
 @dataclass
 class S3Server:
-    """A server of moto's.
+    """A moto server.
 
     Attributes:
         url: Its endpoint.
         requests: Method and path of every request since the last `forget`.
-        sent: How many bytes were sent in answer, by method and path.
-        listed: What the listings among them asked for: the beginning of the keys.
-        rounds: How many requests, at least, had to wait for each other: one that comes when another
-            has been answered may depend on it.
-        latency: Seconds that each answer takes.
-        failing: How many requests from now on are answered with an error.
-        losing: How many writes from now on are done, and answered with an error.
+        sent: Bytes sent in responses, by method and path.
+        listed: The key prefixes of the listings among the requests.
+        rounds: The least number of requests that had to wait for each other: a request that comes
+            after another one's response may depend on it.
+        latency: Seconds before each response.
+        failing: The number of coming requests to be answered with an error.
+        losing: The number of coming writes to be carried out and answered with an error.
     """
 
     url: str = ""
@@ -54,7 +53,7 @@ class S3Server:
 
     @property
     def options(self) -> dict[str, str]:
-        """What `open_table` and `Storage` need to reach it."""
+        """The storage options with which `open_table` and `Storage` reach it."""
         return {
             "endpoint": self.url,
             "access_key_id": "anybody",
@@ -70,7 +69,7 @@ class S3Server:
         return name
 
     def forbid(self, bucket: str, *actions: str) -> None:
-        """Refuses the actions, such as ``s3:PutObject``, on everything in the bucket."""
+        """Denies the actions, such as ``s3:PutObject``, on everything in the bucket."""
         statement = {
             "Effect": "Deny",
             "Principal": "*",
@@ -81,7 +80,7 @@ class S3Server:
         self._put(f"{bucket}?policy", json.dumps(policy).encode())
 
     def forget(self) -> None:
-        """Starts counting anew."""
+        """Resets the counters."""
         self.requests.clear()
         self.sent.clear()
         self.listed.clear()
@@ -95,16 +94,16 @@ class S3Server:
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3Server]:
-    """The server, on a free port, until the tests end."""
+    """The server, on a free port, until the end of the test run."""
     server = S3Server()
     moto = DomainDispatcherApplication(create_backend_app)
 
-    def counted(request: str, answer: Iterable[bytes]) -> Iterator[bytes]:
+    def count_bytes(request: str, answer: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in answer:
             server.sent[request] += len(chunk)
             yield chunk
 
-    def counting(environ: dict[str, Any], start_response: Any) -> Any:
+    def respond(environ: dict[str, Any], start_response: Any) -> Any:
         request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
         server.requests.append(request)
         server.listed.extend(parse_qs(environ["QUERY_STRING"]).get("prefix", ()))
@@ -118,11 +117,11 @@ def s3() -> Iterator[S3Server]:
             server.losing -= 1
             list(moto(environ, lambda *answer: None))
         else:
-            return ClosingIterator(counted(request, moto(environ, start_response)))
+            return ClosingIterator(count_bytes(request, moto(environ, start_response)))
         start_response("503 Slow Down", [("Content-Length", "0")])
         return [b""]
 
-    listening = make_server("127.0.0.1", 0, counting, threaded=True)
+    listening = make_server("127.0.0.1", 0, respond, threaded=True)
     server.url = f"http://127.0.0.1:{listening.server_port}"
     thread = Thread(target=listening.serve_forever, name="s3-server", daemon=True)
     thread.start()
@@ -133,14 +132,10 @@ def s3() -> Iterator[S3Server]:
 
 
 @pytest.fixture(scope="session")
-def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A merge-on-read table on the local disk: two partitions of one base file each; above that
-    of the odd ids lies a log file."""
-    path = tmp_path_factory.mktemp("remote") / "table"
-    options = hudi_options("remote", "MERGE_ON_READ", partition_column="dt")
-    write(numbered_rows(spark, 0, ROWS).coalesce(1), path, options, "bulk_insert")
-    write(numbered_rows(spark, 51, 52, version=2), path, options)
-    return path
+def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A merge-on-read table on the local disk with two partitions of one base file each; the base
+    file with the odd ids has a log file."""
+    return golden("three_pages_with_logs").put(tmp_path_factory.mktemp("remote"))
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ def copies(written: Path, s3: S3Server, tmp_path: Path) -> Copies:
 
 @pytest.fixture
 def indexed(copies: Copies) -> Callable[..., None]:
-    """Defines and builds the same index on any table of the copies."""
+    """Defines and builds the same index on either copy of the table."""
 
     def build(uri: str | Path, **options: Any) -> None:
         table = open_table(uri, **options)

@@ -1,4 +1,4 @@
-"""What is read of a base file, counted: the pages that hold the rows, and next to nothing more."""
+"""Counts what is read of a base file: the pages that contain the rows, and little more."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,18 +8,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import Footer, RowPlan, stripped_footer
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index import block_copy, local_copy
+from hudi_index_service.index.files import block_copy, local_copy
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import SliceStatistics
-from hudi_index_service.storage import Storage
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from hudi_index_service.storage.store import Storage
+from tests.golden.table import Golden
 from tests.remote.conftest import S3Server
 
-ROWS = 60_000
 COLUMNS = ["id", "name", "text", "amount"]
 
 
@@ -32,27 +30,16 @@ class Paged:
     uri: str
     base_file: Path
 
-    def floor(self, where: Callable[[dict[str, list[object]]], list[bool]]) -> RowPlan:
-        """What the pages of `COLUMNS` take that hold the rows for which `where` is true."""
+    def minimum(self, where: Callable[[dict[str, list[object]]], list[bool]]) -> RowPlan:
+        """The plan that reads only those pages of `COLUMNS` with rows for which `where` is true."""
         values = pq.read_table(self.base_file, columns=COLUMNS).to_pydict()
         rows = np.flatnonzero(where(values))
         return Footer(stripped_footer(self.base_file)).plan(rows.astype(np.int64), COLUMNS)
 
 
 @pytest.fixture(scope="module")
-def paged(spark: SparkSession, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Paged:
-    path = tmp_path_factory.mktemp("paged") / "table"
-    rows = spark.range(0, ROWS, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('name', id % 20000) AS name",
-        "sha2(cast(id AS string), 256) AS text",
-        "id AS amount",
-        "if(id % 50 = 0, null, id % 1000) AS part_of",
-        "cast(id % 4 AS string) AS kind",
-        "cast(0 AS bigint) AS ts",
-    )
-    options = hudi_options("t", **NO_METADATA_TABLE)
-    write(rows, path, options | {"hoodie.parquet.page.size": "8192"}, "bulk_insert")
+def paged(golden: Golden, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Paged:
+    path = golden("names_in_small_pages").put(tmp_path_factory.mktemp("paged"))
     with open_table(path) as table:
         table.create_index("by_name", ["name"])
         table.build(strategy="all").raise_for_failures()
@@ -76,8 +63,8 @@ def table(
 
 
 def read(table: IndexedTable, s3: S3Server, where: str) -> tuple[SliceStatistics, int, int]:
-    """What a warm query says it read, and the requests and bytes that the server saw of the base
-    file; of a local table, what it says itself."""
+    """The statistics of a warm query, and the requests and bytes for the base file as counted by
+    the server; for a local table, as in the statistics."""
     table.scan(where, columns=COLUMNS).to_arrow()
     s3.forget()
     scan = table.scan(where, columns=COLUMNS)
@@ -86,61 +73,61 @@ def read(table: IndexedTable, s3: S3Server, where: str) -> tuple[SliceStatistics
     (statistics,) = scan.statistics.slices
     if not table.uri.startswith("s3"):
         return statistics, statistics.ranges, statistics.bytes_read
-    asked = [each for each in s3.requests if each.endswith(".parquet")]
-    return statistics, len(asked), sum(s3.sent[each] for each in set(asked))
+    fetches = [each for each in s3.requests if each.endswith(".parquet")]
+    return statistics, len(fetches), sum(s3.sent[each] for each in set(fetches))
 
 
-def test_few_rows_take_the_pages_that_hold_them(
-    table: IndexedTable, paged: Paged, s3: S3Server
-) -> None:
-    floor = paged.floor(lambda values: [name == "name77" for name in values["name"]])
+def test_few_rows_read_only_their_pages(table: IndexedTable, paged: Paged, s3: S3Server) -> None:
+    minimum = paged.minimum(lambda values: [name == "name77" for name in values["name"]])
 
     statistics, requests, bytes_read = read(table, s3, "name = 'name77'")
 
     assert statistics.access is Access.INDEX
     assert statistics.rows_returned == 3
-    assert statistics.pages == floor.pages == 3 * len(COLUMNS)
-    assert floor.page_bytes < floor.total_bytes / 20
-    assert floor.page_bytes <= bytes_read <= 1.05 * floor.page_bytes
-    assert requests <= floor.ranges + 3
+    assert statistics.pages == minimum.pages == 3 * len(COLUMNS)
+    assert minimum.page_bytes < minimum.total_bytes / 20
+    assert minimum.page_bytes <= bytes_read <= 1.05 * minimum.page_bytes
+    assert requests <= minimum.ranges + 3
 
 
-def test_many_rows_in_neighbouring_pages(table: IndexedTable, paged: Paged, s3: S3Server) -> None:
+def test_many_rows_in_adjacent_pages(table: IndexedTable, paged: Paged, s3: S3Server) -> None:
     where = "name IN ({})".format(", ".join(f"'name{n}'" for n in range(3_000, 3_400)))
     wanted = {f"name{n}" for n in range(3_000, 3_400)}
-    floor = paged.floor(lambda values: [name in wanted for name in values["name"]])
+    minimum = paged.minimum(lambda values: [name in wanted for name in values["name"]])
 
     statistics, requests, bytes_read = read(table, s3, where)
 
     assert statistics.rows_returned == 1_200
-    assert floor.ranges < floor.pages
-    assert floor.page_bytes <= bytes_read <= 1.05 * floor.page_bytes
-    assert requests <= floor.ranges + 3
+    assert minimum.ranges < minimum.pages
+    assert minimum.page_bytes <= bytes_read <= 1.05 * minimum.page_bytes
+    assert requests <= minimum.ranges + 3
 
 
 @pytest.mark.parametrize("where", ["name = 'nobody'", "name = 'name77' AND name = 'name78'"])
-def test_for_no_rows_no_page_is_read(table: IndexedTable, s3: S3Server, where: str) -> None:
+def test_no_page_is_read_when_the_index_finds_no_row(
+    table: IndexedTable, s3: S3Server, where: str
+) -> None:
     statistics, requests, bytes_read = read(table, s3, where)
     assert (statistics.pages, requests, bytes_read) == (0, 0, 0)
 
 
-def test_pages_are_passed_over_by_the_bounds_of_a_column_without_index(
+def test_pages_are_skipped_by_the_bounds_of_an_unindexed_column(
     table: IndexedTable, paged: Paged, s3: S3Server
 ) -> None:
-    floor = paged.floor(
+    minimum = paged.minimum(
         lambda values: [
             name == "name77" and amount < 1_000
             for name, amount in zip(values["name"], values["amount"], strict=True)
         ]
     )
-    whole = paged.floor(lambda values: [name == "name77" for name in values["name"]])
+    whole = paged.minimum(lambda values: [name == "name77" for name in values["name"]])
 
     statistics, requests, bytes_read = read(table, s3, "name = 'name77' AND amount < 1000")
 
     assert statistics.rows_returned == 1
-    assert floor.page_bytes < whole.page_bytes / 2
-    assert floor.page_bytes <= bytes_read <= 1.05 * floor.page_bytes
-    assert requests <= floor.ranges + 3
+    assert minimum.page_bytes < whole.page_bytes / 2
+    assert minimum.page_bytes <= bytes_read <= 1.05 * minimum.page_bytes
+    assert requests <= minimum.ranges + 3
 
 
 @pytest.mark.parametrize(
@@ -154,7 +141,7 @@ def test_pages_are_passed_over_by_the_bounds_of_a_column_without_index(
         "name = 'name77' AND text IS NULL",
     ],
 )
-def test_rows_in_pages_that_cannot_match_are_not_read(
+def test_pages_that_cannot_match_are_not_read(
     table: IndexedTable, s3: S3Server, where: str
 ) -> None:
     statistics, requests, bytes_read = read(table, s3, where)
@@ -163,7 +150,7 @@ def test_rows_in_pages_that_cannot_match_are_not_read(
 
 
 @pytest.mark.parametrize("whole_up_to", [0, 2**30])
-def test_what_is_fetched_of_the_index_is_told_apart(
+def test_index_reads_and_base_file_reads_are_counted_separately(
     paged: Paged,
     s3: S3Server,
     tmp_path: Path,
@@ -190,5 +177,5 @@ def test_what_is_fetched_of_the_index_is_told_apart(
             seen.append(did.index_bytes)
 
     size = sum(f.size for f in Storage(paged.path).files(".hoodie") if f.path.endswith(".pack"))
-    assert seen[1] == 0, "it is in the cache"
+    assert seen[1] == 0, "the index is in the cache"
     assert seen[0] == size if whole_up_to else seen[0] <= size

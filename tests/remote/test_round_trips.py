@@ -1,43 +1,33 @@
-"""How often a query asks a remote store, and how often it has to wait for an answer before it can
-ask on, over a table of a hundred base files."""
+"""How many requests a query sends to a remote store, and how many of them depend on the response to
+another, for a table of a hundred base files."""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.documents import DocumentCache
-from hudi_index_service.index import entry
-from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.index.entries import entry
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.metadata.documents import DocumentCache
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.storage import Storage
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from hudi_index_service.storage.store import Storage
+from tests.golden.table import Golden
 from tests.remote.conftest import S3Server
 
 FILES = 100
-# Requests of a cold query that do not grow with the files: properties, timeline, commit metadata,
-# definitions, listings of up to a thousand files each, the schema.
+# Requests of a cold query that do not grow with the number of files: properties, timeline, commit
+# metadata, definitions, listings of up to a thousand files each, the schema.
 FIXED = 20
 
 
 @pytest.fixture(scope="module")
-def hundred(spark: SparkSession, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An indexed table of a hundred partitions of one base file each, in a bucket. Each file has
-    amounts of its own, and the same messages as all others."""
-    path = tmp_path_factory.mktemp("hundred") / "table"
-    rows = spark.range(0, 2 * FILES, 1, 1).selectExpr(
-        "cast(id AS string) AS id",
-        "concat('Buying car ', id % 2) AS msg",
-        "id AS amount",
-        "cast(0 AS bigint) AS ts",
-        "concat('p', lpad(cast(id AS int) div 2, 3, '0')) AS part",
-    )
-    options = hudi_options("t", partition_column="part", **NO_METADATA_TABLE)
-    write(rows, path, options, "bulk_insert")
+def hundred(golden: Golden, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An indexed table in a bucket, with a hundred partitions of one base file each. The amounts
+    differ in each file; the messages are the same in all."""
+    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("hundred"))
     with open_table(path) as local:
         local.create_index("by_amount", ["amount", "msg"])
         local.build(strategy="all").raise_for_failures()
@@ -52,7 +42,7 @@ def hundred(spark: SparkSession, s3: S3Server, tmp_path_factory: pytest.TempPath
 def cold(
     hundred: str, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[IndexedTable]:
-    """The table, of which nothing is known yet; each answer of the store takes its time."""
+    """The table with nothing cached; each response of the store takes 50 ms."""
     monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=4096))
     settings = Settings(cache_folder=tmp_path / "cache", read=ReadSettings(parallelism=16))
     s3.forget()
@@ -62,8 +52,8 @@ def cold(
     s3.latency = 0.0
 
 
-def asked(s3: S3Server) -> Counter[str]:
-    """The requests, by what they are for."""
+def requests_by_kind(s3: S3Server) -> Counter[str]:
+    """The number of requests by kind of file."""
     kinds = {
         "/manifest-": "manifest",
         "/_service/instants/": "summary",
@@ -76,15 +66,15 @@ def asked(s3: S3Server) -> Counter[str]:
     )
 
 
-def test_a_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Server) -> None:
+def test_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("amount = 55", columns=["amount"])
     assert scan.to_arrow().column("amount").to_pylist() == [55]
 
-    requests = asked(s3)
+    requests = requests_by_kind(s3)
     instants, opened = 1, 1
     assert len(s3.requests) <= FIXED + instants + 2 * opened
-    assert (requests["summary"], requests["manifest"]) == (1, 0), "all manifests in one"
-    assert (requests["data"], requests["base file"]) == (1, 1), "of the one file that is opened"
+    assert (requests["summary"], requests["manifest"]) == (1, 0), "the summary has all manifests"
+    assert (requests["data"], requests["base file"]) == (1, 1), "only one file is opened"
     assert scan.statistics is not None
     assert scan.statistics.index_requests == 1
     assert scan.statistics.index_bytes == sum(s3.sent[r] for r in s3.requests if ".pack" in r)
@@ -101,39 +91,39 @@ def test_a_cold_query_for_one_value_opens_one_file(cold: IndexedTable, s3: S3Ser
     assert "statistics rule the predicate out" in str(scan.explain())
 
 
-def test_a_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) -> None:
+def test_cold_query_that_opens_every_file(cold: IndexedTable, s3: S3Server) -> None:
     assert cold.scan("msg <> 'Buying car 0'").count() == FILES
 
-    requests = asked(s3)
+    requests = requests_by_kind(s3)
     assert (requests["summary"], requests["manifest"], requests["data"]) == (1, 0, FILES)
-    assert requests["base file"] == 0, "the index alone knows"
+    assert requests["base file"] == 0, "the index alone answers"
     assert requests["other"] <= FIXED
     assert s3.rounds < FILES
 
 
-def test_partitions_left_out_are_not_asked_for(cold: IndexedTable, s3: S3Server) -> None:
+def test_skipped_partitions_send_no_requests(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("part = 'p010' AND amount < 1000", columns=["id"])
     assert sorted(scan.to_arrow().column("id").to_pylist()) == ["20", "21"]
 
-    requests = asked(s3)
+    requests = requests_by_kind(s3)
     assert (requests["summary"], requests["manifest"], requests["data"]) == (0, 1, 1)
     assert requests["other"] <= FIXED
     assert "the partition's path rules the predicate out" in str(scan.explain())
 
 
-def test_a_warm_query_lists_three_folders_at_once(cold: IndexedTable, s3: S3Server) -> None:
+def test_warm_query_lists_three_folders_concurrently(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("amount = 55", columns=["id"])
     assert scan.count() == 1
     s3.forget()
     assert scan.count() == cold.scan("amount = 56").count() == 1
-    assert asked(s3) == {"other": 6, "data": 1}, "of the second file"
+    assert requests_by_kind(s3) == {"other": 6, "data": 1}, "for the second file"
     s3.forget()
     assert scan.count() == 1
     assert len(s3.requests) == len(s3.listed) == 3
     assert s3.rounds <= 3
 
 
-def test_a_small_base_file_is_read_whole_by_one_request(cold: IndexedTable, s3: S3Server) -> None:
+def test_small_base_file_is_read_whole_in_one_request(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("part = 'p010' AND amount < 1000", columns=["id"], use_index="never")
     assert sorted(scan.to_arrow().column("id").to_pylist()) == ["20", "21"]
     assert [r.split()[0] for r in s3.requests if ".parquet" in r] == ["GET"]

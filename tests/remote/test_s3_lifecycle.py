@@ -1,4 +1,4 @@
-"""Cleaning and verifying in an object store: few requests, nothing left behind, here or there."""
+"""Cleaning and verifying in an object store: few requests, and no remains in store or cache."""
 
 from pathlib import Path
 
@@ -6,15 +6,19 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.index.retention import expired_entries
-from hudi_index_service.index.summary import SUMMARIES_FOLDER
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.retention import expired_entries
+from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER
+from hudi_index_service.storage.store import Storage
 from tests.remote.conftest import Copies, S3Server
 
 
 @pytest.fixture
-def table(copies: Copies, s3: S3Server, tmp_path: Path) -> IndexedTable:
-    settings = Settings(cache_folder=tmp_path / "cache", clean=CleanSettings(grace_seconds=0))
+def settings(tmp_path: Path) -> Settings:
+    return Settings(cache_folder=tmp_path / "cache", clean=CleanSettings(grace_seconds=0))
+
+
+@pytest.fixture
+def table(copies: Copies, s3: S3Server, settings: Settings) -> IndexedTable:
     table = open_table(copies.uri, storage_options=s3.options, settings=settings)
     table.create_index("by_msg", ["msg", "amount"])
     table.build(strategy="all").raise_for_failures()
@@ -26,11 +30,11 @@ def index_files(copies: Copies, s3: S3Server) -> list[str]:
     return sorted(file.path for file in files)
 
 
-def cached(table: IndexedTable) -> list[str]:
-    return [path.name for path in (table._settings.cache_folder / "entries").iterdir()]
+def cached(settings: Settings) -> list[Path]:
+    return list((settings.cache_folder / "entries").iterdir())
 
 
-def test_many_files_are_deleted_by_one_request(s3: S3Server) -> None:
+def test_many_files_are_deleted_in_one_request(s3: S3Server) -> None:
     storage = Storage(f"s3://{s3.make_bucket()}/root", s3.options)
     names = [f"a/{number}" for number in range(50)]
     for name in names:
@@ -47,41 +51,41 @@ def test_many_files_are_deleted_by_one_request(s3: S3Server) -> None:
     assert s3.requests == []
 
 
-def test_an_entry_goes_with_its_base_file_and_its_copy_with_it(
-    table: IndexedTable, copies: Copies, s3: S3Server
+def test_clean_removes_the_entry_of_a_deleted_base_file_and_its_cached_copy(
+    table: IndexedTable, settings: Settings, copies: Copies, s3: S3Server
 ) -> None:
     assert table.scan("amount = 900").count() == 1
-    assert len(cached(table)) == 1
+    assert len(cached(settings)) == 1
     assert len(index_files(copies, s3)) == 4
-    (served,) = [s for s in table._table.snapshot().slices if not s.log_files]
+    (served,) = [s for s in table.hudi_table.snapshot().slices if not s.log_files]
     assert served.base_file is not None
-    Storage(copies.uri, s3.options).delete([served.base_file.path])  # as Hudi's cleaner does
+    Storage(copies.uri, s3.options).delete([served.base_file.path])  # as by Hudi's cleaner
 
-    (expired,) = expired_entries(table._table, table._settings)
+    (expired,) = expired_entries(table.hudi_table, settings)
     dry = table.clean(dry_run=True)
-    gone = {removal.path for removal in dry.removals if SUMMARIES_FOLDER not in removal.path}
-    assert gone == {file.path for file in expired.files}
-    assert len(dry.copies) == len(cached(table)) == 1
+    removed = {removal.path for removal in dry.removals if SUMMARIES_FOLDER not in removal.path}
+    assert removed == {file.path for file in expired.files}
+    assert len(dry.copies) == len(cached(settings)) == 1
     s3.forget()
     assert table.clean() == dry
 
     assert len([request for request in s3.requests if request.startswith("POST")]) == 2
     assert not [request for request in s3.requests if request.startswith("DELETE")]
     assert len(index_files(copies, s3)) == 2
-    assert cached(table) == []
+    assert cached(settings) == []
     assert table.clean().removals == ()
 
 
-def test_a_purge_leaves_no_object_and_no_copy(
-    table: IndexedTable, copies: Copies, s3: S3Server
+def test_purge_leaves_no_object_and_no_cached_copy(
+    table: IndexedTable, settings: Settings, copies: Copies, s3: S3Server
 ) -> None:
     assert table.scan("amount = 900").count() == 1
     table.drop_index("by_msg", purge=True)
     assert index_files(copies, s3) == []
-    assert cached(table) == []
+    assert cached(settings) == []
 
 
-def test_a_damaged_object_is_rebuilt(table: IndexedTable, copies: Copies, s3: S3Server) -> None:
+def test_damaged_object_is_rebuilt(table: IndexedTable, copies: Copies, s3: S3Server) -> None:
     assert table.scan("amount = 900").count() == 1
     storage = Storage(copies.uri, s3.options)
     packs = [path for path in index_files(copies, s3) if path.endswith(".pack")]
@@ -98,12 +102,12 @@ def test_a_damaged_object_is_rebuilt(table: IndexedTable, copies: Copies, s3: S3
     assert table.verify().problems == ()
 
 
-def test_a_damaged_copy_in_the_cache_goes(table: IndexedTable) -> None:
+def test_damaged_copy_is_removed_from_the_cache(table: IndexedTable, settings: Settings) -> None:
     assert table.scan("amount = 900").count() == 1
-    (copy,) = (table._settings.cache_folder / "entries").iterdir()
+    (copy,) = cached(settings)
     content = copy.read_bytes()
     copy.unlink()
     copy.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
-    assert table.verify().problems == (), "the table's own is sound"
-    assert cached(table) == []
+    assert table.verify().problems == (), "the table's own entry is intact"
+    assert cached(settings) == []

@@ -1,4 +1,4 @@
-"""Storage over a real S3 protocol: put-if-absent, ranges, listings, parts, refusals."""
+"""Storage over the real S3 protocol: put-if-absent, ranges, listings, multipart uploads, errors."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 from tests.remote.conftest import S3Server
 
 
@@ -23,7 +23,7 @@ def test_create_never_replaces(storage: Storage) -> None:
     assert storage.read("a/b.json") == b"first"
 
 
-def test_of_many_creators_one_wins(storage: Storage) -> None:
+def test_one_of_many_concurrent_creators_wins(storage: Storage) -> None:
     def create(number: int) -> bool:
         try:
             storage.create("manifest", str(number).encode())
@@ -38,18 +38,18 @@ def test_of_many_creators_one_wins(storage: Storage) -> None:
     assert storage.read("manifest") == str(won.index(True)).encode()
 
 
-def test_ranges(storage: Storage) -> None:
+def test_read_ranges(storage: Storage) -> None:
     storage.replace("f", bytes(range(100)))
-    asked = [(90, 100), (0, 1), (50, 60)]
-    assert [bytes(each) for each in storage.read_ranges("f", asked)] == [
-        bytes(range(100))[start:end] for start, end in asked
+    ranges = [(90, 100), (0, 1), (50, 60)]
+    assert [bytes(each) for each in storage.read_ranges("f", ranges)] == [
+        bytes(range(100))[start:end] for start, end in ranges
     ]
     for beyond in [(99, 101), (200, 201)]:
         with pytest.raises(StorageFailed, match="/f"):
             storage.read_ranges("f", [beyond])
 
 
-def test_a_large_file_goes_up_in_parts_and_comes_back_whole(
+def test_large_file_is_uploaded_in_parts_and_downloaded_whole(
     storage: Storage, s3: S3Server, tmp_path: Path
 ) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
@@ -79,7 +79,7 @@ def test_listings_and_deletion(storage: Storage) -> None:
     assert [file.path for file in storage.files()] == ["x"]
 
 
-def test_a_listing_that_jumps_over_a_folder(storage: Storage, s3: S3Server, tmp_path: Path) -> None:
+def test_listing_that_skips_a_folder(storage: Storage, s3: S3Server, tmp_path: Path) -> None:
     inside = [".hoodie/a", ".hoodie/z/z", ".hoodie/hoodie.properties", ".hoodie/ü"]
     outside = [
         "!x",
@@ -103,7 +103,8 @@ def test_a_listing_that_jumps_over_a_folder(storage: Storage, s3: S3Server, tmp_
     assert sorted(file.path for file in local.files_outside(".hoodie")) == sorted(outside)
 
 
-def test_a_listing_of_more_than_one_page(storage: Storage, s3: S3Server) -> None:
+@pytest.mark.slow
+def test_listing_of_several_pages(storage: Storage, s3: S3Server) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: storage.replace(f"many/{number:04}", b""), range(1100)))
     assert len(storage.files("many")) == len(storage.files_in("many")) == 1100
@@ -113,7 +114,7 @@ def test_a_listing_of_more_than_one_page(storage: Storage, s3: S3Server) -> None
     assert len(s3.requests) == 1, "the first page is enough"
 
 
-def test_a_store_that_fails_now_and_then(storage: Storage, s3: S3Server) -> None:
+def test_failed_requests_are_retried(storage: Storage, s3: S3Server) -> None:
     s3.failing = 2
     storage.create("x", b"content")
     s3.failing = 2
@@ -123,7 +124,7 @@ def test_a_store_that_fails_now_and_then(storage: Storage, s3: S3Server) -> None
     assert s3.failing == 0
 
 
-def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
+def test_missing_files_raise(storage: Storage, tmp_path: Path) -> None:
     assert not storage.root_exists()
     for action in (
         lambda: storage.read("absent"),
@@ -135,7 +136,7 @@ def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
             action()
 
 
-def test_lack_of_rights_has_its_own_error(s3: S3Server, tmp_path: Path) -> None:
+def test_denied_access_raises_permission_denied(s3: S3Server, tmp_path: Path) -> None:
     bucket = s3.make_bucket()
     storage = Storage(f"s3://{bucket}/root", s3.options)
     storage.create("open", b"1")
@@ -154,7 +155,7 @@ def test_lack_of_rights_has_its_own_error(s3: S3Server, tmp_path: Path) -> None:
     assert storage.read("open") == b"1"
 
 
-def test_a_bucket_that_is_not_there(s3: S3Server) -> None:
+def test_reading_from_a_missing_bucket_raises(s3: S3Server) -> None:
     storage = Storage("s3://bucket-of-nobody/t", s3.options)
     with pytest.raises(FileNotFoundError):
         storage.read("x")
@@ -162,7 +163,7 @@ def test_a_bucket_that_is_not_there(s3: S3Server) -> None:
         storage.files()
 
 
-def test_options_of_the_connection_are_known_by_all_their_names(s3: S3Server) -> None:
+def test_connection_options_have_aliases(s3: S3Server) -> None:
     bucket = s3.make_bucket()
     common = {**s3.options, "connect_timeout": "5s", "timeout": "10s"}
     common.pop("allow_http")
@@ -171,12 +172,14 @@ def test_options_of_the_connection_are_known_by_all_their_names(s3: S3Server) ->
     assert len(Storage(f"s3://{bucket}", s3.options).files()) == 3
 
 
-def test_an_unknown_option_is_named(s3: S3Server) -> None:
+def test_unknown_option_is_refused_by_name(s3: S3Server) -> None:
     with pytest.raises(StorageFailed, match=r"fs\.s3a\.endpoint"):
         Storage("s3://bucket/t", {**s3.options, "fs.s3a.endpoint": s3.url}).files()
 
 
-def test_a_bucket_that_is_not_there_is_named(s3: S3Server, tmp_path: Path) -> None:
+def test_writing_to_a_missing_bucket_raises_and_names_the_store(
+    s3: S3Server, tmp_path: Path
+) -> None:
     storage = Storage("s3://no-such-bucket/root", s3.options)
     (tmp_path / "local").write_bytes(b"x")
     for call in (
@@ -184,7 +187,7 @@ def test_a_bucket_that_is_not_there_is_named(s3: S3Server, tmp_path: Path) -> No
         lambda: storage.replace("f", b"x"),
         lambda: storage.upload("f", tmp_path / "local"),
     ):
-        with pytest.raises(StorageFailed, match="is not there"):
+        with pytest.raises(StorageFailed, match="the store does not exist"):
             call()
     with pytest.raises(StorageFailed, match="404"):
         storage.files("")

@@ -1,4 +1,4 @@
-"""A Hudi table in a bucket, from definition to cleaning: the same answers as on the local disk."""
+"""A Hudi table in a bucket, from definition to cleaning: the same answers as on a local disk."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 from tests.remote.conftest import Copies, S3Server
 from tests.same_rows import assert_same_rows
 
@@ -38,7 +38,7 @@ def remote(copies: Copies, s3: S3Server, settings: Settings, indexed: Callable[.
     return open_table(copies.uri, storage_options=s3.options, settings=settings)
 
 
-def test_answers_are_those_of_the_local_table(
+def test_answers_equal_those_of_the_local_table(
     copies: Copies, remote, indexed: Callable[..., None], settings: Settings
 ) -> None:
     indexed(copies.local, settings=settings)
@@ -57,7 +57,7 @@ def test_answers_are_those_of_the_local_table(
     assert plan.actual.count(Access.INDEX) == plan.actual.count(Access.MERGE) == 1
 
 
-def test_both_spellings_of_the_scheme_name_the_same_table(
+def test_s3_and_s3a_name_the_same_table(
     copies: Copies, remote, s3: S3Server, settings: Settings
 ) -> None:
     other = open_table(
@@ -81,9 +81,7 @@ def test_credentials_and_endpoint_from_the_environment(
     assert table.scan("amount = 900").to_arrow().num_rows == 1
 
 
-def test_a_warm_query_asks_for_listings_and_pages_alone(
-    remote, copies: Copies, s3: S3Server
-) -> None:
+def test_warm_query_requests_only_listings_and_pages(remote, copies: Copies, s3: S3Server) -> None:
     remote.create_index("of_another_column", ["id"])
     where = "amount = 900 AND dt = '2026-01-01'"
     assert remote.scan(where, columns=["id"]).to_arrow().num_rows == 1
@@ -91,13 +89,13 @@ def test_a_warm_query_asks_for_listings_and_pages_alone(
 
     assert remote.scan(where, columns=["id"]).to_arrow().num_rows == 1
 
-    # Neither a manifest nor a definition nor the index: they are known, and never change.
+    # No manifest, definition or index data: they are immutable and cached.
     assert [request for request in s3.requests if "/.hoodie/.index/" in request] == []
     covered = [request for request in s3.requests if "/2026-01-01/" in request]
-    # A page of each column, and nothing that lies between them.
+    # A page of each column, and nothing in between.
     assert 1 <= len(covered) <= 3
     assert all(request.startswith("GET ") for request in covered)
-    # One each of the timeline, the definitions and the entries.
+    # One listing each of the timeline, the definitions and the entries.
     assert sorted(s3.listed) == [
         "tables/t/.hoodie/.index/_service/definitions/",
         "tables/t/.hoodie/.index/lucene/",
@@ -105,7 +103,7 @@ def test_a_warm_query_asks_for_listings_and_pages_alone(
     ]
 
 
-def test_where_no_index_can_serve_its_folder_is_left_alone(
+def test_unused_index_folder_gets_no_requests(
     remote, copies: Copies, s3: S3Server, settings: Settings
 ) -> None:
     off = settings.model_copy(update={"read": ReadSettings(enabled=False)})
@@ -140,8 +138,8 @@ def test_where_no_index_can_serve_its_folder_is_left_alone(
         "amount = NULL",
     ],
 )
-def test_a_contradiction_needs_no_look_at_the_index(remote, s3: S3Server, where: str) -> None:
-    assert remote.scan("amount = 900").count() == 1  # since then the schema is known
+def test_contradiction_is_answered_without_the_index(remote, s3: S3Server, where: str) -> None:
+    assert remote.scan("amount = 900").count() == 1  # the schema is cached from now on
     s3.forget()
 
     scan = remote.scan(where)
@@ -153,7 +151,7 @@ def test_a_contradiction_needs_no_look_at_the_index(remote, s3: S3Server, where:
     assert [each for each in s3.requests if each.endswith(".parquet")] == []
 
 
-def test_the_copy_of_the_index_in_the_cache_is_checked(
+def test_damaged_index_is_not_kept_in_the_cache(
     remote, copies: Copies, s3: S3Server, settings: Settings
 ) -> None:
     storage = Storage(copies.uri, s3.options)
@@ -172,7 +170,7 @@ def test_the_copy_of_the_index_in_the_cache_is_checked(
     assert {problem.path for problem in found.problems} == {pack.path for pack in packs}
 
 
-def test_a_write_whose_answer_is_lost_counts(
+def test_write_with_a_lost_response_counts(
     copies: Copies, s3: S3Server, settings: Settings
 ) -> None:
     table = open_table(copies.uri, storage_options=s3.options, settings=settings)
@@ -185,7 +183,7 @@ def test_a_write_whose_answer_is_lost_counts(
     assert [record.state for record in table.builds()] == ["finished"]
 
 
-def test_clean_leaves_no_byte_of_an_index_that_was_dropped(
+def test_clean_leaves_nothing_of_a_dropped_index(
     remote, copies: Copies, s3: S3Server, settings: Settings
 ) -> None:
     assert remote.scan("amount = 900").count() == 1
@@ -201,14 +199,14 @@ def test_clean_leaves_no_byte_of_an_index_that_was_dropped(
     assert remote.scan("amount = 900").count() == 1
 
 
-def test_reading_needs_no_more_than_the_right_to_read(remote, copies: Copies, s3: S3Server) -> None:
+def test_reading_needs_read_permission_only(remote, copies: Copies, s3: S3Server) -> None:
     s3.forbid(copies.bucket, "s3:PutObject", "s3:DeleteObject")
     assert remote.scan("amount = 900", use_index="auto").count() == 1
     with pytest.raises(PermissionDenied):
         remote.create_index("another", ["id"])
 
 
-def test_locations_without_a_table(copies: Copies, s3: S3Server) -> None:
+def test_locations_without_a_table_are_refused(copies: Copies, s3: S3Server) -> None:
     with pytest.raises(TableNotFound):
         open_table(f"s3://{copies.bucket}/none", storage_options=s3.options)
     with pytest.raises(NotAHudiTable):

@@ -1,4 +1,4 @@
-"""The listener as a process of its own: says how to write, builds, and stops when told to."""
+"""The listener as a separate process: prints the write options, builds, and stops on a signal."""
 
 import os
 import re
@@ -17,20 +17,20 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.server.daemon import serve
-from hudi_index_service.table.properties import parse_properties
+from hudi_index_service.hook.daemon import serve
+from hudi_index_service.hudi.properties import parse_properties
 from tests.hudi_tables import hudi_options, run_clustering, write
+
+pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLBACK = "hoodie.write.commit.callback"
-SERVE = (
-    "import sys; from hudi_index_service.server.daemon import serve; serve(sys.argv[1:], wait=60)"
-)
+SERVE = "import sys; from hudi_index_service.hook.daemon import serve; serve(sys.argv[1:], wait=60)"
 
 
 @pytest.fixture
 def daemon() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a daemon for some tables; whatever happens, it does not outlive the test."""
+    """Starts a daemon for some tables, which is killed when the test ends."""
     with ExitStack() as stack:
 
         def start(*tables: Path, **environment: str) -> subprocess.Popen[str]:
@@ -50,17 +50,17 @@ def daemon() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def printed_options(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The write options that the daemon says, in the form of a properties file."""
+    """The write options that the daemon prints, which have the form of a properties file."""
     assert process.stdout is not None
     assert process.stdout.readline().startswith("Listening for commits of ")
     return parse_properties("".join(process.stdout.readline() for _ in range(4)).encode())
 
 
 def named_file(process: subprocess.Popen[str]) -> Path:
-    """The file with all write options that the daemon names behind them."""
+    """The file with all write options, which the daemon names after printing them."""
     assert process.stdout is not None
     named = re.fullmatch(
-        r"All of them, with the secret of this run, are in (.+), which this user can read\.\n",
+        r"All of them, with the secret of this run, are in (.+); only this user can read it\.\n",
         process.stdout.readline(),
     )
     assert named is not None
@@ -74,7 +74,7 @@ def test_daemon_builds_on_callbacks_and_stops_on_sigterm(spark, tmp_path, daemon
     )
     write(rows, path, hudi_options("messages"))
     open_table(path).create_index("by_sender", ["sender"])
-    run_clustering(spark, path)  # a procedure does not call back, the next commit does
+    run_clustering(spark, path)  # a procedure sends no callback, the next commit does
     process = daemon(path)
     printed = printed_options(process)
     assert printed[f"{CALLBACK}.http.timeout.seconds"] == "65"
@@ -85,10 +85,10 @@ def test_daemon_builds_on_callbacks_and_stops_on_sigterm(spark, tmp_path, daemon
     assert open_table(path).status()[0].indexed == 1
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
-    assert process.stdout.read() == "Stopping: the builds asked for are finished first.\n"
+    assert process.stdout.read() == "Stopping after the requested builds.\n"
 
 
-def test_random_secret_is_in_a_file_of_this_user_s_and_nowhere_else(tmp_path, daemon):
+def test_random_secret_is_only_in_a_private_file(tmp_path, daemon):
     state = tmp_path / "new" / "state"
     process = daemon(tmp_path, HUDI_INDEX_STATE_FOLDER=str(state))
     printed = printed_options(process)
@@ -109,20 +109,20 @@ def test_random_secret_is_in_a_file_of_this_user_s_and_nowhere_else(tmp_path, da
         urllib.request.urlopen(request, timeout=60)
 
     process.send_signal(signal.SIGTERM)
-    said, logged = process.communicate(timeout=60)
-    assert secret not in said + logged
-    assert list(file.parent.iterdir()) == [], "the secret is worth nothing any more"
+    printed_last, logged = process.communicate(timeout=60)
+    assert secret not in printed_last + logged
+    assert list(file.parent.iterdir()) == [], "the secret is no longer valid"
 
 
-def test_state_folder_that_cannot_be_written(tmp_path, daemon):
+def test_unwritable_state_folder_is_reported(tmp_path, daemon):
     (tmp_path / "file").touch()
     process = daemon(tmp_path, HUDI_INDEX_STATE_FOLDER=str(tmp_path / "file"))
 
     _, logged = process.communicate(timeout=60)
 
     assert process.returncode == 1
-    assert "which is to hold the secret of this run, cannot be written" in logged
-    assert "Set HUDI_INDEX_HOOK__SECRET, or state_folder to a folder of yours." in logged
+    assert "Cannot write the secret of this run to" in logged
+    assert "Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours." in logged
 
 
 def test_configured_secret_is_used_and_not_shown(tmp_path, daemon):
@@ -143,6 +143,6 @@ def test_configured_secret_is_used_and_not_shown(tmp_path, daemon):
     assert process.wait(60) == 0
 
 
-def test_address_that_is_not_of_this_machine(tmp_path):
+def test_address_of_another_machine_is_refused(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"cannot listen on 203\.0\.113\.1:0"):
         serve([tmp_path], host="203.0.113.1", settings=Settings())

@@ -1,11 +1,11 @@
-"""A signal may come at any moment, in the middle of anything that the main thread does."""
+"""A signal may arrive at any moment, whatever the main thread is doing."""
 
 import subprocess
 import sys
 
 SIGNAL_AT_EVERY_LINE = """
 import signal, sys
-from hudi_index_service.server.signals import stopped_by_signals
+from hudi_index_service.hook.signals import stopped_by_signals
 
 def signalled_at(line):
     count = 0
@@ -39,16 +39,16 @@ def run(program: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_a_signal_at_any_line_of_waiting_and_setting_hangs_nothing() -> None:
+def test_a_signal_at_any_line_of_waiting_or_setting_causes_no_hang() -> None:
     done = run(SIGNAL_AT_EVERY_LINE)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 10, "there were lines to come at"
+    assert int(done.stdout) > 10, "there were lines to interrupt"
 
 
-def test_a_second_signal_does_what_it_did_before() -> None:
+def test_a_second_signal_has_its_original_effect() -> None:
     done = run(
         "import signal\n"
-        "from hudi_index_service.server.signals import stopped_by_signals\n"
+        "from hudi_index_service.hook.signals import stopped_by_signals\n"
         "with stopped_by_signals() as stop:\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    print(stop.wait(60), flush=True)\n"
@@ -58,8 +58,8 @@ def test_a_second_signal_does_what_it_did_before() -> None:
     assert (done.stdout, done.returncode) == ("True\n", -15)
 
 
-def test_the_wait_ends_without_a_signal_too() -> None:
-    from hudi_index_service.server.signals import stopped_by_signals
+def test_the_wait_can_end_without_a_signal() -> None:
+    from hudi_index_service.hook.signals import stopped_by_signals
 
     with stopped_by_signals() as stop:
         assert not stop.wait(0.01)

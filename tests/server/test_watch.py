@@ -1,4 +1,4 @@
-"""Polling: no write option is needed; what fails backs off; a signal ends it in good order."""
+"""Polling: no write option is needed, failures back off, and a signal stops it in good order."""
 
 import json
 import os
@@ -10,57 +10,53 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.backoff import Backoff
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook.watch import Poll, watch
 from hudi_index_service.hook.worker import Worker
-from hudi_index_service.server.watch import Poll, watch
+from hudi_index_service.storage.backoff import Backoff
 from hudi_index_service.upkeep import TableUpkeep
+from tests.golden.table import Golden
 from tests.hook.manual_clock import ManualClock
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = [sys.executable, "-u", "-c", "from hudi_index_service.cli import main; main()"]
 
 
-def rows(spark: "SparkSession") -> "DataFrame":
-    return spark.range(100).selectExpr(
-        "cast(id AS string) AS id", "id AS ts", "concat('User', id % 10) AS sender"
-    )
+@pytest.fixture
+def table(golden: Golden, tmp_path: Path) -> Path:
+    """A table with one commit and an index."""
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
+    open_table(path).create_index("by_sender", ["sender"])
+    return path
 
 
 @pytest.fixture
-def table(spark, tmp_path) -> Path:
-    """A table with one commit and an index."""
-    path = tmp_path / "messages"
-    write(rows(spark), path, hudi_options("messages", **NO_METADATA_TABLE))
-    open_table(path).create_index("by_sender", ["sender"])
-    return path
+def cluster(golden: Golden, table: Path) -> Callable[[], Path]:
+    """Adds the files of Hudi's clustering to the table."""
+    return lambda: golden("messages_of_users").put(table, "clustered")
 
 
 def indexed(path: Path) -> int:
     return open_table(path).status()[0].indexed
 
 
-def test_once_builds_what_is_due(spark, table):
+def test_once_builds_what_is_due(table, cluster):
     assert watch([table], once=True)
     assert open_table(table).builds() == []
 
-    run_clustering(spark, table)
+    cluster()
 
     assert watch([table], once=True, clean=True)
     assert indexed(table) == 1
 
 
-def test_once_with_keys_of_a_properties_file_and_a_table_that_is_none(spark, table, tmp_path):
+def test_once_uses_the_keys_and_fails_for_a_missing_table(table, tmp_path):
     keys = {"hoodie.index.columns": "ts", "hoodie.index.strategy": "all"}
 
     assert not watch([table, tmp_path / "none"], once=True, options=keys)
@@ -70,7 +66,7 @@ def test_once_with_keys_of_a_properties_file_and_a_table_that_is_none(spark, tab
 
 @pytest.fixture
 def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
-    """Looks at the table when told to, by a clock that a test moves."""
+    """A poll that a test triggers, with a clock that the test moves."""
     clock = ManualClock()
     upkeep = TableUpkeep(table, patient=True)
     runs = Worker(lambda _: upkeep.run(), queue=1, backoff=Backoff(10.0, 60.0), clock=clock)
@@ -80,7 +76,7 @@ def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
     upkeep.close()
 
 
-def test_nothing_is_built_while_nothing_happens(spark, table, poll):
+def test_polling_builds_only_after_a_change(table, cluster, poll):
     polling, upkeep, _ = poll
     polling.look()
     (first,) = polling._asked.values()
@@ -89,32 +85,32 @@ def test_nothing_is_built_while_nothing_happens(spark, table, poll):
     polling.look()
     assert list(polling._asked.values()) == [first]
 
-    run_clustering(spark, table)
+    cluster()
     polling.look()
     (second,) = polling._asked.values()
     assert len(second.future.result(timeout=120).built) == 1
     before = upkeep.version()
-    open_table(table).create_index("by_ts", ["ts"])  # no commit, but something new
+    open_table(table).create_index("by_ts", ["ts"])  # no commit, but a change
     assert upkeep.version() != before
     polling.look()
     (third,) = polling._asked.values()
     assert third is not second
 
 
-def test_failing_build_backs_off_and_is_tried_again(spark, table, poll):
+def test_failing_build_is_retried_with_backoff(table, cluster, poll):
     polling, _, clock = poll
     builds = table / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
-    run_clustering(spark, table)
+    cluster()
     polling.look()
     (first,) = polling._asked.values()
     assert first.future.exception(timeout=120) is not None
     builds.unlink()
 
     polling.look()
-    clock.wait_until_somebody_waits_for(10.0)
+    clock.wait_until_a_thread_waits_for(10.0)
     (second,) = polling._asked.values()
-    polling.look()  # does not press
+    polling.look()  # adds no wake-up
     assert list(polling._asked.values()) == [second]
     assert not second.future.done()
     clock.advance(10.0)
@@ -125,7 +121,7 @@ def test_failing_build_backs_off_and_is_tried_again(spark, table, poll):
 
 @pytest.fixture
 def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `hudi-index watch`; whatever happens, it does not outlive the test."""
+    """Starts `hudi-index watch`, which is killed when the test ends."""
     with ExitStack() as stack:
 
         def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -145,28 +141,27 @@ def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def lines_until(stream: IO[str], wanted: str) -> str:
-    """Reads up to the first line with `wanted`; fails if the stream ends before."""
+    """Reads up to the first line with `wanted`; fails if the stream ends first."""
     for line in stream:
         if wanted in line:
             return line
     raise AssertionError(f"no line with {wanted!r}")
 
 
-def test_process_follows_the_timeline_and_stops_on_sigterm(spark, table, watching):
+def test_process_follows_the_timeline_and_stops_on_sigterm(table, cluster, watching):
     process = watching(str(table), "--interval", "0.2")
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline() == f"Watching {table} every 0.2 s.\n"
     lines_until(process.stderr, "0 entries built")
 
-    write(rows(spark), table, hudi_options("messages", **NO_METADATA_TABLE))
-    run_clustering(spark, table)
+    cluster()
 
     lines_until(process.stderr, "1 entries built")
     assert indexed(table) == 1
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
-    assert process.stdout.read() == "Stopping: the builds that run are finished first.\n"
+    assert process.stdout.read() == "Stopping after the running builds.\n"
 
 
 EVENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING|ERROR) [\w.]+: (.+)\n")
@@ -180,7 +175,7 @@ def no_table(tmp_path) -> Path:
     return folder
 
 
-def test_log_has_one_line_an_event(no_table, watching):
+def test_log_has_one_line_per_event(no_table, watching):
     process = watching(str(no_table), "--once", COLUMNS="40")
 
     _, logged = process.communicate(timeout=60)
@@ -190,17 +185,17 @@ def test_log_has_one_line_an_event(no_table, watching):
     assert any(f"NOT_A_HUDI_TABLE: {no_table}" in event[2] for event in events)
 
 
-def test_log_as_json(no_table, watching):
+def test_log_can_be_json(no_table, watching):
     process = watching(str(no_table), "--interval", "60", HUDI_INDEX_LOGGING__FORMAT="json")
     assert process.stdout is not None
     assert process.stderr is not None
 
-    began = json.loads(process.stdout.readline())
+    started = json.loads(process.stdout.readline())
     failed = json.loads(lines_until(process.stderr, "NOT_A_HUDI_TABLE"))
 
-    assert began["message"] == f"Watching {no_table} every 60 s."
-    assert (began["level"], failed["level"]) == ("INFO", "ERROR")
-    for event in (began, failed):
+    assert started["message"] == f"Watching {no_table} every 60 s."
+    assert (started["level"], failed["level"]) == ("INFO", "ERROR")
+    for event in (started, failed):
         assert set(event) == {"time", "level", "logger", "message"}
         assert datetime.fromisoformat(event["time"]).tzinfo is UTC
         assert event["logger"].startswith("hudi_index_service.")
@@ -212,5 +207,5 @@ def test_log_as_json(no_table, watching):
 def test_wrong_keys_and_intervals_are_refused_at_once(tmp_path):
     with pytest.raises(ConfigInvalid, match=r"hoodie\.index\.colums"):
         watch([tmp_path], options={"hoodie.index.colums": "a"})
-    with pytest.raises(ConfigInvalid, match="interval=0 is no time"):
+    with pytest.raises(ConfigInvalid, match=r"interval=0.* is not positive"):
         watch([tmp_path], interval=0, settings=Settings())

@@ -1,4 +1,4 @@
-"""The set-up itself: it refuses by name, caches by content, and leaves nothing half-done."""
+"""The set-up: it names what is missing, caches by content, and leaves nothing half-done."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GCC_12 = Compiler("/usr/bin/g++", "g++", "12")
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what the set-up reads, without environment or cache."""
+    """A copy of the files that the set-up reads, without environment or cache."""
     copy = tmp_path / "checkout"
     for name in ("dev", "constraints", "native"):
         ignored = shutil.ignore_patterns("target", "build", "__pycache__", "*.so")
@@ -51,7 +51,7 @@ def bootstrap(checkout: Path, **environ: str) -> subprocess.CompletedProcess[str
 
 
 class TestPrerequisites:
-    def test_everything_missing_is_named_at_once_and_nothing_is_done(self, checkout: Path) -> None:
+    def test_all_missing_prerequisites_are_named_and_nothing_is_done(self, checkout: Path) -> None:
         before = sorted(checkout.rglob("*"))
         answer = bootstrap(checkout, PATH="/nonexistent")
 
@@ -62,15 +62,15 @@ class TestPrerequisites:
         assert re.fullmatch(r"cargo \(Rust [\d.]+ or later\)", names[2])
         assert len(lines) == 3
         assert all("Get it: apt install" in line for line in lines)
-        made = [
+        created = [
             path
             for path in set(checkout.rglob("*")) - set(before)
             if "__pycache__" not in path.parts
         ]
-        assert made == []
+        assert created == []
         assert not (checkout.parent / "cache").exists()
 
-    def test_a_jdk_of_another_version_is_refused_with_the_reason(
+    def test_jdk_of_another_version_is_refused_with_the_reason(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "jdk-25", "25.0.1")))
@@ -78,7 +78,7 @@ class TestPrerequisites:
         with pytest.raises(Missing, match=r"jdk-25 is version 25\.0\.1; Spark 3\.5 stops at 17"):
             find_jdk()
 
-    def test_a_runtime_without_javac_is_refused(
+    def test_runtime_without_javac_is_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         home = jdk(tmp_path / "jre", "17.0.15")
@@ -88,7 +88,7 @@ class TestPrerequisites:
         with pytest.raises(Missing, match=r"JAVA_HOME=\S*jre has no bin/javac"):
             find_jdk()
 
-    def test_the_jdk_is_found_by_javac_on_path(
+    def test_jdk_is_found_by_javac_on_path(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         home = jdk(tmp_path / "jdk-17", "17.0.15")
@@ -125,7 +125,7 @@ class TestCacheKey:
         (folder / "src" / "lib.rs").write_text("fn one() {}\n")
         return NativeProject("example", folder)
 
-    def test_it_stays_while_the_inputs_stay(self, project: NativeProject, tmp_path: Path) -> None:
+    def test_key_is_stable_for_equal_inputs(self, project: NativeProject, tmp_path: Path) -> None:
         key = cache_key(project, ())
         for output in ("target/release/lib.so", "build/x.o", "tests/test_x.py", "src/_x.so"):
             path = project.folder / output
@@ -136,7 +136,7 @@ class TestCacheKey:
         assert cache_key(project, ()) == key
         assert cache_key(project.copied_to(tmp_path / "elsewhere"), ()) == key
 
-    def test_a_changed_added_renamed_or_removed_file_changes_it(
+    def test_changed_added_renamed_or_removed_file_changes_the_key(
         self, project: NativeProject
     ) -> None:
         source = project.folder / "src" / "lib.rs"
@@ -160,14 +160,14 @@ class TestCacheKey:
             (JDK_17, Compiler("/usr/bin/clang++", "clang++", "12")),
         ],
     )
-    def test_another_toolchain_gives_another_lucene_wheel(
+    def test_another_toolchain_changes_the_key_of_the_lucene_wheel(
         self, jdk: Jdk, compiler: Compiler
     ) -> None:
         ours = cache_key(PYLUCENE, toolchain_of(PYLUCENE, JDK_17, GCC_12))
 
         assert cache_key(PYLUCENE, toolchain_of(PYLUCENE, jdk, compiler)) != ours
 
-    def test_a_newer_build_of_the_same_jdk_serves_as_well(self) -> None:
+    def test_newer_build_of_the_same_jdk_keeps_the_key(self) -> None:
         ours = cache_key(PYLUCENE, toolchain_of(PYLUCENE, JDK_17, GCC_12))
         patched = Jdk(Path("/elsewhere"), "17.0.99")
 
@@ -175,7 +175,7 @@ class TestCacheKey:
 
 
 class TestWheelCache:
-    def test_a_damaged_or_partial_entry_is_thrown_away(self, tmp_path: Path) -> None:
+    def test_damaged_entry_is_removed(self, tmp_path: Path) -> None:
         project = NativeProject("example", tmp_path)
         entry = tmp_path / "wheels" / "example-key"
         entry.mkdir(parents=True)
@@ -190,7 +190,7 @@ class TestWheelCache:
         assert cache.find(project, "key") is None
         assert not entry.exists()
 
-    def test_an_entry_without_its_record_is_thrown_away(self, tmp_path: Path) -> None:
+    def test_entry_without_its_checksum_is_removed(self, tmp_path: Path) -> None:
         entry = tmp_path / "wheels" / "example-key"
         entry.mkdir(parents=True)
         (entry / "example-1.whl").write_bytes(b"the wheel")
@@ -200,13 +200,13 @@ class TestWheelCache:
 
 
 class TestJar:
-    def test_once_fetched_it_lies_in_the_cache_with_the_pinned_hash(self) -> None:
+    def test_fetched_jar_is_in_the_cache_with_the_pinned_hash(self) -> None:
         path = fetch(hudi_bundle())
 
         assert path == hudi_bundle().path()
         assert fetched(hudi_bundle())
 
-    def test_another_file_than_the_pinned_one_is_refused(
+    def test_jar_with_another_hash_is_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HUDI_INDEX_CACHE", str(tmp_path))
@@ -216,24 +216,24 @@ class TestJar:
             fetch(jar)
         assert list(tmp_path.rglob("*.jar")) == []
 
-    def test_several_are_fetched_at_once_and_told_as_they_come(
+    def test_several_jars_are_fetched_with_progress_messages(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HUDI_INDEX_CACHE", str(tmp_path))
         small = ("hbase-unsafe", "audience-annotations", "slf4j-reload4j")
         jars = [jar for jar in hbase_jars() if jar.artifact in small]
-        told: list[str] = []
+        messages: list[str] = []
 
-        assert fetch_all(jars, told.append) == [jar.path() for jar in jars]
+        assert fetch_all(jars, messages.append) == [jar.path() for jar in jars]
 
-        assert [line.split(":")[0] for line in told] == ["1 of 3", "2 of 3", "3 of 3"]
+        assert [line.split(":")[0] for line in messages] == ["1 of 3", "2 of 3", "3 of 3"]
         assert all(fetched(jar) for jar in jars)
-        fetch_all(jars, told.append)
-        assert len(told) == 3
+        fetch_all(jars, messages.append)
+        assert len(messages) == 3
 
 
 class TestSteps:
-    def test_a_failing_command_shows_the_tail_of_its_log(self, tmp_path: Path) -> None:
+    def test_failing_command_shows_the_end_of_its_log(self, tmp_path: Path) -> None:
         steps = Steps(tmp_path)
 
         with pytest.raises(StepFailed) as failure:
@@ -244,9 +244,7 @@ class TestSteps:
         assert lines[1] == "  | 77"
         assert lines[-2:] == ["  | no such header", f"The full log: {tmp_path / 'compile.log'}"]
 
-    def test_a_killed_run_leaves_its_lock_with_the_command_that_outlives_it(
-        self, checkout: Path
-    ) -> None:
+    def test_command_that_outlives_a_killed_run_keeps_the_lock(self, checkout: Path) -> None:
         hold = (
             "from dev.bootstrap import checkout_lock; from dev.steps import Steps\n"
             "from pathlib import Path\n"
@@ -270,7 +268,7 @@ class TestSteps:
 
 
 def eventually(condition: object) -> str:
-    """The first true answer of `condition` within 30 seconds."""
+    """The first true result of `condition` within 30 seconds."""
     assert callable(condition)
     deadline = time.monotonic() + 30
     while not (answer := condition()):
@@ -282,7 +280,7 @@ def eventually(condition: object) -> str:
 class TestNothingChanged:
     @pytest.fixture(autouse=True)
     def finished_set_up(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A set-up for the tests, finished with inputs that hash to "now"."""
+        """A finished set-up for the tests, whose inputs hash to "now"."""
         monkeypatch.setenv("HUDI_INDEX_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr("dev.bootstrap.VENV", tmp_path)
         monkeypatch.setattr("dev.bootstrap.STAMP", tmp_path / "set-up.json")
@@ -292,27 +290,27 @@ class TestNothingChanged:
         stamp = {"profile": "test", "fingerprint": "now"}
         (tmp_path / "set-up.json").write_text(json.dumps(stamp))
 
-    def test_it_serves_the_tests_and_the_demo(self) -> None:
+    def test_set_up_is_current_for_the_tests_and_the_demo(self) -> None:
         assert is_current("test", "now")
         assert is_current("demo", "now")
 
-    def test_other_inputs_ask_for_another_one(self) -> None:
+    def test_set_up_with_other_inputs_is_not_current(self) -> None:
         assert not is_current("demo", "later")
 
-    def test_so_does_a_jar_that_has_left_the_cache(self) -> None:
+    def test_set_up_without_its_jar_in_the_cache_is_not_current(self) -> None:
         hudi_bundle().path().unlink()
 
         assert not is_current("demo", "now")
 
 
 class TestCheckout:
-    def test_no_committed_file_names_a_registry_or_a_path_of_a_machine(self) -> None:
+    def test_committed_files_contain_no_registry_and_no_local_path(self) -> None:
         pins = ["constraints/*", "*.lock", "*.toml", "*.cfg", "Makefile", ".ci/*", "*requirements*"]
         registries = r"https?://(?!github\.com)|registry\+|--(extra-)?index-url|--find-links"
         assert grep(registries, *pins) == []
         assert grep(r"(?<![\w.$}])/(root|Users/\w+)/", ".") == []
 
-    def test_demo_pins_are_those_of_the_tests(self) -> None:
+    def test_demo_pins_are_among_the_test_pins(self) -> None:
         demo, tests = (
             set((CONSTRAINTS / name).read_text().splitlines()) for name in ("demo.txt", "dev.txt")
         )

@@ -1,4 +1,4 @@
-"""The three wheels on another machine: no compiler, nothing installed, its JDK elsewhere."""
+"""The three wheels on another machine: without a compiler, without packages, with a moved JDK."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dev.wheels import build_all
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheels that `make wheels` builds, by the name of their distribution."""
+    """The wheels that `make wheels` builds, by distribution name."""
     built = build_all(tmp_path_factory.mktemp("dist"), Steps(tmp_path_factory.mktemp("log")))
     return {wheel.name.partition("-")[0]: wheel for wheel in built}
 
 
 @pytest.fixture(scope="module")
 def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The JDK's runtime, copied to a folder that no build has ever seen."""
+    """The JDK's runtime, copied to a folder that no build has used."""
     home = tmp_path_factory.mktemp("another machine") / "jdk 17"
     unneeded = shutil.ignore_patterns("jmods", "include", "man", "docs", "legal", "src.zip")
     shutil.copytree(find_jdk().home, home, ignore=unneeded, ignore_dangling_symlinks=True)
@@ -34,7 +34,7 @@ def moved_jdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Host:
-    """A machine with a Python environment and a JDK, and not one program on PATH."""
+    """A machine with a Python environment and a JDK, and without any program on PATH."""
 
     def __init__(self, folder: Path, jdk: Path) -> None:
         self._bin = folder / "environment" / "bin"
@@ -54,7 +54,7 @@ class Host:
         subprocess.run(command, env=self._environ, check=True)
 
     def python(self, program: str, cwd: Path) -> str:
-        """What a program prints."""
+        """The output of a program."""
         answer = subprocess.run(
             [self._bin / "python", "-c", program],
             env=self._environ,
@@ -75,7 +75,7 @@ def host(
     return host
 
 
-def test_there_are_three_and_only_the_native_ones_are_tied_to_a_platform(
+def test_there_are_three_wheels_of_which_only_the_native_ones_have_a_platform(
     wheels: dict[str, Path],
 ) -> None:
     tags = {name: wheel.stem.split("-", 2)[2] for name, wheel in wheels.items()}
@@ -85,9 +85,7 @@ def test_there_are_three_and_only_the_native_ones_are_tied_to_a_platform(
     assert tags["hudi_index_parquet"].startswith("cp311-abi3-")
 
 
-def test_lucene_runs_on_the_jdk_that_java_home_names(
-    host: Host, moved_jdk: Path, tmp_path: Path
-) -> None:
+def test_lucene_runs_on_the_jdk_in_java_home(host: Host, moved_jdk: Path, tmp_path: Path) -> None:
     program = """if True:
         import lucene
         lucene.initVM(vmargs=["-Xrs"])
@@ -103,7 +101,7 @@ def test_lucene_runs_on_the_jdk_that_java_home_names(
     assert libraries == [str(moved_jdk / "lib" / "server" / "libjvm.so")]
 
 
-def test_the_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> None:
+def test_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> None:
     program = """if True:
         import hudi_index_parquet, numpy, pyarrow, pyarrow.parquet
         table = pyarrow.table({"msg": ["Summer is coming", "Buying a new car"], "n": [1, 2]})
@@ -115,7 +113,7 @@ def test_the_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> No
     assert host.python(program, tmp_path) == "{'msg': ['Buying a new car']}\n"
 
 
-def test_the_service_finds_its_index_type(host: Host, tmp_path: Path) -> None:
+def test_service_finds_its_index_type(host: Host, tmp_path: Path) -> None:
     program = """if True:
         from importlib.metadata import entry_points
         (lucene,) = entry_points(group="hudi_index_service.index_types", name="lucene")
@@ -125,7 +123,7 @@ def test_the_service_finds_its_index_type(host: Host, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["hudi_index_pylucene", "hudi_index_parquet"])
-def test_no_library_carries_a_path_of_the_machine_that_built_it(
+def test_libraries_contain_no_path_of_the_build_machine(
     wheels: dict[str, Path], tmp_path: Path, name: str
 ) -> None:
     with zipfile.ZipFile(wheels[name]) as archive:

@@ -1,5 +1,5 @@
-"""A small Hudi table, written once; each test gets a copy of its own, by name and by path. And for
-queries three indexed tables that no test changes."""
+"""A small Hudi table, written once, of which each test gets its own copy, by name and by path; and
+three indexed tables for queries, which no test changes."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service import open_table
-from hudi_index_service.optimizer.cost import Constants, model
+from hudi_index_service.config import settings
+from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.sql import IndexSession
+from tests.cost_constants import set_constants, unset_constants
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ def messages(spark: "SparkSession", written: Path, tmp_path: Path) -> Iterator[M
 
 @dataclass(frozen=True)
 class Tables:
-    """Three indexed tables with the same 200 rows, by the names of `KINDS`; of the last, log files
-    lie above one of its two base files."""
+    """Three indexed tables with the same 200 rows, named as in `KINDS`; in the last one, one of
+    the two base files has log files."""
 
     folder: Path
     first_instant: str
@@ -99,18 +101,19 @@ def index_session(spark: "SparkSession") -> Iterator[IndexSession]:
 
 
 @pytest.fixture
-def costs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Sets some of the optimizer's constants, to the end of the test."""
+def costs() -> Iterator[Callable[..., None]]:
+    """Sets some of the optimizer's cost constants until the end of the test."""
 
     def given(**milliseconds: float) -> None:
-        monkeypatch.setattr(model, "load_constants", lambda settings: Constants(**milliseconds))
+        set_constants(settings(), Constants(**milliseconds))
 
-    return given
+    yield given
+    unset_constants(settings())
 
 
 @pytest.fixture
 def read_by_tasks(costs: Callable[..., None]) -> None:
-    """Whatever is read through the index, Spark tasks read; and all is that may be."""
+    """Makes the index read every relation that it may read, and Spark tasks its rows."""
     costs(spark_scan_ms=1e12, handing_ms=1e9)
 
 
@@ -118,7 +121,8 @@ def read_by_tasks(costs: Callable[..., None]) -> None:
 def agreed(
     spark: "SparkSession", tables: Tables, index_session: IndexSession
 ) -> Callable[..., list[bool]]:
-    """Runs a query both ways, compares, and tells of each relation whether the index served."""
+    """Runs a query with and without the index, compares the results, and returns for each relation
+    whether the index was used."""
 
     def run(query: str, args: object = None, **kwargs: object) -> list[bool]:
         frame = index_session.sql(query, args, **kwargs)
@@ -131,5 +135,5 @@ def agreed(
 
 
 def rows_of(frame: "DataFrame") -> list[str]:
-    """A query's rows in an order of their own."""
+    """A query's rows, sorted."""
     return sorted(map(repr, frame.collect()))

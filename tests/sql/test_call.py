@@ -1,4 +1,4 @@
-"""CALL: Hudi's procedures run, and after a table service the index follows."""
+"""CALL runs Hudi's procedures, and the index follows after a table service."""
 
 import logging
 from decimal import Decimal
@@ -31,7 +31,7 @@ def indexed(path) -> int:
     return open_table(path).status()[0].indexed
 
 
-def test_clustering_by_name_is_followed_by_its_entries(session, messages):
+def test_clustering_by_name_builds_entries_for_the_new_files(session, messages):
     open_table(messages.path).create_index("by_msg", ["msg"])
 
     result = session.call("run_clustering", table=messages.name, op="scheduleAndExecute")
@@ -42,7 +42,7 @@ def test_clustering_by_name_is_followed_by_its_entries(session, messages):
     assert open_table(messages.path).scan("msg = 'Buying car 3'", use_index="require").count() == 3
 
 
-def test_statement_by_path_through_sql(session, messages):
+def test_call_by_path_through_sql(session, messages):
     open_table(messages.path).create_index("by_msg", ["msg"])
 
     session.sql(f"CALL run_clustering(path => '{messages.path}', op => 'scheduleAndExecute');")
@@ -50,7 +50,7 @@ def test_statement_by_path_through_sql(session, messages):
     assert indexed(messages.path) == 2
 
 
-def test_compaction_of_a_table_in_a_folder_with_a_quote_in_its_name(session, spark, tmp_path):
+def test_compaction_of_a_table_whose_path_contains_a_quote(session, spark, tmp_path):
     path = tmp_path / "it's a table"
     options = hudi_options("mor", "MERGE_ON_READ")
     write(numbered_rows(spark, 0, 20), path, options, "insert")
@@ -69,7 +69,7 @@ def test_compaction_of_a_table_in_a_folder_with_a_quote_in_its_name(session, spa
     assert open_table(path).scan("amount = 31", use_index="never").count() == 1
 
 
-def test_failing_build_does_not_hide_the_result(session, messages, caplog):
+def test_failed_build_does_not_hide_the_result(session, messages, caplog):
     open_table(messages.path).create_index("by_msg", ["msg"])
     builds = messages.path / ".hoodie" / ".index" / "_service" / "builds"
     builds.write_text("A file stands where the build's record has to go.")
@@ -83,7 +83,7 @@ def test_failing_build_does_not_hide_the_result(session, messages, caplog):
     assert f"The build after the table service on {messages.name} failed: STORAGE_" in caplog.text
 
 
-def test_other_procedures_are_only_passed_on(session, messages):
+def test_other_procedures_are_passed_through_without_a_build(session, messages):
     open_table(messages.path).create_index("by_msg", ["msg"])
 
     commits = session.call("show_commits", table=messages.name, limit=5)
@@ -92,21 +92,21 @@ def test_other_procedures_are_only_passed_on(session, messages):
     assert open_table(messages.path).builds() == []
 
 
-def test_error_of_the_procedure_is_raised(session, messages):
+def test_error_of_the_procedure_is_raised_without_a_build(session, messages):
     with pytest.raises(Py4JJavaError, match="not supported on a CopyOnWrite table"):
         session.call("run_compaction", op="scheduleAndExecute", table=messages.name)
     assert open_table(messages.path).builds() == []
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_argument_stays_one_literal(spark, text):
+def test_argument_is_escaped_as_one_literal(spark, text):
     statement = call_statement("p", {"a": text})
 
     literal = statement.removeprefix("CALL p(a => ").removesuffix(")")
     assert spark.sql(f"SELECT {literal} AS value").first().value == text
 
 
-def test_numbers_and_booleans():
+def test_numbers_and_booleans_are_written_as_literals():
     arguments = {"n": -3, "yes": True, "d": Decimal("1.50"), "f": 1e-7}
     assert call_statement("db.p", arguments) == (
         "CALL db.p(n => -3, yes => true, d => 1.50, f => 0.0000001)"
@@ -124,7 +124,7 @@ def test_numbers_and_booleans():
         ("p", {"a": ["x"]}),
     ],
 )
-def test_what_cannot_be_written_is_refused(session, procedure, arguments):
+def test_invalid_procedure_names_and_arguments_are_refused(session, procedure, arguments):
     with pytest.raises(StatementInvalid):
         session.call(procedure, **arguments)
 
@@ -144,5 +144,5 @@ def test_what_cannot_be_written_is_refused(session, procedure, arguments):
         ("call", None),
     ],
 )
-def test_table_of_a_statement(statement, table):
+def test_table_is_found_in_a_call_statement(statement, table):
     assert serviced_table(statement) == table

@@ -1,4 +1,4 @@
-"""EXPLAIN [ANALYZE] INDEX: who reads each relation of a query, and why."""
+"""EXPLAIN [ANALYZE] INDEX: which reader reads each relation of a query, and why."""
 
 import shutil
 
@@ -28,7 +28,7 @@ EXPLAINED = [
         ("EXPLAIN ANALYZE INDEX with t as (select 1) from t", True, None),
     ],
 )
-def test_the_query_is_left_as_it_is_in_its_place(statement, analyze, query):
+def test_query_keeps_its_text_and_position(statement, analyze, query):
     parsed = parse_statement(statement)
     assert isinstance(parsed, ExplainIndex)
     assert parsed.analyze == analyze
@@ -45,7 +45,7 @@ def test_the_query_is_left_as_it_is_in_its_place(statement, analyze, query):
         *("EXPLAIN ANALYZE TABLE t COMPUTE STATISTICS", "EXPLAIN", "EXPLAIN DROP INDEX i ON t"),
     ],
 )
-def test_sparks_own_explain_is_sparks(query):
+def test_sparks_own_explain_is_passed_to_spark(query):
     assert parse_statement(query) is None
 
 
@@ -59,7 +59,7 @@ def test_sparks_own_explain_is_sparks(query):
         ("EXPLAIN INDEX INSERT INTO t SELECT 1", "Query expected at line 1, column 15 of the st"),
     ],
 )
-def test_what_is_no_query_is_refused(statement, message):
+def test_statement_other_than_a_query_is_refused(statement, message):
     with pytest.raises(StatementInvalid) as raised:
         parse_statement(statement)
     assert raised.value.message.startswith(message)
@@ -67,7 +67,7 @@ def test_what_is_no_query_is_refused(statement, message):
 
 @pytest.fixture(scope="module")
 def table(session, spark, written, tmp_path_factory):
-    """The folder of the table ``explained``, whose index is built for one of its partitions."""
+    """The folder of the table ``explained``, whose index is built for one partition only."""
     path = tmp_path_factory.mktemp("explain") / "table"
     shutil.copytree(written, path)
     spark.sql(f"CREATE TABLE explained USING hudi LOCATION '{path}'")
@@ -77,7 +77,7 @@ def table(session, spark, written, tmp_path_factory):
     spark.sql("DROP TABLE explained")
 
 
-def test_every_relation_has_a_row(session, table):
+def test_explain_returns_a_row_per_relation(session, table):
     explained = session.sql(
         "EXPLAIN INDEX SELECT a.id, b.amount "
         "FROM explained a JOIN explained b ON a.amount = b.amount "
@@ -88,7 +88,7 @@ def test_every_relation_has_a_row(session, table):
     by_index, by_spark = explained.collect()
     assert (by_index.relation, by_index.table) == (1, f"file:{table}")
     assert (by_index.reader, by_index.index_name) == ("driver", "by_id")
-    assert by_index.reason == "the index finds 2 rows, and 1 slices are read without"
+    assert by_index.reason == "the index finds 2 rows, and 1 slices are read without it"
     assert by_index.condition == "`id` IN ('2', '4')"
     assert by_index["columns"] == ["id", "amount"]
     assert by_index[8:13] == (1, 1, 0, 0, 2)
@@ -101,24 +101,24 @@ def test_every_relation_has_a_row(session, table):
     assert sorted(ways) == [(1, "index", "coverage"), (1, "scan", "coverage")]
     assert len(by_index.instant) == 17
     assert (by_spark.reader, by_spark.index_name, by_spark.condition) == ("spark", None, None)
-    assert by_spark.reason == "no condition on it is one that an index answers"
+    assert by_spark.reason == "no index answers a condition on it"
     assert set(by_spark[7:]) == {None}
 
 
 @pytest.mark.usefixtures("table")
-def test_analyze_tells_what_was_read(session):
+def test_analyze_reports_what_was_read(session):
     query = "EXPLAIN ANALYZE INDEX SELECT * FROM explained WHERE msg = :msg"
 
     (row,) = session.sql(query, args={"msg": "Buying car 3"}).collect()
 
     assert (row.reader, row.expected_rows, row.actual_rows) == ("driver", 1, 3)
     assert row.bytes > 0
-    assert (row.pages, row.requests) == (0, 0), "a small file of the local disk is read whole"
+    assert (row.pages, row.requests) == (0, 0), "a small file on the local disk is read whole"
     assert 0 < row.milliseconds < row.query_milliseconds
 
 
 @pytest.mark.usefixtures("table", "read_by_tasks")
-def test_analyze_adds_up_what_tasks_read(session):
+def test_analyze_sums_what_tasks_read(session):
     query = "EXPLAIN ANALYZE INDEX SELECT max(amount) FROM explained WHERE msg = 'Buying car 3'"
 
     (row,) = session.sql(query).collect()
@@ -130,7 +130,7 @@ def test_analyze_adds_up_what_tasks_read(session):
 
 
 @pytest.mark.usefixtures("read_by_tasks")
-def test_queries_that_tasks_read_are_remembered(session, table):
+def test_queries_read_by_tasks_are_recorded_in_the_history(session, table):
     query = "SELECT max(amount) FROM explained WHERE msg = :msg AND id > '0'"
     for _ in range(3):
         assert session.sql(query, args={"msg": "Buying car 3"}).count() == 1
@@ -143,7 +143,7 @@ def test_queries_that_tasks_read_are_remembered(session, table):
 
 
 @pytest.mark.usefixtures("table")
-def test_what_only_spark_may_read_is_said_without_running_it(session):
+def test_explain_gives_the_reason_why_spark_reads(session):
     query = "EXPLAIN INDEX SELECT input_file_name() FROM explained WHERE id = '2'"
     (row,) = session.sql(query).collect()
     assert (row.reader, row.reason) == ("spark", "the query asks for the names of files")
@@ -160,13 +160,13 @@ def test_what_only_spark_may_read_is_said_without_running_it(session):
         "FROM explained INSERT INTO explained SELECT * INSERT INTO other SELECT *",
     ],
 )
-def test_what_would_change_something_is_refused(session, explain, query):
+def test_explain_refuses_queries_that_write(session, explain, query):
     with pytest.raises(StatementInvalid, match="would change something"):
         session.sql(f"{explain} {query}")
     assert session.spark.table("explained").count() == 20
 
 
-def test_sparks_errors_have_the_place_in_the_statement(session):
+def test_errors_of_spark_point_into_the_whole_statement(session):
     with pytest.raises(ParseException, match="line 2, pos 9"):
         session.sql("EXPLAIN INDEX\nSELECT 1 )")
     with pytest.raises(AnalysisException, match="line 2 pos 14"):
@@ -175,7 +175,7 @@ def test_sparks_errors_have_the_place_in_the_statement(session):
         session.sql("EXPLAIN INDEX SELECT * FROM {t}", t=session.spark.range(1))
 
 
-def test_tables_without_an_index_and_queries_without_a_table(session, messages):
+def test_explain_without_an_index_or_without_a_table(session, messages):
     session.spark.table(messages.name).createTempView("bare")
     (row,) = session.sql("EXPLAIN ANALYZE INDEX SELECT * FROM bare WHERE id = '1'").collect()
     session.spark.catalog.dropTempView("bare")

@@ -1,4 +1,5 @@
-"""Full-text functions in SQL: the same rows whoever finds them, the same scores as `search`."""
+"""Full-text functions in SQL: the same rows with and without the index, the same scores as
+`search`."""
 
 import re
 import shutil
@@ -12,8 +13,9 @@ from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import settings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, ScoreUnavailable
 from hudi_index_service.sql import IndexSession
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.read.test_full_text import ROWS, SEARCHES, rows, text_of
+from tests.golden.recipes.texts import ROWS, text_of
+from tests.golden.table import Golden
+from tests.read.test_full_text import SEARCHES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,21 +26,16 @@ FUNCTIONS = ("match", "match_any", "match_phrase", "match_prefix", "match_fuzzy"
 
 @pytest.fixture(scope="module")
 def texts(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+    spark: "SparkSession", golden: Golden, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[IndexedTable]:
-    """A base file that is indexed, one with a log file above it, one that is not indexed; and, as
-    ``stemmed``, the same rows under another analyzer, with no entry that serves."""
+    """A base file with an entry, one with an entry and a log file, and one without an entry; and,
+    as ``stemmed``, the same rows with another analyzer and no usable entry."""
     folder = tmp_path_factory.mktemp("full_text")
-    extra = {"hoodie.parquet.small.file.limit": "0", **NO_METADATA_TABLE}
-    options = hudi_options("texts", "MERGE_ON_READ", **extra)
-    write(rows(spark, 0, 80), folder / "texts", options, "bulk_insert", "overwrite")
-    write(rows(spark, 80, 160), folder / "texts", options, "bulk_insert")
-    table = open_table(folder / "texts")
+    table = open_table(golden("searched_texts").put(folder / "texts", "two base files"))
     words = Column(name="msg", options={"analyzer": "standard", "ranked": "true"})
     table.create_index("by_words", [words, "amount"])
     table.build(strategy="all").raise_for_failures()
-    write(rows(spark, 100, 120, version=1), folder / "texts", options)
-    write(rows(spark, 160, ROWS), folder / "texts", options, "bulk_insert")
+    golden("searched_texts").put(folder / "texts")
     shutil.copytree(folder / "texts", folder / "stemmed")
     with open_table(folder / "stemmed") as other:
         other.alter_index("by_words", options={"msg": {"analyzer": "english"}})
@@ -70,25 +67,25 @@ def keys(frame: "DataFrame") -> list[int]:
 
 
 @pytest.mark.parametrize("condition", SEARCHES)
-def test_every_search_through_the_index(by_index: IndexSession, condition: str) -> None:
+def test_searches_through_the_index(by_index: IndexSession, condition: str) -> None:
     found = [text is not None and SEARCHES[condition](text) for text in map(text_of, range(ROWS))]
     expected = [key for key in range(ROWS) if found[key]]
     assert keys(by_index.sql(SEARCH.format(condition))) == expected
     (use,) = by_index.relations
     assert use.by_index, use.reason
     assert use.where is not None
-    assert use.rows == len(expected), "they are exactly the rows"
+    assert use.rows == len(expected), "the index finds exactly the matching rows"
 
 
-def test_every_search_without_the_index(without_index: IndexSession) -> None:
-    """By Spark's Python workers, all at once."""
+def test_searches_without_the_index(without_index: IndexSession) -> None:
+    """By Spark's Python workers, all in one query."""
     columns = ", ".join(f"{condition} AS c{n}" for n, condition in enumerate(SEARCHES))
     found = without_index.sql(EACH.format(columns)).collect()
     assert [use.by_index for use in without_index.relations] == [False]
     for row in found:
         text = text_of(int(row.id))
-        told = [None if text is None else tells(text) for tells in SEARCHES.values()]
-        assert list(row[1:]) == told, text
+        expected = [None if text is None else matches(text) for matches in SEARCHES.values()]
+        assert list(row[1:]) == expected, text
 
 
 SHAPES: list[tuple[str, list[bool]]] = [
@@ -125,7 +122,7 @@ SHAPES: list[tuple[str, list[bool]]] = [
         [True, True],
     ),
     ("SELECT id, msg FROM cars_view WHERE amount > 4 AND msg = 'car; new'", [True]),
-    # Spark asks of both sides what is asked of one; the other side's words are found otherwise.
+    # Spark infers the condition for the other side of the join too, whose analyzer differs.
     (
         "SELECT count(*) FROM texts a JOIN stemmed b ON a.msg = b.msg WHERE match(a.msg, 'cars')",
         [True, False],
@@ -145,8 +142,10 @@ def views(spark: "SparkSession", by_index: IndexSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("query", "served"), SHAPES)
-def test_queries(spark, views, by_index: IndexSession, query: str, served: list[bool]) -> None:
-    """The words of these texts are found by a regular expression as well."""
+def test_searches_in_query_shapes(
+    spark, views, by_index: IndexSession, query: str, served: list[bool]
+) -> None:
+    """A regular expression finds the same words in these texts."""
     plain = re.sub(r"(?i)match\(([\w.]+), '(\w+)'\)", r"\1 RLIKE r'(?i)\\b\2\\b'", query)
     found = by_index.sql(query)
     expected = spark.sql(plain.replace("cars_view", "cars_view_plain"))
@@ -157,26 +156,26 @@ def test_queries(spark, views, by_index: IndexSession, query: str, served: list[
 
 
 @pytest.mark.usefixtures("read_by_tasks")
-def test_many_rows_are_read_by_tasks(by_index: IndexSession) -> None:
+def test_many_rows_are_read_by_tasks_without_a_second_match(by_index: IndexSession) -> None:
     found = by_index.sql("SELECT id FROM texts WHERE match(msg, 'car') AND amount < 8")
     (use,) = by_index.relations
     assert (use.by_index, use.in_tasks) == (True, True)
     plan = found._jdf.queryExecution().executedPlan().toString()
-    assert "match" not in plan, "the tasks that read the rows decide"
+    assert "match" not in plan, "the tasks that read the rows evaluate the search"
     has = SEARCHES["Match ( MSG , 'car' )"]
     assert keys(found) == [k for k in range(ROWS) if k % 10 < 8 and has(text_of(k) or "")]
 
 
-def test_rows_are_counted_by_the_index_alone(by_index: IndexSession) -> None:
+def test_rows_are_counted_by_the_index(by_index: IndexSession) -> None:
     has = SEARCHES["match_phrase(msg, 'new car')"]
     query = "SELECT count(*) AS n FROM texts WHERE match_phrase(msg, 'new car')"
     (row,) = by_index.sql(query).collect()
     assert row.n == sum(has(text_of(key) or "") for key in range(ROWS))
     (use,) = by_index.relations
-    assert use.reason == "the index counts its rows, and 2 slices are read without"
+    assert use.reason == "the index counts its rows, and 2 slices are read without it"
 
 
-def test_earlier_snapshots(texts: IndexedTable, by_index: IndexSession) -> None:
+def test_scores_in_an_earlier_snapshot(texts: IndexedTable, by_index: IndexSession) -> None:
     first = min(each.requested for each in texts.hudi_table.completed_instants())
     query = "SELECT id, score() AS s FROM texts TIMESTAMP AS OF '{}' WHERE match(msg, 'boat')"
     expected = texts.search("msg", "boat", k=ROWS, columns=["id"], as_of=first).to_pylist()
@@ -195,7 +194,7 @@ def scores(table: IndexedTable, text: str, **options: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("session", ["by_index", "without_index"])
-def test_scores_are_those_of_search(texts: IndexedTable, session: str, request) -> None:
+def test_scores_equal_those_of_search(texts: IndexedTable, session: str, request) -> None:
     sql = request.getfixturevalue(session).sql
     query = "SELECT id, score() AS s FROM texts t WHERE {} ORDER BY s DESC"
     found = [(row.id, row.s) for row in sql(query.format("match(msg, 'new car')")).collect()]
@@ -205,7 +204,9 @@ def test_scores_are_those_of_search(texts: IndexedTable, session: str, request) 
     assert {row.id: row.s for row in narrowed} == scores(texts, "NEW car tag42", where="amount < 5")
 
 
-def test_scores_wherever_rows_are_at_hand(texts: IndexedTable, by_index: IndexSession) -> None:
+def test_scores_in_order_by_aggregates_windows_and_disjunctions(
+    texts: IndexedTable, by_index: IndexSession
+) -> None:
     every = scores(texts, "new car", words="all")
     best = sorted(every.values(), reverse=True)[:3]
     search = "FROM texts WHERE match(msg, 'new car')"
@@ -233,55 +234,61 @@ def test_scores_wherever_rows_are_at_hand(texts: IndexedTable, by_index: IndexSe
 
 REFUSED = {
     "SELECT id FROM texts WHERE match(id, 'car')": "No index holds the words of `id`",
-    "SELECT id FROM texts WHERE match(upper(msg), 'car')": "match asks for upper(",
-    "SELECT match('a car', 'car')": "which is no column of a Hudi table",
+    "SELECT id FROM texts WHERE match(upper(msg), 'car')": "match searches upper(",
+    "SELECT match('a car', 'car')": "which is not a column of a Hudi table",
     "SELECT id FROM texts WHERE match(msg, id)": "not known before the query runs",
     "SELECT id FROM texts WHERE match(msg)": "match was called with 1 arguments",
     "SELECT id FROM texts WHERE match(amount, 'car')": "match in a column of type int32. Name",
-    "SELECT id FROM texts WHERE match_fuzzy(msg, 'car', 3)": "0, 1 or 2 edits away, not '3'. Leave",
+    "SELECT id FROM texts WHERE match_fuzzy(msg, 'car', 3)": "0, 1 or 2 edits away, not '3'. Omit",
     "SELECT id FROM (TABLE texts UNION ALL TABLE stemmed) WHERE match(msg, 'car')": (
-        "found by different analyzers"
+        "indexes have different analyzers"
     ),
-    "SELECT score() FROM texts": "score() is called where no match",
-    "SELECT score() FROM (SELECT * FROM texts WHERE match(msg, 'car'))": "where no match",
-    "SELECT score() FROM texts WHERE match(msg, 'car') AND match(msg, 'old')": "where 2 searches",
+    "SELECT score() FROM texts": "score() is called in a query block without a match",
+    "SELECT score() FROM (SELECT * FROM texts WHERE match(msg, 'car'))": (
+        "query block without a match"
+    ),
+    "SELECT score() FROM texts WHERE match(msg, 'car') AND match(msg, 'old')": (
+        "query block with 2 searches"
+    ),
     "SELECT score() FROM texts a SEMI JOIN texts b ON a.id = b.id AND match(b.msg, 'car')": (
-        "where the text searched is not at hand"
+        "where the searched text is not available"
     ),
     "SELECT score() FROM texts WHERE match_phrase(msg, 'new car')": "finds rows without scores",
     "SELECT score() FROM stemmed WHERE match(msg, 'car')": "lengths are not stored",
     "SELECT count(*) FROM texts WHERE match(msg, 'car') GROUP BY amount HAVING score() > 1": (
-        "score() is called where no match"
+        "score() is called in a query block without a match"
     ),
 }
 
 
 @pytest.mark.parametrize("query", REFUSED)
-def test_what_has_no_answer_is_refused(by_index: IndexSession, query: str) -> None:
+def test_searches_and_scores_without_an_answer_are_refused(
+    by_index: IndexSession, query: str
+) -> None:
     with pytest.raises((PredicateUnsupported, PredicateInvalid, ScoreUnavailable)) as caught:
         by_index.sql(query)
     assert REFUSED[query] in str(caught.value)
     assert caught.value.remedy
 
 
-def test_null_is_found_nowhere(by_index: IndexSession) -> None:
+def test_search_for_null_finds_nothing(by_index: IndexSession) -> None:
     assert by_index.sql("SELECT id FROM texts WHERE match(msg, NULL)").collect() == []
     query = "SELECT id FROM texts WHERE NOT match(msg, :text) OR id = '3'"
     assert keys(by_index.sql(query, args={"text": None})) == [3]
 
 
 @pytest.fixture
-def own_score(spark: "SparkSession") -> Iterator[None]:
-    """A function of the user's own."""
+def user_score(spark: "SparkSession") -> Iterator[None]:
+    """A user-defined function named `score`."""
     spark.udf.register("score", lambda text: f"<{text}>")
     yield
     spark.sql("DROP TEMPORARY FUNCTION score")
 
 
-def test_the_session_of_others(
-    spark: "SparkSession", views: None, by_index: IndexSession, own_score: None
+def test_functions_of_the_user_keep_their_names(
+    spark: "SparkSession", views: None, by_index: IndexSession, user_score: None
 ) -> None:
-    """A name that is taken stays so, and none is taken for longer than a query is analyzed."""
+    """A name in use is left alone, and ours are registered only while a query is analyzed."""
     query = "SELECT score(id) AS s FROM texts WHERE MATCH (msg, 'boat') AND amount = 2"
     assert {row.s for row in by_index.sql(query).collect()} == {"<2>", "<62>", "<122>", "<182>"}
     assert [each for each in FUNCTIONS if spark.catalog.functionExists(each)] == ["score"]
@@ -292,7 +299,7 @@ def test_the_session_of_others(
     assert [each for each in FUNCTIONS if spark.catalog.functionExists(each)] == ["score"]
 
 
-def test_what_is_no_query_fails(spark: "SparkSession", by_index: IndexSession) -> None:
+def test_match_outside_a_query_fails(spark: "SparkSession", by_index: IndexSession) -> None:
     with pytest.raises(PythonException, match="match was not called in a query of IndexSession"):
         by_index.sql("CACHE TABLE hits AS SELECT id FROM texts WHERE match(msg, 'boat')")
     spark.catalog.dropTempView("hits")

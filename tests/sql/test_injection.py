@@ -1,5 +1,5 @@
-"""Hostile text in every name and every literal of every statement: it names exactly that thing, or
-the statement fails, and nothing else changes."""
+"""Hostile text as every name and every literal of every statement: it is exactly that name or
+literal, or the statement fails, and nothing else changes."""
 
 import shutil
 from collections.abc import Mapping
@@ -10,10 +10,12 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.columns import column_name
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import IndexServiceError, StatementInvalid
+from hudi_index_service.metadata.definitions import Column
 from hudi_index_service.sql.call import call_statement
 from hudi_index_service.sql.dialect import parse_statement
+
+pytestmark = pytest.mark.fast
 
 HOSTILE = [
     "x'; DROP TABLE t; --",
@@ -40,7 +42,7 @@ HOSTILE = [
     "x" * 70_000,
 ]
 
-# {n}: a name; {c}: a column's.
+# {n} is a name, {c} a column name.
 NAMES = [
     "CREATE INDEX {n} ON t USING lucene (a)",
     "CREATE INDEX IF NOT EXISTS i ON {n} USING lucene (a)",
@@ -83,7 +85,7 @@ def literal(text: str) -> str:
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A parsed statement with other names in the places of these."""
+    """A parsed statement with its names replaced."""
     match value:
         case str():
             return ".".join(names.get(part, part) for part in value.split("."))
@@ -102,7 +104,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("statement", NAMES)
-def test_whatever_is_back_quoted_is_that_name(statement):
+def test_back_quoted_text_is_one_name(statement):
     plain = parse_statement(statement.format(n="name", c="column"))
     for text in HOSTILE:
         found = parse_statement(statement.format(n=name(text), c=name(text)))
@@ -110,14 +112,14 @@ def test_whatever_is_back_quoted_is_that_name(statement):
 
 
 @pytest.mark.parametrize("statement", TEXTS)
-def test_whatever_is_quoted_is_that_text(statement):
+def test_quoted_text_is_one_literal(statement):
     plain = parse_statement(statement.format("'text'"))
     for text in HOSTILE:
         assert parse_statement(statement.format(literal(text))) == renamed(plain, {"text": text})
 
 
 @pytest.mark.parametrize("statement", [*NAMES, *TEXTS])
-def test_what_ends_a_name_or_a_text_too_early_is_refused(statement):
+def test_unescaped_quote_is_refused(statement):
     for text in HOSTILE[:4]:
         for quote in ("`", "'", '"'):
             broken = f"{quote}{text}{quote}"
@@ -128,17 +130,17 @@ def test_what_ends_a_name_or_a_text_too_early_is_refused(statement):
 
 @pytest.mark.parametrize("statement", [*NAMES, *TEXTS])
 @pytest.mark.parametrize("text", ["a b", "a-b", "$x", "${x}", "{x}", "é", "a\0b", ";", "(", "1.5"])
-def test_what_is_no_name_and_stands_unquoted_is_refused(statement, text):
+def test_unquoted_text_that_is_no_name_is_refused(statement, text):
     with pytest.raises(StatementInvalid):
         parse_statement(statement.format(text, n=text, c=text))
 
 
 def state(messages) -> dict[str, bytes]:
-    """All files of the table."""
+    """The contents of all files of the table."""
     return {str(path): path.read_bytes() for path in messages.path.rglob("*") if path.is_file()}
 
 
-def test_on_a_real_table_nothing_changes(session, messages):
+def test_hostile_statements_change_nothing_on_a_real_table(session, messages):
     session.sql(f"CREATE INDEX mine ON {messages.name} USING lucene (id)")
     tables = session.spark.sql("SHOW TABLES").collect()
     before = state(messages)
@@ -185,7 +187,7 @@ def test_on_a_real_table_nothing_changes(session, messages):
     assert session.spark.sql("SHOW TABLES").collect() == tables
 
 
-def test_a_path_of_hostile_text_is_that_table(session, messages, tmp_path):
+def test_path_of_hostile_text_is_that_table(session, messages, tmp_path):
     folder = tmp_path / "it's; DROP TABLE `t` -- ${x} {#\\n %41"
     shutil.copytree(messages.path, folder)
     before = state(messages)

@@ -25,7 +25,7 @@ from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
         ("WHERE dt = '😀 馬' DRY RUN", "dt = '😀 馬'", "dry"),
     ],
 )
-def test_where_the_predicate_ends(after, where, rest):
+def test_end_of_the_predicate(after, where, rest):
     query = f"OPTIMIZE TABLE t\n {after}"
     statement = parse_statement(query)
     assert statement.where.strip() == where
@@ -34,12 +34,12 @@ def test_where_the_predicate_ends(after, where, rest):
 
 
 def due(session, table, where):
-    """The partitions of the base files that would be built."""
+    """The partitions of the base files that a build would index."""
     rows = session.sql(f"OPTIMIZE TABLE {table} WHERE {where} STRATEGY ALL DRY RUN").collect()
     return sorted(row.base_file.rpartition("/")[0] for row in rows)
 
 
-def test_only_the_partitions_in_which_it_holds_are_built(session, messages):
+def test_only_matching_partitions_are_built(session, messages):
     table = f"`spark_catalog`.default.`{messages.name}`"
     session.sql(f"CREATE INDEX by_id ON {table} USING lucene (id)")
     assert due(session, table, "dt < '2026-01-02'") == ["2026-01-01"]
@@ -78,7 +78,7 @@ def test_only_the_partitions_in_which_it_holds_are_built(session, messages):
         ("", StatementInvalid, "Predicate over partition columns expected at line 2, column 6"),
     ],
 )
-def test_what_is_wrong_is_pointed_at(session, messages, where, error, message):
+def test_errors_in_the_predicate_have_a_position(session, messages, where, error, message):
     with pytest.raises(error) as raised:
         session.sql(f"OPTIMIZE TABLE {messages.name}\nWHERE {where}")
     assert message in raised.value.message
@@ -108,17 +108,17 @@ def test_partition_values_of_several_types(session, spark, tmp_path):
         assert table.partitions("day < DATE'2026-01-02'") == (eu,)
         assert table.partitions("day IS NULL") == (us,)
         assert table.partitions("region <> 'eu' AND day IS NULL OR region IS NULL") == (none, us)
-        # Rows without a value and with an empty text lie in one folder.
+        # Rows with NULL and with an empty string are in the same partition.
         assert table.partitions("region = ''") == (none,)
-        with pytest.raises(PredicateUnsupported, match="does not tell the value of column open"):
+        with pytest.raises(PredicateUnsupported, match="does not contain the value of column open"):
             table.partitions("open")
 
 
-def test_a_table_without_partitions(session, spark, tmp_path):
+def test_where_on_a_table_without_partitions(session, spark, tmp_path):
     path = tmp_path / "table"
     options = hudi_options("whole", ordering_column=None, **NO_METADATA_TABLE)
     write(spark.sql("SELECT '1' AS id"), path, options, "insert")
-    with pytest.raises(PredicateInvalid, match="The table is not partitioned"):
+    with pytest.raises(PredicateInvalid, match="the table is not partitioned"):
         session.sql(f"OPTIMIZE TABLE '{path}' WHERE id = '1'")
     with open_table(path) as table:
         assert table.partitions() == ("",)

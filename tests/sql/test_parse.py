@@ -3,8 +3,8 @@
 import pytest
 
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.definitions import Column
 from hudi_index_service.errors import StatementInvalid
+from hudi_index_service.metadata.definitions import Column
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.statements import (
     AlterIndex,
@@ -103,7 +103,7 @@ T = TableName(("t",))
         ("cancel indexing table db.t", CancelIndexing(TableName(("db", "t")))),
     ],
 )
-def test_each_statement(query, statement):
+def test_index_statements(query, statement):
     assert parse_statement(query) == statement
 
 
@@ -123,7 +123,7 @@ def test_each_statement(query, statement):
         ("hudi.messages", TableName(("hudi", "messages"))),
     ],
 )
-def test_a_table_is_named_or_given_by_path(written, table):
+def test_table_by_name_or_by_path(written, table):
     assert parse_statement(f"SHOW INDEXING {written}") == ShowIndexing(table)
 
 
@@ -138,7 +138,7 @@ def test_a_table_is_named_or_given_by_path(written, table):
         "drop\nindex\ni\non\nt",
     ],
 )
-def test_space_comments_and_semicolons_around(query):
+def test_blanks_comments_and_semicolons_are_skipped(query):
     assert parse_statement(query) == DropIndex("i", T)
 
 
@@ -162,7 +162,7 @@ def test_space_comments_and_semicolons_around(query):
         "this is no SQL ' at all",
     ],
 )
-def test_other_queries_are_sparks(query):
+def test_other_statements_are_passed_to_spark(query):
     assert parse_statement(query) is None
 
 
@@ -180,7 +180,7 @@ def test_other_queries_are_sparks(query):
         "CREATE INDEX i ON t USING secondary_index (city)",
     ],
 )
-def test_indexes_of_hudis_own_types_are_hudis(query):
+def test_indexes_of_hudis_own_types_are_passed_to_hudi(query):
     assert parse_statement(query) is None
 
 
@@ -263,7 +263,7 @@ def test_indexes_of_hudis_own_types_are_hudis(query):
         ),
     ],
 )
-def test_errors_point_at_the_place_and_say_what_is_expected_there(query, message):
+def test_syntax_errors_have_a_position_and_what_was_expected(query, message):
     with pytest.raises(StatementInvalid) as caught:
         parse_statement(query)
     assert caught.value.message.startswith(message)
@@ -273,7 +273,7 @@ def test_errors_point_at_the_place_and_say_what_is_expected_there(query, message
 @pytest.mark.parametrize(
     "name", ["x'; DROP TABLE t; --", "a`b", "i ON t; DROP TABLE t", "../../etc", "\u202e\n\t"]
 )
-def test_whatever_stands_in_back_quotes_is_a_name(name):
+def test_back_quoted_text_is_a_name(name):
     quoted = "`" + name.replace("`", "``") + "`"
     assert parse_statement(f"DROP INDEX {quoted} ON {quoted}.{quoted}") == DropIndex(
         name, TableName((name, name))
@@ -300,7 +300,7 @@ STATEMENTS = [
     "CANCEL INDEXING TABLE db . t",
     "EXPLAIN ANALYZE INDEX SELECT",
 ]
-# What the words say that are expected where one of these stands.
+# The words with which an error message describes these tokens.
 KINDS = {
     "name": ("i", "j", "t", "db", "a", "b", "c", "d", "e", "f", "k", "l", "m", "hudi", "`/t`"),
     "path": ("'/t'",),
@@ -315,34 +315,34 @@ KINDS = {
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_at_every_place_what_may_stand_there_is_said(statement):
+def test_errors_name_every_valid_next_token(statement):
     words = statement.split(" ")
     first = 3 if words[0] == "EXPLAIN" else 2
     for number in range(first, len(words)):
         before, following = " ".join(words[:number]), words[number]
         last = words[number - 1]
-        # Names may go on anywhere, and a table may be called table.
+        # A name may continue after any part, and a table may be called table.
         if following == "." or last == "TABLE":
             continue
         for wrong, found, column in (("", "its end", 1), (" @", "'@'", 2), (" ''", "\"''\"", 2)):
-            if wrong == "" and is_whole(before):
+            if wrong == "" and is_complete(before):
                 continue
             if wrong == " ''" and last in ("=", "k", "l", "m", "'k'", "INDEX"):
-                continue  # an empty text is a value
+                continue  # an empty string is a value
             if wrong and last == "WHERE":
                 continue
             with pytest.raises(StatementInvalid) as caught:
                 parse_statement(before + wrong)
             message = caught.value.message
             expected, _, place = message.partition(" expected at ")
-            told = f"line 1, column {len(before) + column} of the statement, found {found}"
-            assert place.startswith(told), message
+            position = f"line 1, column {len(before) + column} of the statement, found {found}"
+            assert place.startswith(position), message
             kinds = [kind for kind in KINDS if following in KINDS[kind]]
             assert any(kind.lower() in expected.lower() for kind in [following, *kinds]), message
 
 
-def is_whole(query):
-    """Whether a statement may end here."""
+def is_complete(query):
+    """Whether the statement is valid as it is."""
     try:
         parse_statement(query)
     except StatementInvalid:

@@ -1,4 +1,4 @@
-"""What is not ours reaches Spark as it was written."""
+"""Statements other than ours reach Spark unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -9,23 +9,25 @@ from pyspark.errors import AnalysisException, ParseException
 from hudi_index_service.errors import IndexNotFound, StatementFailed, StatementInvalid
 from tests.hudi_tables import IN_PROCESS_LOCK
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def view(session, messages) -> Iterator[str]:
-    """The table as a temporary view, for queries with a constant text."""
+    """The table as a temporary view, so that queries have a constant text."""
     session.spark.table(messages.name).createTempView("queried")
     yield "queried"
     session.spark.catalog.dropTempView("queried")
 
 
 @pytest.mark.usefixtures("view")
-def test_queries(session):
+def test_query_is_passed_through(session):
     query = " SELECT id /* key */ FROM queried WHERE msg = 'Buying car 3' ORDER BY id; "
     assert [row.id for row in session.sql(query).collect()] == ["10", "17", "3"]
 
 
 @pytest.mark.usefixtures("view")
-def test_parameters(session):
+def test_parameters_are_passed_through(session):
     named = "SELECT count(*) AS n FROM queried WHERE amount < :most"
     assert session.sql(named, args={"most": 9}).first().n == 3
     assert session.sql(named.replace(":most", "?"), args=[9]).first().n == 3
@@ -33,12 +35,12 @@ def test_parameters(session):
     assert session.sql("SELECT max(amount) AS n FROM {t}", t=table).first().n == 57
 
 
-def test_other_statements(session, messages):
+def test_other_statements_are_passed_through(session, messages):
     assert messages.name in [row.tableName for row in session.sql("SHOW TABLES").collect()]
     assert [row.col_name for row in session.sql(f"DESCRIBE {messages.name}").collect()][5] == "id"
 
 
-def test_sparks_own_errors(session):
+def test_errors_of_spark_are_raised(session):
     with pytest.raises(ParseException):
         session.sql("SELEC 1")
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
@@ -51,11 +53,11 @@ def test_sparks_own_errors(session):
 
 @pytest.fixture
 def second_hudi_writer(session) -> Iterator[None]:
-    """Settings under which Hudi builds its indexes: as a second writer, which needs a lock."""
+    """Hudi settings with which it builds its indexes: as a second writer, which needs a lock."""
     settings = {
         **IN_PROCESS_LOCK,
         "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
-        # Ten files for twenty rows otherwise; the second is the older name.
+        # Otherwise ten files for twenty rows; the second key is the older name.
         "hoodie.metadata.global.record.level.index.min.filegroup.count": "1",
         "hoodie.metadata.record.index.min.filegroup.count": "1",
         "hoodie.metadata.index.column.stats.enable": "false",
@@ -68,8 +70,8 @@ def second_hudi_writer(session) -> Iterator[None]:
 
 
 @pytest.fixture
-def hudis_table(session, tmp_path) -> Iterator[str]:
-    """The table of Hudi's page "SQL DDL", as it is made and filled there."""
+def documented_table(session, tmp_path) -> Iterator[str]:
+    """The table of Hudi's page "SQL DDL", created and filled as there."""
     session.sql(
         f"""
         CREATE TABLE hudi_indexed_table (
@@ -107,12 +109,12 @@ CREATED = {
 
 
 @pytest.mark.usefixtures("second_hudi_writer")
-def test_hudis_documented_index_sql(session, hudis_table):
+def test_hudis_documented_index_sql(session, documented_table):
     bare = session.spark
-    session.sql(f"CREATE INDEX by_rider ON {hudis_table} USING lucene (rider)")
+    session.sql(f"CREATE INDEX by_rider ON {documented_table} USING lucene (rider)")
 
     def shown(by):
-        rows = by.sql(f"SHOW INDEXES FROM {hudis_table}").collect()
+        rows = by.sql(f"SHOW INDEXES FROM {documented_table}").collect()
         return {tuple(row)[:3] for row in rows} - {("by_rider", "lucene", "rider")}
 
     present = shown(bare)
@@ -121,7 +123,9 @@ def test_hudis_documented_index_sql(session, hudis_table):
         assert (done.columns, done.collect()) == ([], [])
         present |= {row}
         assert shown(session) == shown(bare) == present
-    by_path = session.sql(f"SHOW INDEXES IN TABLE spark_catalog.default.{hudis_table}").collect()
+    by_path = session.sql(
+        f"SHOW INDEXES IN TABLE spark_catalog.default.{documented_table}"
+    ).collect()
     assert {tuple(row)[:3] for row in by_path if row.managed_by == "hudi"} == present
     assert {row.index_name: row.options for row in by_path if row.options} == {
         "expr_index_idx_bloom_driver": {"driver": {"expr": "identity"}},
@@ -131,17 +135,19 @@ def test_hudis_documented_index_sql(session, hudis_table):
     assert [row.uuid for row in found] == ["e96c4396"]
 
     for name in ("idx_rider", "secondary_index_idx_rider", "record_index"):
-        assert session.sql(f"REFRESH INDEX {name} ON {hudis_table}").columns == []
-    session.sql(f"DROP INDEX idx_rider ON {hudis_table}")
-    session.sql(f"DROP INDEX IF EXISTS expr_index_idx_bloom_driver ON TABLE {hudis_table}")
+        assert session.sql(f"REFRESH INDEX {name} ON {documented_table}").columns == []
+    session.sql(f"DROP INDEX idx_rider ON {documented_table}")
+    session.sql(f"DROP INDEX IF EXISTS expr_index_idx_bloom_driver ON TABLE {documented_table}")
 
     gone = ("secondary_index_idx_rider", "expr_index_idx_bloom_driver")
     assert shown(session) == shown(bare) == {row for row in present if row[0] not in gone}
-    ours = [row.index_name for row in session.sql(f"SHOW INDEXES FROM {hudis_table}").collect()]
+    ours = [
+        row.index_name for row in session.sql(f"SHOW INDEXES FROM {documented_table}").collect()
+    ]
     assert ours[0] == "by_rider"
 
 
-def test_indexes_that_nobody_has(session, messages):
+def test_unknown_indexes(session, messages):
     session.sql(f"CREATE INDEX by_msg ON {messages.name} USING lucene (msg)")
     for statement in (
         f"DROP INDEX other ON {messages.name}",
@@ -157,7 +163,7 @@ def test_indexes_that_nobody_has(session, messages):
 
 
 @pytest.mark.parametrize("columns", ["(msg, id)", "USING record_index (msg)"])
-def test_what_hudi_refuses_is_said_in_a_line(session, messages, columns):
+def test_error_of_hudi_is_shortened_to_one_line(session, messages, columns):
     with pytest.raises(StatementFailed) as raised:
         session.sql(f"CREATE INDEX other ON {messages.name} {columns}")
     assert raised.value.message.startswith("Hudi creates no such index: ")
@@ -166,12 +172,12 @@ def test_what_hudi_refuses_is_said_in_a_line(session, messages, columns):
 
 
 @pytest.mark.parametrize("query", ["SELECT id FROM {t}", "EXPLAIN INDEX SELECT id FROM {t}"])
-def test_a_table_by_its_path_in_a_query(session, messages, query):
-    """Spark takes paths of the formats that are its own, here as in ``spark.sql``."""
+def test_table_by_path_in_a_query_is_refused_with_a_remedy(session, messages, query):
+    """Spark accepts paths only for its own formats, here as in ``spark.sql``."""
     table = f"hudi.`{messages.path}`"
     with pytest.raises(AnalysisException, match="UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"):
         session.spark.sql(query.format(t=table).removeprefix("EXPLAIN INDEX "))
-    with pytest.raises(StatementInvalid, match="no Hudi table by its path") as raised:
+    with pytest.raises(StatementInvalid, match="a Hudi table by its path") as raised:
         session.sql(query.format(t=table))
     named = re.search(r"CREATE TEMPORARY VIEW t .*?\)", raised.value.remedy).group()
     session.sql(named)

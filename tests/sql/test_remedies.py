@@ -1,4 +1,4 @@
-"""What errors tell somebody to do who writes SQL."""
+"""Error messages name remedies in SQL to users of SQL."""
 
 import re
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from hudi_index_service import errors
 from hudi_index_service.errors import IndexExists, IndexServiceError
 from hudi_index_service.sql.remedies import remedies_in_sql
 
-# What no statement can cause.
+# Errors that no statement causes.
 ELSEWHERE = {"CALLBACK_REFUSED", "STATEMENT_FAILED", "HISTORY_UNAVAILABLE", "CONFIG_INVALID"}
 
 
-def kinds(above: type[IndexServiceError] = IndexServiceError) -> Iterator[type[IndexServiceError]]:
-    yield above
-    for kind in above.__subclasses__():
+def kinds(base: type[IndexServiceError] = IndexServiceError) -> Iterator[type[IndexServiceError]]:
+    yield base
+    for kind in base.__subclasses__():
         if kind.__module__ == errors.__name__:
             yield from kinds(kind)
 
@@ -28,12 +28,14 @@ def in_sql(error: IndexServiceError) -> str:
 
 
 @pytest.mark.parametrize("kind", sorted({*kinds()}, key=lambda kind: kind.code))
-def test_no_remedy_speaks_python_or_the_command_line(kind: type[IndexServiceError]) -> None:
+def test_remedies_mention_neither_python_nor_the_command_line(
+    kind: type[IndexServiceError],
+) -> None:
     if kind.code not in ELSEWHERE:
-        said = in_sql(kind("Something is wrong."))
-        assert not re.search(r"hudi-index |--\w|=True|=<|open_table|IndexedTable|IndexHook", said)
+        remedy = in_sql(kind("Something is wrong."))
+        assert not re.search(r"hudi-index |--\w|=True|=<|open_table|IndexedTable|IndexHook", remedy)
 
 
-def test_a_better_remedy_stays() -> None:
+def test_specific_remedy_is_kept() -> None:
     assert in_sql(IndexExists("It is there.", remedy="Look again.")) == "Look again."
     assert in_sql(IndexExists("It is there.")).endswith("or add IF NOT EXISTS.")

@@ -1,4 +1,4 @@
-"""Queries answered through the index: the answers are Spark's own."""
+"""Queries answered through the index return the same rows as Spark."""
 
 import re
 import shutil
@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
-from hudi_index_service.read import index_estimates
-from hudi_index_service.read.slice_reader import SliceReader
+from hudi_index_service.read.slices import index_estimates
+from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.sql.select import leaf
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.sql.conftest import KINDS, rows_of
@@ -77,7 +77,7 @@ from tests.sql.conftest import KINDS, rows_of
         ("SELECT id FROM {t} WHERE id > '5' ORDER BY amount DESC LIMIT 3", [True]),
         ("SELECT id FROM {t} WHERE id = '5' MINUS SELECT id FROM {t} WHERE id = '6'", [True]),
         ("SELECT DISTINCT msg FROM {t} WHERE amount < 30 AND rand() < 2", [True]),
-        # Spark computes such a CTE once.
+        # Spark evaluates such a CTE once.
         (
             "WITH r AS (SELECT id, rand() AS x FROM {t} WHERE amount < 60) "
             "SELECT count(*) FROM r a JOIN r b ON a.id = b.id AND a.x = b.x",
@@ -85,17 +85,17 @@ from tests.sql.conftest import KINDS, rows_of
         ),
     ],
 )
-def test_answers(agreed, kind, query, by_index):
+def test_queries_return_the_same_rows_as_spark(agreed, kind, query, by_index):
     assert agreed(query.format(t=kind)) == by_index
 
 
-def test_parameters(agreed):
+def test_queries_with_parameters(agreed):
     query = "SELECT id FROM cow WHERE id = :id OR amount < :most"
     assert agreed(query, args={"id": "7", "most": 9}) == [True]
     assert agreed("SELECT id FROM cow WHERE id = ?", args=["7"]) == [True]
 
 
-def test_only_what_is_asked_for_is_read(index_session, tables):
+def test_only_needed_columns_are_read(index_session, tables):
     index_session.sql("SELECT upper(msg) AS m FROM merged_view WHERE twice > 3 AND k < '2'")
     (use,) = index_session.relations
     assert use.columns == ("id", "msg", "amount")
@@ -112,13 +112,13 @@ def test_time_travel_and_read_optimized(agreed, tables):
     assert agreed("SELECT * FROM hudi_query('merged', 'read_optimized') WHERE id = '2'") == [True]
 
 
-def test_what_is_no_snapshot_is_left_to_spark(agreed, tables, index_session):
+def test_table_changes_are_left_to_spark(agreed, tables, index_session):
     query = "SELECT id FROM hudi_table_changes('merged', 'latest_state', '{since}') WHERE id = '2'"
     assert agreed(query.format(since=tables.first_instant)) == [False]
     assert index_session.relations[0].reason == "it is no query on a snapshot"
 
 
-def test_an_incremental_query_is_left_to_spark(spark, agreed, index_session, tables):
+def test_incremental_query_is_left_to_spark(spark, agreed, index_session, tables):
     frame = spark.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
     frame = frame.option("hoodie.datasource.read.begin.instanttime", tables.first_instant)
     frame.load(str(tables.folder / "merged")).createOrReplaceTempView("changed")
@@ -128,7 +128,7 @@ def test_an_incremental_query_is_left_to_spark(spark, agreed, index_session, tab
     spark.catalog.dropTempView("changed")
 
 
-def test_changes_are_left_to_spark(spark, index_session, tmp_path):
+def test_change_data_capture_is_left_to_spark(spark, index_session, tmp_path):
     path = tmp_path / "changing"
     options = hudi_options("changing", **NO_METADATA_TABLE)
     options |= {"hoodie.table.cdc.enabled": "true"}
@@ -147,7 +147,7 @@ def test_changes_are_left_to_spark(spark, index_session, tmp_path):
     spark.catalog.dropTempView("changes")
 
 
-def test_user_functions(spark, agreed, index_session):
+def test_relations_below_user_functions_are_left_to_spark(spark, agreed, index_session):
     spark.udf.register("doubled", lambda value: 2 * value, "bigint")
     assert agreed("SELECT doubled(amount) AS d FROM cow WHERE id = '3'") == [False]
     assert index_session.relations[0].reason == "BatchEvalPython stands above it in the plan"
@@ -189,15 +189,17 @@ def test_user_functions(spark, agreed, index_session):
         ),
     ],
 )
-def test_what_only_sparks_own_reader_knows(agreed, index_session, monkeypatch, query, reason):
+def test_queries_that_depend_on_sparks_reader_are_left_to_spark(
+    agreed, index_session, monkeypatch, query, reason
+):
     planned = []
-    monkeypatch.setattr(leaf, "pinned", lambda *asked: planned.append(asked))
+    monkeypatch.setattr(leaf, "pinned", lambda *arguments: planned.append(arguments))
     assert agreed(query) == [False]
     assert index_session.relations[0].reason == reason
-    assert planned == [], "the index was asked for nothing"
+    assert planned == [], "the index was not used for planning"
 
 
-def test_beside_what_only_sparks_own_reader_knows(agreed, index_session):
+def test_other_relations_beside_one_left_to_spark_use_the_index(agreed, index_session):
     query = (
         "WITH seeded AS (SELECT amount, rand(3) AS x FROM partitioned) "
         "SELECT a.id, b.x FROM cow a JOIN seeded b ON a.amount = b.amount WHERE a.id = '3'"
@@ -210,8 +212,8 @@ def test_beside_what_only_sparks_own_reader_knows(agreed, index_session):
 
 
 @pytest.mark.usefixtures("read_by_tasks")
-def test_tasks_without_a_slice(agreed, index_session, tables):
-    """No row of the table can be in question: no task is left to read one."""
+def test_tasks_have_nothing_to_read_when_all_slices_are_skipped(agreed, index_session, tables):
+    """No row of the table can match: there is nothing left for a task to read."""
     query = "SELECT id, max(msg) FROM cow WHERE amount < -1 GROUP BY id"
     assert agreed(query) == [True]
     (use,) = index_session.relations
@@ -219,33 +221,33 @@ def test_tasks_without_a_slice(agreed, index_session, tables):
     assert agreed("SELECT a.id, b.msg FROM cow a LEFT JOIN cow b ON a.id = b.id AND b.amount < -1")
 
 
-def test_relations_are_told_to_the_thread_that_asked(index_session, tables):
+def test_relations_are_kept_per_thread(index_session, tables):
     index_session.sql("SELECT id FROM cow WHERE id = '3'")
 
-    def ask() -> list[bool]:
+    def query_in_thread() -> list[bool]:
         before = index_session.relations
         index_session.sql("SELECT id FROM partitioned WHERE msg NOT LIKE '%car 3'")
         return [*before, *(use.by_index for use in index_session.relations)]
 
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(ask).result() == [False]
+        assert pool.submit(query_in_thread).result() == [False]
     assert [use.by_index for use in index_session.relations] == [True]
 
 
-def test_the_snapshot_is_the_one_that_spark_sees(spark, agreed, index_session, tables, tmp_path):
+def test_index_reads_the_snapshot_that_spark_sees(spark, agreed, index_session, tables, tmp_path):
     path = tmp_path / "growing"
     shutil.copytree(tables.folder / "cow", path)
     spark.sql(f"CREATE TABLE growing USING hudi LOCATION '{path}'")
     query = "SELECT * FROM growing WHERE id IN ('3', '200')"
     assert agreed(query) == [True]
     before = index_session.relations[0].instant
-    # Spark keeps what it knows of a table by name until it is refreshed.
+    # Spark caches a table's metadata by name until it is refreshed.
     options = hudi_options("cow", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 200, 201), path, options, "insert")
     assert agreed(query) == [True]
     assert index_session.relations[0].instant == before
     spark.sql("REFRESH TABLE growing")
-    # The base file is a new one, which has no entry.
+    # The base file is new and has no entry.
     assert agreed(query) == [False]
     assert index_session.relations[0].instant > before
     assert len(index_session.sql(query).collect()) == 2
@@ -255,7 +257,7 @@ def test_the_snapshot_is_the_one_that_spark_sees(spark, agreed, index_session, t
 @pytest.mark.usefixtures("read_by_tasks", "tables")
 def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session):
     query = "SELECT a.id, b.msg FROM merged a JOIN cow b ON a.id = b.id WHERE a.amount < 300"
-    # Half of the table: 100 rows of more than 20 bytes.
+    # Half of the table: 100 rows of more than 20 bytes each.
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
     try:
         frame = index_session.sql(query)
@@ -273,32 +275,32 @@ def test_many_rows_are_read_by_tasks_and_never_broadcast(spark, index_session):
     assert len(found) > 90
 
 
-# To hand a row over takes a millisecond; 125 of them as much as is less than Spark's scan.
-DEAR_ROWS = {"spark_scan_ms": 225, "handing_ms": 0.1, "handed_row_ms": 1, "tasks_ms": 1e6}
+# Handing a row over costs 1 ms; 125 rows are the most that cost less than Spark's scan.
+EXPENSIVE_ROWS = {"spark_scan_ms": 225, "handing_ms": 0.1, "handed_row_ms": 1, "tasks_ms": 1e6}
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How slices were looked at to decide who reads a relation."""
+def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ways in which rows were estimated to choose the reader of a relation."""
     found = []
 
-    def noted(owner: object, name: str, what: str) -> None:
+    def record_calls(owner: object, name: str, what: str) -> None:
         original = getattr(owner, name)
 
-        def noting(*args: object, **kwargs: object) -> object:
+        def recording(*args: object, **kwargs: object) -> object:
             found.append(what)
             return original(*args, **kwargs)
 
-        monkeypatch.setattr(owner, name, noting)
+        monkeypatch.setattr(owner, name, recording)
 
-    noted(index_estimates, "row_estimate", "bounds")
-    noted(SliceReader, "settled_rows", "look-up")
+    record_calls(index_estimates, "row_estimate", "bounds")
+    record_calls(SliceReader, "exact_rows", "look-up")
     return found
 
 
 @pytest.mark.usefixtures("tables")
 def test_most_of_a_table_is_left_to_spark(agreed, index_session, costs):
-    costs(**DEAR_ROWS)
+    costs(**EXPENSIVE_ROWS)
     assert agreed("SELECT amount FROM cow WHERE amount < 450") == [False]
     (use,) = index_session.relations
     assert use.reason == "the index finds 150 of 200 rows, and Spark scans them faster"
@@ -306,66 +308,64 @@ def test_most_of_a_table_is_left_to_spark(agreed, index_session, costs):
 
 
 @pytest.mark.usefixtures("tables")
-def test_what_manifests_say_may_be_enough(agreed, index_session, costs, looks):
+def test_manifests_alone_may_decide(agreed, index_session, costs, estimates):
     assert agreed("SELECT amount FROM cow WHERE amount >= 0") == [False]
     (use,) = index_session.relations
     assert use.reason == "the index rules out no row"
-    costs(**DEAR_ROWS)
+    costs(**EXPENSIVE_ROWS)
     assert agreed("SELECT amount FROM cow WHERE amount >= 0 AND id IS NOT NULL") == [False]
-    assert looks == []
+    assert estimates == []
 
 
 @pytest.mark.usefixtures("tables")
-def test_bounds_of_the_opened_index_may_be_enough(agreed, index_session, costs, looks):
-    costs(**DEAR_ROWS)
+def test_bounds_of_the_opened_index_may_decide(agreed, index_session, costs, estimates):
+    costs(**EXPENSIVE_ROWS)
     assert agreed("SELECT amount FROM cow WHERE amount < 450 AND id <> '3'") == [False]
     (use,) = index_session.relations
     assert use.reason == "the index finds at least 149 of 200 rows, and Spark scans them faster"
     assert agreed("SELECT amount FROM cow WHERE amount < 6 AND id <> '7'") == [True]
     (use,) = index_session.relations
     assert (use.reason, use.rows, use.expected) == ("the index finds 2 rows", 2, 2)
-    assert looks == ["bounds", "bounds"]
+    assert estimates == ["bounds", "bounds"]
 
 
 @pytest.mark.usefixtures("tables")
-def test_rows_are_looked_up_where_nothing_else_tells(agreed, index_session, costs, looks):
-    costs(**DEAR_ROWS)
+def test_rows_are_looked_up_when_bounds_do_not_decide(agreed, index_session, costs, estimates):
+    costs(**EXPENSIVE_ROWS)
     query = "SELECT amount FROM cow WHERE amount < 450 AND msg <> 'Buying car 1'"
     assert agreed(query) == [False]  # from 121 to 150
     (use,) = index_session.relations
     assert use.reason == "the index finds 128 of 200 rows, and Spark scans them faster"
-    assert looks == ["bounds", "look-up"]
+    assert estimates == ["bounds", "look-up"]
 
 
 @pytest.mark.usefixtures("tables")
-def test_a_guess_is_enough_where_it_is_far_too_many(agreed, index_session, costs, looks):
-    costs(**DEAR_ROWS | {"spark_scan_ms": 10, "spark_file_ms": 0.1})
+def test_rough_estimate_decides_when_rows_are_far_too_many(agreed, index_session, costs, estimates):
+    costs(**EXPENSIVE_ROWS | {"spark_scan_ms": 10, "spark_file_ms": 0.1})
     query = "SELECT amount FROM cow WHERE amount < 300 AND msg > 'Buying car 3'"
     assert agreed(query) == [False]
     (use,) = index_session.relations
     assert re.fullmatch(r"the index finds about \d+ of 200 rows, and Spark .* faster", use.reason)
-    assert looks == ["bounds"]
+    assert estimates == ["bounds"]
 
 
 @pytest.mark.usefixtures("tables")
-def test_the_index_is_asked_no_further_once_rows_are_far_too_many(
-    agreed, index_session, costs, looks
-):
-    costs(**DEAR_ROWS | {"spark_scan_ms": 20})
+def test_estimating_stops_once_rows_are_too_many(agreed, index_session, costs, estimates):
+    costs(**EXPENSIVE_ROWS | {"spark_scan_ms": 20})
     assert agreed("SELECT amount FROM partitioned WHERE amount < 300") == [False]
     (use,) = index_session.relations
     assert use.reason == "the index finds at least 50 of 200 rows, and Spark scans them faster"
-    assert looks == ["bounds"]
+    assert estimates == ["bounds"]
 
 
-def test_what_is_unlike_a_pattern_is_not_counted(agreed, index_session, tables):
+def test_negated_pattern_is_left_to_spark_without_an_estimate(agreed, index_session, tables):
     assert agreed("SELECT id FROM cow WHERE msg NOT LIKE '%car 3'") == [False]
     (use,) = index_session.relations
-    assert use.reason == "what is unlike a pattern is most of the rows"
+    assert use.reason == "a negated pattern matches most of the rows"
     assert agreed("SELECT id FROM cow WHERE msg NOT LIKE '%car 3' AND id < '3'") == [True]
 
 
-def test_an_unknown_option_is_left_to_spark(spark, index_session, tables):
+def test_unknown_read_option_is_left_to_spark(spark, index_session, tables):
     frame = spark.read.format("hudi").option(
         "hoodie.datasource.read.extract.partition.values.from.path", "true"
     )
@@ -377,7 +377,7 @@ def test_an_unknown_option_is_left_to_spark(spark, index_session, tables):
     spark.catalog.dropTempView("optioned")
 
 
-def test_what_holds_its_rows_already_passes(spark, index_session, tables):
+def test_cached_tables_streams_and_views_are_passed_through(spark, index_session, tables):
     spark.catalog.cacheTable("partitioned")
     try:
         assert len(index_session.sql("SELECT * FROM partitioned WHERE id = '3'").collect()) == 1
@@ -395,8 +395,8 @@ def test_what_holds_its_rows_already_passes(spark, index_session, tables):
     spark.catalog.dropTempView("third")
 
 
-def test_a_query_that_cannot_profit_comes_back_as_spark_made_it(index_session, spark, tables):
-    """Not even optimized before it is asked for."""
+def test_query_without_hudi_tables_is_returned_unchanged(index_session, spark, tables):
+    """It is not even optimized until its rows are needed."""
     spark.range(3).createOrReplaceTempView("numbers")
     frame = index_session.sql("SELECT id FROM numbers WHERE id = 1")
     assert index_session.relations == ()

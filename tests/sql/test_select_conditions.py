@@ -1,4 +1,4 @@
-"""Conditions as Spark's optimizer leaves them, as where texts."""
+"""Conditions as Spark's optimizer leaves them, translated to predicate texts."""
 
 import pyarrow as pa
 import pytest
@@ -6,9 +6,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.sql.select.condition import Conditions
-from hudi_index_service.sql.select.expression import read_condition
-from hudi_index_service.sql.select.scala import class_name
+from hudi_index_service.sql.catalyst.condition import Conditions
+from hudi_index_service.sql.catalyst.expression import read_condition
+from hudi_index_service.sql.catalyst.scala import class_name
 
 _COLUMNS = (
     "flag boolean, tiny tinyint, small smallint, n int, big bigint, f float, d double, "
@@ -26,9 +26,9 @@ def columns(spark) -> pa.Schema:
 
 @pytest.fixture
 def where(spark, columns):
-    """Translates a condition after Spark's optimizer has seen it."""
+    """Translates a condition after Spark's optimizer has rewritten it."""
 
-    def answered(text: str) -> bool:
+    def is_supported(text: str) -> bool:
         try:
             parse_predicate(text, columns)
         except IndexServiceError:
@@ -40,7 +40,7 @@ def where(spark, columns):
         node = frame._jdf.queryExecution().optimizedPlan()
         while not class_name(node).endswith(".Filter"):
             node = node.children().head()
-        return Conditions(answered).where(read_condition(node.condition()))
+        return Conditions(is_supported).where(read_condition(node.condition()))
 
     return translated
 
@@ -92,11 +92,11 @@ def where(spark, columns):
         ("n = 1 OR msg = 'x'", "(`n` = 1) OR (`msg` = 'x')"),
     ],
 )
-def test_the_same_condition(where, condition, expected):
+def test_condition_is_translated(where, condition, expected):
     text = where(condition)
     assert text == expected
     if text is not None:
-        assert where(text) == text, "what is Spark SQL for it means something else"
+        assert where(text) == text, "as Spark SQL, the text means something else"
 
 
 @pytest.mark.parametrize(
@@ -114,22 +114,22 @@ def test_the_same_condition(where, condition, expected):
         ("NOT (n = 1 OR upper(msg) = 'X')", "NOT (`n` = 1)"),
         (r"n = 1 AND msg RLIKE '(?<=a)b'", "`n` = 1"),
         ("coalesce(n = 1, false)", None),
-        # Spark adds it everywhere.
+        # Spark adds this to every condition.
         ("n IS NOT NULL", None),
     ],
 )
-def test_what_cannot_be_told_is_left_to_spark(where, condition, expected):
+def test_unsupported_conditions_are_left_to_spark(where, condition, expected):
     assert where(condition) == expected
 
 
-def test_long_lists(where):
-    """From eleven values on, Spark's optimizer makes a set of them."""
+def test_long_in_lists(where):
+    """From eleven values on, Spark's optimizer turns the list into a set."""
     numbers = ", ".join(map(str, range(20)))
     assert where(f"n IN ({numbers})").count(",") == 19
     texts = [f"'{letter}'" for letter in "abcdefghijkl"]
-    told = where(f"msg IN ({', '.join([*texts, chr(39) + 'null' + chr(39)])})")
-    assert sorted(told[len("`msg` IN (") : -1].split(", ")) == [*texts, "'null'"]
-    # Which of the set's members is NULL, and which the text "null", cannot be told.
+    text = where(f"msg IN ({', '.join([*texts, chr(39) + 'null' + chr(39)])})")
+    assert sorted(text[len("`msg` IN (") : -1].split(", ")) == [*texts, "'null'"]
+    # In such a set, NULL and the string "null" look the same.
     assert where(f"msg IN ({', '.join([*texts, 'NULL'])})") is None
     days = ", ".join(f"DATE'2024-01-{day:02}'" for day in range(1, 13))
     assert "DATE'2024-01-12'" in where(f"day IN ({days})")

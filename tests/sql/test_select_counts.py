@@ -1,4 +1,4 @@
-"""Counts and tests of existence: from the index alone where it is exact."""
+"""Counts and tests of existence are answered by the index alone where it is exact."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
-from hudi_index_service.read import counted_values
+from hudi_index_service.read.slices import value_counts
 from hudi_index_service.sql import IndexSession
-from hudi_index_service.sql.select import weighing
+from hudi_index_service.sql.relations import weighing
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ COUNTS = [
     ("kind", "query"),
     [*(("cow", query) for query in COUNTS), *(("merged", query) for query in COUNTS[::3])],
 )
-def test_counted_by_the_index(agreed, index_session, kind, query):
+def test_count_is_answered_by_the_index_alone(agreed, index_session, kind, query):
     assert agreed(query.format(t=kind)) == [True]
     (use,) = index_session.relations
-    others = ", and 1 slices are read without" if kind == "merged" else ""
+    others = ", and 1 slices are read without it" if kind == "merged" else ""
     assert use.reason == COUNTED + others
-    assert (use.read.pages, use.read.bytes_read) == (0, 0), "not even for a column"
+    assert (use.read.pages, use.read.bytes_read) == (0, 0), "no page is read"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_counted_by_the_index(agreed, index_session, kind, query):
         "SELECT id FROM cow WHERE id < '3' ORDER BY id LIMIT 1",
     ],
 )
-def test_what_asks_for_more_is_read(agreed, index_session, query):
+def test_queries_that_need_more_than_a_count_read_rows(agreed, index_session, query):
     assert agreed(query) == [True]
     (use,) = index_session.relations
     assert use.reason.startswith("the index finds")
@@ -86,7 +86,7 @@ def test_what_asks_for_more_is_read(agreed, index_session, query):
         "SELECT count(*), rand(3) AS x FROM cow WHERE id < '3'",
     ],
 )
-def test_what_depends_on_the_reader_is_not_counted(agreed, index_session, query):
+def test_queries_that_depend_on_the_reader_are_not_counted(agreed, index_session, query):
     assert agreed(query) == [False]
 
 
@@ -94,7 +94,7 @@ def test_what_depends_on_the_reader_is_not_counted(agreed, index_session, query)
 def sparse(
     spark: "SparkSession", index_session: IndexSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    """A table whose word is NULL in every third row, and empty in others; the second of its two
+    """A table whose word is NULL in every third row and empty in others; the second of its two
     partitions has no entry."""
     path = tmp_path_factory.mktemp("counts") / "sparse"
     number = F.col("amount") / 3
@@ -123,17 +123,17 @@ def sparse(
         "SELECT dt, count(*) FROM sparse WHERE id < '3' GROUP BY dt",
     ],
 )
-def test_null_and_slices_without_entry(agreed, index_session, sparse, query):
+def test_counts_with_null_and_with_slices_without_an_entry(agreed, index_session, sparse, query):
     assert agreed(query) == [True]
     assert index_session.relations[0].reason.startswith(COUNTED)
 
 
-def test_a_column_of_too_many_values_is_read(agreed, index_session, tables, monkeypatch):
-    monkeypatch.setattr(counted_values, "MOST_VALUES", 6)
+def test_group_by_a_column_of_many_values_reads_rows(agreed, index_session, tables, monkeypatch):
+    monkeypatch.setattr(value_counts, "COUNTED_VALUES", 6)
     query = "SELECT msg, count(*) FROM cow WHERE id < '3' GROUP BY msg"
     assert agreed(query) == [True]
     assert index_session.relations[0].reason == "the index finds 123 rows"
-    # The manifest only estimates.
+    # The manifest only has an estimate.
     monkeypatch.setattr(weighing, "may_have_few_values", lambda plan, column: True)
     assert agreed(query) == [True]
     (use,) = index_session.relations
@@ -141,7 +141,7 @@ def test_a_column_of_too_many_values_is_read(agreed, index_session, tables, monk
     assert use.read.rows_checked == use.read.rows_returned == 123
 
 
-def test_a_damaged_entry_is_not_believed(spark, agreed, index_session, tables, tmp_path):
+def test_damaged_entry_is_not_counted(spark, agreed, index_session, tables, tmp_path):
     path = tmp_path / "damaged"
     write(numbered_rows(spark, 0, 40), path, hudi_options("d", **NO_METADATA_TABLE), "insert")
     with open_table(path) as table:

@@ -1,14 +1,14 @@
-"""Catalyst's conditions, brought over from the JVM."""
+"""Catalyst's conditions, converted from the JVM."""
 
 import pytest
 
-from hudi_index_service.sql.select.expression import Described, read_condition, read_conjuncts
-from hudi_index_service.sql.select.scala import class_name
+from hudi_index_service.sql.catalyst.expression import Described, read_condition, read_conjuncts
+from hudi_index_service.sql.catalyst.scala import class_name
 
 
 @pytest.fixture
 def condition(spark):
-    """Gives a condition as Spark's analyzer understands it."""
+    """Returns a condition as Spark's analyzer resolves it."""
     frame = spark.range(0).selectExpr(
         "id", "named_struct('a', id) AS s", "'' AS msg", "current_date() AS day", "now() AS ts"
     )
@@ -19,7 +19,7 @@ def condition(spark):
     return analyzed
 
 
-def test_a_condition_comes_with_all_its_nodes(condition):
+def test_condition_is_read_with_all_its_nodes(condition):
     [below, either] = read_conjuncts(
         read_condition(condition("id < 5 AND (s.a = 3 OR msg LIKE '%x_')"))
     )
@@ -31,8 +31,8 @@ def test_a_condition_comes_with_all_its_nodes(condition):
     assert class_name(like.children[0].java).endswith(".AttributeReference")
 
 
-def test_each_node_is_the_one_in_the_jvm(condition):
-    """Also below nodes with several children of one kind."""
+def test_nodes_refer_to_their_jvm_objects(condition):
+    """Also below nodes that have several children of one kind."""
 
     def check(expression):
         package, _, name = class_name(expression.java).rpartition(".")
@@ -45,8 +45,8 @@ def test_each_node_is_the_one_in_the_jvm(condition):
     assert sum(map(check, read_conjuncts(read_condition(condition(text))))) > 20
 
 
-def test_what_has_no_json_is_unknown_and_what_stands_beside_it_is_not(condition):
-    """None of Spark's own is so."""
+def test_node_without_json_is_unknown_and_its_siblings_are_not(condition):
+    """No node of Spark's own lacks JSON."""
     conjunction = Described(None, [], lambda: condition("id = 1 AND (id <> 2 AND id <> 3)"))
     assert [each.kind for each in read_conjuncts(conjunction)] == ["EqualTo", "Not", "Not"]
     [unknown] = read_conjuncts(Described(None, [], lambda: condition("id = 1L OR id = 2L")))
@@ -54,7 +54,7 @@ def test_what_has_no_json_is_unknown_and_what_stands_beside_it_is_not(condition)
     assert str(unknown.java.sql()) == "((id = 1L) OR (id = 2L))"
 
 
-def test_dates_come_as_catalyst_has_them(condition):
+def test_dates_and_timestamps_keep_catalysts_values(condition):
     text = "ts = timestamp'1500-01-01 00:00:00.000001' AND day = date'0001-01-01'"
     moment, day = (each.children[1] for each in read_conjuncts(read_condition(condition(text))))
     assert int(moment.fields["value"]) == moment.java.value() < 0

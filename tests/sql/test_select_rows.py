@@ -1,12 +1,14 @@
-"""Rows that the driver has read, as a leaf of Spark's plans."""
+"""Rows read by the driver, as a leaf of Spark's plans."""
 
 import pytest
 
-from hudi_index_service.read.spark import frame_of_plan
-from hudi_index_service.sql.select.rows import read_here
-from hudi_index_service.sql.select.scala import elements
-from hudi_index_service.sql.select.spark_types import as_spark_sees
-from hudi_index_service.table.spark import collected
+from hudi_index_service.hudi.spark import collected
+from hudi_index_service.read.spark.frames import frame_of_plan
+from hudi_index_service.sql.catalyst.scala import elements
+from hudi_index_service.sql.relations.rows import read_here
+from hudi_index_service.sql.relations.spark_types import as_spark_sees
+
+pytestmark = pytest.mark.fast
 
 _VALUES = """
     SELECT * FROM VALUES
@@ -21,7 +23,7 @@ _VALUES = """
 
 def test_every_type_keeps_its_values(spark):
     frame = spark.sql(_VALUES)
-    # A plan of its own, whose attributes the rows take.
+    # Another plan, whose attributes the leaf takes over.
     output = list(elements(frame._jdf.queryExecution().analyzed().output()))
     rows = collected(frame)
     types = [str(each.dataType().json()) for each in output]
@@ -51,13 +53,13 @@ def test_every_type_keeps_its_values(spark):
         ("1.5BD", "1.25BD"),
     ],
 )
-def test_other_types_are_not_taken(spark, found, expected):
+def test_other_types_are_refused(spark, found, expected):
     rows = collected(spark.range(1).selectExpr(f"{found} AS x"))
     (kind,) = spark.range(1).selectExpr(f"{expected} AS x").schema
     assert as_spark_sees(rows.schema, [kind.dataType.json()]) is None
 
 
-def test_no_rows(spark):
+def test_leaf_without_rows(spark):
     frame = spark.sql("SELECT 1 AS n, 'x' AS msg").where("n = 2")
     output = list(elements(frame._jdf.queryExecution().analyzed().output()))
     leaf = read_here(spark, collected(frame), output)

@@ -1,4 +1,4 @@
-"""Structs, of which Spark asks for the fields alone that a query needs."""
+"""Structs of which Spark needs only some fields."""
 
 from collections.abc import Callable, Iterator
 
@@ -25,7 +25,7 @@ KINDS = {"structs": "COPY_ON_WRITE", "merged_structs": "MERGE_ON_READ"}
 
 @pytest.fixture(scope="module")
 def _written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Two tables of 80 rows; of the second, log files lie above one of two base files."""
+    """Two tables of 80 rows; in the second, one of the two base files has log files."""
     folder = tmp_path_factory.mktemp("structs")
     for name, kind in KINDS.items():
         options = hudi_options(name, kind, partition_column="part", **NO_METADATA_TABLE)
@@ -63,13 +63,15 @@ QUERIES = [
 @pytest.mark.usefixtures("_written")
 @pytest.mark.parametrize("table", KINDS)
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_fields_that_are_asked_for(agreed: Callable[..., list[bool]], query: str, table: str):
+def test_struct_fields_are_read_through_the_index(
+    agreed: Callable[..., list[bool]], query: str, table: str
+):
     assert all(agreed(query.format(t=table)))
 
 
 @pytest.mark.usefixtures("_written", "read_by_tasks")
 @pytest.mark.parametrize("query", [QUERIES[2], QUERIES[6], QUERIES[7]])
-def test_the_same_by_tasks(
+def test_struct_fields_are_read_by_tasks(
     agreed: Callable[..., list[bool]], index_session: IndexSession, query: str
 ):
     assert all(agreed(query.format(t="merged_structs")))

@@ -1,4 +1,4 @@
-"""Sub-queries that Spark's optimizer leaves as expressions are read through the index as well."""
+"""Sub-queries that Spark's optimizer leaves as expressions are read through the index too."""
 
 import pytest
 
@@ -13,14 +13,14 @@ from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, wr
             "AND id > '1'",
             [True, True],
         ),
-        # One within another, and beside it one that has nothing to look up.
+        # One nested in another, and beside it one without anything to look up.
         (
             "SELECT id FROM {t} WHERE msg = 'Buying car 3' AND id > (SELECT min(id) FROM {t} "
             "WHERE id < '3' AND amount > (SELECT min(amount) FROM {t} WHERE id > '7')) "
             "AND amount < (SELECT max(amount) FROM {t})",
             [True, True, True, False],
         ),
-        # The optimizer makes one query of two.
+        # The optimizer merges the two into one query.
         (
             "SELECT id, (SELECT max(amount) FROM {t} WHERE id = '3') AS a, "
             "(SELECT min(ts) FROM {t} WHERE id = '3') AS b FROM {t} WHERE id < '11'",
@@ -44,17 +44,17 @@ from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, wr
         ),
     ],
 )
-def test_answers(agreed, query, by_index):
+def test_sub_queries_are_read_through_the_index(agreed, query, by_index):
     assert agreed(query.format(t="merged")) == by_index
 
 
-def test_a_sub_query_that_prunes_partitions_counts_once(agreed):
-    """Spark makes the plan of the small side a sub-query of the large one's filter."""
+def test_partition_pruning_sub_query_is_counted_once(agreed):
+    """Spark turns the plan of the small side into a sub-query in the large side's filter."""
     query = "SELECT p.id, c.id FROM partitioned p JOIN cow c ON p.dt = c.dt WHERE c.id = '3'"
     assert agreed(query)[-1:] == [True]
 
 
-def test_a_sub_query_reads_the_snapshot_of_the_query(spark, agreed, index_session, tmp_path):
+def test_sub_query_reads_the_snapshot_of_the_query(spark, agreed, index_session, tmp_path):
     path = tmp_path / "growing"
     options = hudi_options("cow", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 40), path, options, "insert")
@@ -66,7 +66,7 @@ def test_a_sub_query_reads_the_snapshot_of_the_query(spark, agreed, index_sessio
         "WHERE id IN ('1', '40')"
     )
     assert agreed(query) == [True, True]
-    # Spark keeps what it knows of a table by name: what comes after it is not seen.
+    # Spark caches a table's metadata by name: later writes are not seen.
     write(numbered_rows(spark, 0, 41, 1), path, options)
     assert agreed(query) == [True, True]
     assert len({use.instant for use in index_session.relations}) == 1

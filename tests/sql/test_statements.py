@@ -21,6 +21,8 @@ from hudi_index_service.errors import (
 )
 from tests.hudi_tables import run_clustering
 
+pytestmark = pytest.mark.fast
+
 INDEXES = ["index_name", "index_type", "col_name", "options", "created", "managed_by"]
 ENTRIES = [
     *("build_id", "index_type", "base_file", "columns", "status"),
@@ -40,7 +42,7 @@ BUILD = [
 
 @pytest.fixture(params=["name", "database", "path", "hudi.path"])
 def reference(request, messages):
-    """The table as it can be written in a statement."""
+    """The table as a statement can name it."""
     return {
         "name": messages.name,
         "database": f"`spark_catalog`.default.`{messages.name}`",
@@ -49,7 +51,7 @@ def reference(request, messages):
     }[request.param]
 
 
-def test_from_definition_to_drop(session, messages, reference):
+def test_create_optimize_show_and_drop(session, messages, reference):
     before = datetime.now(UTC)
     created = session.sql(
         f"CREATE INDEX by_msg ON {reference} "
@@ -58,7 +60,7 @@ def test_from_definition_to_drop(session, messages, reference):
     assert created.columns == INDEXES
     (row,) = created.collect()
     assert row[:4] == ("by_msg", "lucene", "msg,amount", {"msg": {"analyzer": "standard"}})
-    # Kept to the millisecond.
+    # Stored in milliseconds.
     assert before - timedelta(milliseconds=1) < row.created.astimezone(UTC) <= datetime.now(UTC)
     assert row.managed_by == "index service"
 
@@ -97,7 +99,7 @@ def test_from_definition_to_drop(session, messages, reference):
     assert session.sql(f"SHOW INDEXES IN TABLE {reference}").collect() == []
 
 
-def test_results_without_rows_have_their_columns(session, messages):
+def test_empty_results_have_their_columns(session, messages):
     indexes = session.sql(f"SHOW INDEXES FROM {messages.name}")
     entries = session.sql(f"OPTIMIZE TABLE {messages.name}")
     indexing = session.sql(f"SHOW INDEXING {messages.name}")
@@ -106,7 +108,7 @@ def test_results_without_rows_have_their_columns(session, messages):
     assert (indexing.columns, indexing.collect()) == (INDEXING, [])
 
 
-def test_if_not_exists_returns_the_present_definition(session, messages):
+def test_if_not_exists_returns_the_existing_definition(session, messages):
     create = f"ON {messages.name} USING lucene"
     first = session.sql(f"CREATE INDEX by_id {create} (id)").collect()
     assert session.sql(f"CREATE INDEX IF NOT EXISTS by_id {create} (msg)").collect() == first
@@ -124,10 +126,10 @@ def test_drop_with_purge_removes_the_entries(session, messages):
     assert list(entries.rglob("manifest-*.json")) == []
 
 
-def test_an_altered_index_is_brought_up_to_date_by_refresh(session, messages):
+def test_refresh_rebuilds_an_altered_index(session, messages):
     session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id, amount)")
     refresh = f"REFRESH INDEX by_id ON TABLE {messages.name}"
-    assert session.sql(refresh).collect() == [], "there is no entry, and no service ran since"
+    assert session.sql(refresh).collect() == [], "there is no entry, and no table service ran"
     session.sql(f"OPTIMIZE TABLE {messages.name} STRATEGY ALL")
 
     altered = session.sql(
@@ -148,7 +150,7 @@ def test_an_altered_index_is_brought_up_to_date_by_refresh(session, messages):
         session.sql(f"ALTER INDEX by_id ON {messages.name} DROP (id)")
 
 
-def test_options_for_the_whole_index(session, messages):
+def test_options_of_the_statement_apply_to_all_columns(session, messages):
     session.sql(
         f"CREATE INDEX by_msg ON {messages.name} USING lucene (msg OPTIONS(analyzer='simple'))"
     )
@@ -158,8 +160,8 @@ def test_options_for_the_whole_index(session, messages):
         "SET OPTIONS(analyzer='standard', ranked=true)"
     ).collect()
 
-    # As in CREATE INDEX, the statement's options hold for every column; a column's own ones, where
-    # the statement names any, win. What was there before is nobody's own any more.
+    # As in CREATE INDEX, the statement's options apply to every column, and a column's own options
+    # in the same statement override them. Earlier options of a column are replaced.
     assert row.options == {
         "msg": {"analyzer": "standard", "ranked": "true"},
         "dt": {"analyzer": "simple", "ranked": "true"},
@@ -173,7 +175,7 @@ def test_options_for_the_whole_index(session, messages):
     assert row.options == {"msg": {"analyzer": "standard", "ranked": "true"}}
 
 
-def test_one_build_and_a_cancelled_one(session, messages):
+def test_show_and_cancel_a_build(session, messages):
     name, path = f"spark_catalog.default.`{messages.name}`", f"hudi.`{messages.path}`"
     session.sql(f"CREATE INDEX by_id ON {name} USING lucene (id)")
     nothing = session.sql(f"CANCEL INDEXING '{messages.path}'")
@@ -195,11 +197,11 @@ def test_one_build_and_a_cancelled_one(session, messages):
         ("2026-01-02", "built", 10),
     ]
 
-    # Another build, as somebody else's process would have it going.
+    # Another build, as if another process were running it.
     with open_table(messages.path) as table:
         BuildRecords(table.hudi_table.storage, stale_seconds=600).start({"due": 2})
-    asked = session.sql(f"CANCEL INDEXING TABLE {name}").collect()
-    assert [tuple(row) for row in asked] == [("000002", True)]
+    cancelled = session.sql(f"CANCEL INDEXING TABLE {name}").collect()
+    assert [tuple(row) for row in cancelled] == [("000002", True)]
     (build,) = session.sql(f"SHOW INDEXING {name} BUILD '000002'").collect()
     assert (build.state, build.cancel_requested, build.files, build.entries) == (
         *("running", True, None),
@@ -233,13 +235,13 @@ def test_optimize_builds_what_clustering_wrote(session, messages):
     assert [(r.status, r.row_count) for r in built] == [("built", 10), ("built", 10)]
 
 
-def test_index_statements_run_at_once(session, messages):
+def test_index_statements_run_eagerly(session, messages):
     session.sql(f"CREATE INDEX by_id ON {messages.name} USING lucene (id)")
     with open_table(messages.path) as table:
         assert [definition.name for definition in table.indexes()] == ["by_id"]
 
 
-def test_a_name_in_the_current_database(session, messages):
+def test_table_name_in_the_current_database(session, messages):
     session.spark.sql("CREATE DATABASE other")
     session.spark.sql(f"CREATE TABLE other.copy USING hudi LOCATION '{messages.path}'")
     session.spark.sql("USE other")
@@ -275,17 +277,17 @@ STATEMENTS = [
         *("hudi.`/no/such/folder`", "hudi.nowhere"),
     ],
 )
-def test_an_unknown_table(session, statement, table):
+def test_unknown_table(session, statement, table):
     with pytest.raises(TableNotFound):
         session.sql(statement.format(table))
 
 
-def test_views_and_tables_of_other_formats(session, messages, tmp_path):
+def test_views_and_tables_of_other_formats_are_refused(session, messages, tmp_path):
     spark = session.spark
     plain = tmp_path / "plain"
     spark.sql(f"CREATE TABLE plain USING parquet LOCATION '{plain}' AS SELECT 1 AS id")
     spark.sql(f"CREATE VIEW seen AS TABLE {messages.name}")
-    # Hides the table, as it would in a query.
+    # Shadows the table, as in a query.
     spark.range(1).createTempView(messages.name)
     try:
         for table in ["plain", "seen", messages.name, f"'{plain}'"]:
@@ -298,7 +300,7 @@ def test_views_and_tables_of_other_formats(session, messages, tmp_path):
         spark.sql("DROP TABLE plain")
 
 
-def test_an_unknown_index_type_column_or_option(session, messages):
+def test_unknown_index_type_column_or_option(session, messages):
     create = f"CREATE INDEX i ON {messages.name} USING"
     with pytest.raises(IndexTypeUnknown, match="lucen"):
         session.sql(f"{create} lucen (id)")
@@ -309,7 +311,7 @@ def test_an_unknown_index_type_column_or_option(session, messages):
     assert session.sql(f"SHOW INDEXES FROM {messages.name}").collect() == []
 
 
-def test_an_unknown_index_of_a_table_by_path(session, messages):
+def test_unknown_index_of_a_table_by_path(session, messages):
     table = f"'{messages.path}'"
     with pytest.raises(IndexNotFound, match="nothing"):
         session.sql(f"DROP INDEX nothing ON {table}")
@@ -319,7 +321,7 @@ def test_an_unknown_index_of_a_table_by_path(session, messages):
     assert [tuple(row) for row in dropped] == [("nothing", False, None)]
 
 
-def test_a_syntax_error_stops_before_anything_happens(session, messages):
+def test_syntax_error_prevents_any_change(session, messages):
     session.sql(f"CREATE INDEX i ON {messages.name} USING lucene (id)")
     with pytest.raises(StatementInvalid, match="line 2, column 1 "):
         session.sql(f"DROP INDEX i ON {messages.name}\nCASCADE")
@@ -331,7 +333,7 @@ def test_a_syntax_error_stops_before_anything_happens(session, messages):
 @pytest.mark.parametrize(
     "name", ["i; DROP TABLE {}", "i` ON {}; --", "../../../escaped", "i\n", "'", "é"]
 )
-def test_names_that_try_to_be_more(session, messages, name):
+def test_hostile_names_are_refused(session, messages, name):
     quoted = "`" + name.format(messages.name).replace("`", "``") + "`"
     before = sorted(Path(messages.path).rglob("*"))
     with pytest.raises(IndexDefinitionInvalid):

@@ -13,7 +13,7 @@ from tests.golden.table import Golden
 @pytest.fixture(scope="session")
 def written(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Merge on read, a base file in each of two partitions; the index ``by_amount``; then the even
-    ids' partition compacted. A log file lies above the other partition's base file."""
+    ids' partition compacted. The other partition's base file has a log file on top of it."""
     table = golden("half_compacted")
     path = table.put(tmp_path_factory.mktemp("status"), "written")
     open_table(path).create_index("by_amount", ["amount"])

@@ -1,4 +1,4 @@
-"""What `status` tells of a table's indexes, and what it raises alerts for."""
+"""What `status` shows of a table's indexes, and its alerts."""
 
 import json
 import os
@@ -9,9 +9,9 @@ from time import time
 from hudi_index_service import IndexedTable
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecords
-from hudi_index_service.reports import coverage_hints, status_lines
-from hudi_index_service.status import PartitionCoverage, Thresholds
-from hudi_index_service.storage import Storage
+from hudi_index_service.cli.reports import coverage_hints, status_lines
+from hudi_index_service.maintain.status import PartitionCoverage, Thresholds
+from hudi_index_service.storage.store import Storage
 
 FIRST, SECOND = "2026-01-01", "2026-01-02"
 
@@ -28,7 +28,7 @@ def test_coverage_by_partition(table: IndexedTable) -> None:
     )
     assert (after.indexed, after.covered, after.coverage) == (1, 1, 0.5)
 
-    # Row ids of a base file say nothing of the log file above it.
+    # Row ids of a base file do not cover the log file on top of it.
     table.build(strategy="all")
     (all_built,) = table.status()
     assert all_built.partitions[1] == PartitionCoverage(SECOND, 1, indexed=1, covered=0)
@@ -37,7 +37,7 @@ def test_coverage_by_partition(table: IndexedTable) -> None:
     )
 
 
-def test_lag_is_that_of_the_oldest_base_file_that_is_due(table: IndexedTable) -> None:
+def test_lag_is_that_of_the_oldest_due_base_file(table: IndexedTable) -> None:
     (due,) = table.build(dry_run=True).due
     an_hour_ago = time() - 3600
     os.utime(Path(table.uri, due.base_file.path), (an_hour_ago, an_hour_ago))
@@ -52,7 +52,7 @@ def test_lag_is_that_of_the_oldest_base_file_that_is_due(table: IndexedTable) ->
     assert (now.due, now.lag_instants, now.lag_seconds) == (0, 0, 0)
 
 
-def test_entries_that_outlive_their_base_file(table: IndexedTable) -> None:
+def test_entries_that_outlive_their_base_file_are_counted(table: IndexedTable) -> None:
     table.build(strategy="all")
     assert (table.status().outliving.entries, table.status().outliving.bytes) == (0, 0)
     entries = Path(table.uri, ".hoodie/.index/lucene")
@@ -68,7 +68,7 @@ def test_entries_that_outlive_their_base_file(table: IndexedTable) -> None:
     assert table.status().outliving.entries == 0
 
 
-def test_the_running_build_or_else_the_last(table: IndexedTable) -> None:
+def test_the_running_build_is_shown_or_else_the_last(table: IndexedTable) -> None:
     assert table.status().build is None
     table.build()
     finished = table.status().build
@@ -108,7 +108,7 @@ def test_alerts(table: IndexedTable) -> None:
     assert table.status().alerts(Thresholds(failed_build=True)) == ["Build 000002 failed."]
 
 
-def test_a_build_that_died_is_an_alert_and_one_that_runs_is_none(table: IndexedTable) -> None:
+def test_a_dead_build_is_an_alert_but_a_running_one_is_not(table: IndexedTable) -> None:
     BuildRecords(Storage(table.uri), stale_seconds=60).start({})
     asked = Thresholds(failed_build=True)
     assert table.status().alerts(asked) == []
@@ -127,12 +127,12 @@ def test_bytes_that_indexes_share_are_counted_once(table: IndexedTable) -> None:
     data_files = Path(table.uri, ".hoodie/.index").rglob("*.pack")
     assert found.index_bytes == sum(path.stat().st_size for path in data_files)
     assert [each.index_bytes for each in found] == [found.index_bytes] * 2
-    total = f"All indexes: {found.index_bytes:,} bytes; what indexes share is counted once."
+    total = f"All indexes: {found.index_bytes:,} bytes, counting shared files once."
     assert total in status_lines(found)
     assert any("shared with by_msg." in line for line in status_lines(found))
 
 
-def test_what_no_build_by_itself_covers_is_said(table: IndexedTable) -> None:
+def test_hints_name_base_files_that_a_build_does_not_cover(table: IndexedTable) -> None:
     table.build()
     older, *others = coverage_hints(table.status())
     assert "Not indexed and not due: 1 of 2 base files for by_amount (lucene)." in older
@@ -141,20 +141,20 @@ def test_what_no_build_by_itself_covers_is_said(table: IndexedTable) -> None:
 
     table.build(strategy="all")
     (logged,) = coverage_hints(table.status())
-    assert logged.startswith("1 indexed base file with log files above")
+    assert logged.startswith("1 indexed base file with log files:")
 
     table.drop_index("by_amount")
     (none,) = coverage_hints(table.status())
     assert f"`hudi-index create {table.uri} NAME COLUMN...`" in none
 
 
-def test_a_build_tells_how_far_it_is(table: IndexedTable) -> None:
-    told: list[BuildProgress] = []
-    table.build(strategy="all", details=told.append)
-    assert (told[-1].files_done, told[-1].rows_done, told[-1].rows) == (2, 40, 40)
+def test_a_build_reports_its_progress(table: IndexedTable) -> None:
+    reported: list[BuildProgress] = []
+    table.build(strategy="all", details=reported.append)
+    assert (reported[-1].files_done, reported[-1].rows_done, reported[-1].rows) == (2, 40, 40)
 
 
-def test_short_in_a_shell(table: IndexedTable) -> None:
+def test_reprs_are_short(table: IndexedTable) -> None:
     build = table.build(strategy="all")
     assert repr(build) == "<Build 000001 finished: 2 due, 2 built, 0 failed, 0 left>"
     assert repr(table.status()) == (
@@ -170,13 +170,13 @@ def test_short_in_a_shell(table: IndexedTable) -> None:
 
 def test_as_json(table: IndexedTable) -> None:
     table.build()
-    told = json.loads(json.dumps(table.status().to_dict(["something"])))
+    reported = json.loads(json.dumps(table.status().to_dict(["something"])))
 
-    assert list(told) == [
+    assert list(reported) == [
         *("table", "at", "instant", "lag_instants", "lag_seconds", "outliving", "index_bytes"),
         *("indexes", "build", "builds", "failing", "alerts"),
     ]
-    (index,) = told["indexes"]
+    (index,) = reported["indexes"]
     assert list(index) == [
         *("index", "index_type", "columns", "base_files", "indexed", "covered", "coverage"),
         *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
@@ -187,11 +187,11 @@ def test_as_json(table: IndexedTable) -> None:
         "indexed": 1,
         "covered": 1,
     }
-    assert told["build"] == told["builds"][0]
-    assert list(told["build"]) == [
+    assert reported["build"] == reported["builds"][0]
+    assert list(reported["build"]) == [
         *("build", "state", "strategy", "started", "finished", "host", "pid", "due", "built"),
         *("failed", "left", "seconds", "stopped_by", "error", "cancel_requested", "progress"),
         "failures",
     ]
-    assert told["build"]["progress"]["rows_done"] == 20
-    assert (told["alerts"], told["failing"]) == (["something"], [])
+    assert reported["build"]["progress"]["rows_done"] == 20
+    assert (reported["alerts"], reported["failing"]) == (["something"], [])

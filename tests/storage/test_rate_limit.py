@@ -1,4 +1,4 @@
-"""The limit to the rate of requests: told by a clock of the test's own, so that nobody waits."""
+"""The limit on the request rate, tested with a fake clock, so that no test waits."""
 
 import pickle
 from pathlib import Path
@@ -6,12 +6,12 @@ from threading import Lock, Thread
 
 import pytest
 
-from hudi_index_service.rate_limit import RateLimit
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
+from hudi_index_service.storage.throttle import RateLimit
 
 
 class FakeClock:
-    """Stands still but for those who wait."""
+    """Records the waits; its time changes only when a test sets it."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -38,7 +38,7 @@ def test_requests_are_spaced_evenly(clock: FakeClock) -> None:
     assert clock.waited == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_time_not_used_is_not_saved_for_a_burst(clock: FakeClock) -> None:
+def test_idle_time_does_not_allow_a_burst(clock: FakeClock) -> None:
     limit = RateLimit(4, clock=clock.time, wait=clock.wait)
     limit.take()
     clock.now += 60
@@ -47,25 +47,25 @@ def test_time_not_used_is_not_saved_for_a_burst(clock: FakeClock) -> None:
     assert clock.waited == [0.25]
 
 
-def test_less_than_one_a_second(clock: FakeClock) -> None:
+def test_the_rate_may_be_below_one_per_second(clock: FakeClock) -> None:
     limit = RateLimit(0.5, clock=clock.time, wait=clock.wait)
     limit.take()
     limit.take()
     assert clock.waited == [2.0]
 
 
-def test_threads_share_it(clock: FakeClock) -> None:
+def test_threads_share_the_limit(clock: FakeClock) -> None:
     limit = RateLimit(10, clock=clock.time, wait=clock.wait)
     threads = [Thread(target=lambda: [limit.take() for _ in range(25)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    # A hundred requests, the first of them at once: the last waits for 9.9 s, and no two together.
+    # A hundred requests, the first at once, the last after 9.9 s, and no two at the same time.
     assert sorted(clock.waited) == pytest.approx([turn / 10 for turn in range(1, 100)])
 
 
-def test_every_request_of_a_throttled_storage_takes_its_turn(
+def test_every_request_of_a_throttled_storage_is_limited(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: dict[tuple[str, float], RateLimit] = {}
@@ -74,18 +74,18 @@ def test_every_request_of_a_throttled_storage_takes_its_turn(
         key = (location, per_second)
         return limits.setdefault(key, RateLimit(per_second, clock=clock.time, wait=clock.wait))
 
-    monkeypatch.setattr("hudi_index_service.storage.shared_limit", shared)
+    monkeypatch.setattr("hudi_index_service.storage.store.shared_limit", shared)
     free = Storage(tmp_path)
     slow = free.throttled(5)
-    elsewhere = pickle.loads(pickle.dumps(slow))  # noqa: S301 - as Spark sends it to a task
+    unpickled = pickle.loads(pickle.dumps(slow))  # noqa: S301 - as Spark sends it to a task
 
     free.create("a/b", b"free")
     assert slow.read("a/b") == b"free"
-    elsewhere.files("a")
+    unpickled.files("a")
     slow.size("a/b")
 
     assert clock.waited == pytest.approx([0.2, 0.4])
-    assert (free.io.requests, slow.io.requests, elsewhere.io.requests) == (1, 2, 1)
-    assert elsewhere.requests_per_second == 5
+    assert (free.io.requests, slow.io.requests, unpickled.io.requests) == (1, 2, 1)
+    assert unpickled.requests_per_second == 5
     assert list(limits) == [(str(tmp_path), 5)]
     assert free.throttled(None).requests_per_second is None

@@ -1,4 +1,4 @@
-"""The files under a root: the same behaviour for local folders and for object stores (memory)."""
+"""The files below a root: the same behaviour in local folders and in object stores (memory)."""
 
 import os
 import pickle
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
-from hudi_index_service.storage import Storage, StoredFile, normalise_uri
+from hudi_index_service.storage.store import Storage, StoredFile, normalise_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.fast
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -37,7 +39,7 @@ def test_create_never_replaces(storage: Storage) -> None:
     assert storage.read("a/b.json") == b"first"
 
 
-def test_of_many_creators_one_wins(storage: Storage) -> None:
+def test_one_of_many_concurrent_creators_wins(storage: Storage) -> None:
     won: list[int] = []
     together = threading.Barrier(8)
 
@@ -77,21 +79,21 @@ def test_upload_and_download(storage: Storage, tmp_path: Path) -> None:
     assert storage.io.bytes_read == len(content)
 
 
-def test_ranges_come_back_in_the_order_asked_for(storage: Storage) -> None:
+def test_ranges_are_returned_in_the_requested_order(storage: Storage) -> None:
     storage.create("f", bytes(range(100)))
-    asked = [(90, 100), (0, 1), (50, 60), (55, 57)]
+    ranges = [(90, 100), (0, 1), (50, 60), (55, 57)]
 
-    buffers = storage.read_ranges("f", asked)
+    buffers = storage.read_ranges("f", ranges)
 
-    assert [bytes(each) for each in buffers] == [bytes(range(100))[s:e] for s, e in asked]
-    assert storage.io.bytes_read == sum(e - s for s, e in asked)
+    assert [bytes(each) for each in buffers] == [bytes(range(100))[s:e] for s, e in ranges]
+    assert storage.io.bytes_read == sum(e - s for s, e in ranges)
     assert storage.read_ranges("f", []) == []
 
 
 @pytest.mark.parametrize(
     "ranges", [[(0, 11)], [(10, 11)], [(20, 30)], [(0, 1), (20, 30)], [(9, 12), (50, 51)]]
 )
-def test_a_file_that_ends_before_a_range_does(
+def test_ranges_beyond_the_end_of_a_file_are_refused(
     storage: Storage, ranges: list[tuple[int, int]]
 ) -> None:
     storage.create("f", b"0123456789")
@@ -99,7 +101,7 @@ def test_a_file_that_ends_before_a_range_does(
         storage.read_ranges("f", ranges)
 
 
-def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
+def test_absent_files_and_folders_are_reported(storage: Storage, tmp_path: Path) -> None:
     storage.create("folder/file", b"")
     for path in ("absent", "absent/file", "folder"):
         with pytest.raises(FileNotFoundError):
@@ -116,7 +118,7 @@ def test_what_is_not_there(storage: Storage, tmp_path: Path) -> None:
     assert storage.folders("absent") == []
 
 
-def test_listings(storage: Storage) -> None:
+def test_listings_are_limited_to_their_folder(storage: Storage) -> None:
     for path in ("x", "a/x", "a/b/x", "a/b/y", "ab/x"):
         storage.create(path, path.encode())
 
@@ -132,14 +134,14 @@ def test_listings(storage: Storage) -> None:
     assert abs(file.modified - time()) < 600
 
 
-def test_delete_passes_over_what_is_gone(storage: Storage) -> None:
+def test_delete_ignores_absent_files(storage: Storage) -> None:
     storage.create("a/x", b"")
     storage.create("a/y", b"")
     storage.delete(["a/x", "absent", "absent/too"])
     assert paths(storage) == ["a/y"]
 
 
-# Names as Hudi writes them (URL-encoded partition values), and worse.
+# Names as Hudi writes them (URL-encoded partition values), and harder ones.
 NAMES = [
     "dt=2026-01-01 10%3A00%3A00/x", "p=ü日本/x", "p=a#b/x", "p=a:b/x", "p=a?b*[c]/x", "p=%/x",
     "p=%2F/x", "p=100%25/x", "p=~^|/x", "p='\"/x", "p=a b/x", "p=a+b/x", ".hidden/x", "p=a\\b/x",
@@ -160,10 +162,10 @@ def test_names_are_taken_literally(storage: Storage, name: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../x", "a//x", "./x"])
-def test_paths_out_of_the_root_are_refused(storage: Storage, path: str) -> None:
-    with pytest.raises(StorageFailed, match="cannot be asked for"):
+def test_paths_with_dots_or_empty_segments_are_refused(storage: Storage, path: str) -> None:
+    with pytest.raises(StorageFailed, match="cannot be requested"):
         storage.create(path, b"")
-    with pytest.raises(StorageFailed, match="cannot be asked for"):
+    with pytest.raises(StorageFailed, match="cannot be requested"):
         storage.read(path)
 
 
@@ -202,12 +204,12 @@ def test_roots_are_taken_literally(tmp_path: Path, name: str) -> None:
         ("memory://x/", "memory://x"),
     ],
 )
-def test_one_spelling_of_a_location(uri: str | Path, normal: str) -> None:
+def test_locations_have_one_normal_spelling(uri: str | Path, normal: str) -> None:
     assert normalise_uri(uri) == normal
     assert normalise_uri(normal) == normal
 
 
-def test_relative_paths_start_where_the_process_stands(
+def test_relative_paths_start_at_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -217,7 +219,7 @@ def test_relative_paths_start_where_the_process_stands(
 
 
 @pytest.mark.parametrize("uri", ["hdfs://nn:8020/t", "http://x/t", "oss://b/t", "s3://", "s3:///"])
-def test_locations_that_are_not_served(uri: str) -> None:
+def test_unsupported_locations_are_refused(uri: str) -> None:
     with pytest.raises(StorageUnsupported, match="STORAGE_UNSUPPORTED"):
         normalise_uri(uri)
 
@@ -229,7 +231,7 @@ def test_local_uris_mean_what_they_mean_to_spark(spark: "SparkSession", uri: str
     assert normalise_uri(uri) == hadoop_path.toUri().getPath()
 
 
-def test_a_root_that_is_not_there(tmp_path: Path) -> None:
+def test_an_absent_root_is_reported(tmp_path: Path) -> None:
     storage = Storage(tmp_path / "absent")
     assert not storage.root_exists()
     with pytest.raises(StorageFailed, match="absent cannot be opened") as failed:
@@ -237,13 +239,13 @@ def test_a_root_that_is_not_there(tmp_path: Path) -> None:
     assert "\n" not in str(failed.value)
 
 
-def test_roots_that_are_there(storage: Storage) -> None:
+def test_a_root_exists_once_it_has_files(storage: Storage) -> None:
     storage.create("x", b"")
     assert storage.root_exists()
     assert not Storage(f"memory://{uuid.uuid4().hex}").root_exists()
 
 
-def test_a_storage_crosses_processes_as_its_address(storage: Storage) -> None:
+def test_a_storage_is_pickled_as_its_address(storage: Storage) -> None:
     storage.create("x", b"content")
     copy = pickle.loads(pickle.dumps(storage))  # noqa: S301 - our own bytes, as Spark sends them
     assert (copy.uri, copy.options) == (storage.uri, storage.options)
@@ -251,7 +253,7 @@ def test_a_storage_crosses_processes_as_its_address(storage: Storage) -> None:
     assert copy.io.requests == 1
 
 
-def test_empty_folders_go_and_full_ones_stay(tmp_path: Path) -> None:
+def test_only_empty_folders_are_deleted(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.create("index/a/b/c/x", b"")
     storage.create("index/d/x", b"")
@@ -267,7 +269,7 @@ def test_empty_folders_go_and_full_ones_stay(tmp_path: Path) -> None:
     assert Storage(f"memory://{uuid.uuid4().hex}").delete_empty_folders("index") == 0
 
 
-def test_what_a_killed_writer_left_is_seen_and_can_be_deleted(tmp_path: Path) -> None:
+def test_files_of_a_killed_writer_are_listed_and_can_be_deleted(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.create("a/data.pack", b"")
     left = tmp_path / "a" / "data-2.pack#1"
@@ -284,15 +286,15 @@ def test_what_a_killed_writer_left_is_seen_and_can_be_deleted(tmp_path: Path) ->
 
 def test_deletion_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    storage, elsewhere = Storage(tmp_path / "root"), tmp_path / "elsewhere"
+    storage, target = Storage(tmp_path / "root"), tmp_path / "elsewhere"
     storage.create("a/b/x", b"mine")
-    (elsewhere / "empty").mkdir(parents=True)
-    (elsewhere / "x").write_bytes(b"another's")
-    (elsewhere / "y#1").write_bytes(b"another's")
-    (tmp_path / "root/a/link").symlink_to(elsewhere)
-    (tmp_path / "root/a/file").symlink_to(elsewhere / "x")
-    (tmp_path / "root/link").symlink_to(elsewhere)
-    assert "a/link/x" in paths(storage), "reading follows"
+    (target / "empty").mkdir(parents=True)
+    (target / "x").write_bytes(b"another's")
+    (target / "y#1").write_bytes(b"another's")
+    (tmp_path / "root/a/link").symlink_to(target)
+    (tmp_path / "root/a/file").symlink_to(target / "x")
+    (tmp_path / "root/link").symlink_to(target)
+    assert "a/link/x" in paths(storage), "reading follows links"
 
     assert storage.linked_folders("a") == ["a/link"]
     assert storage.linked_folders("link/below") == ["link"]
@@ -304,18 +306,18 @@ def test_deletion_follows_no_link(tmp_path: Path) -> None:
     storage.delete(["a/file", "a/b/x"])
     assert storage.delete_empty_folders("a") == 1
     assert storage.delete_empty_folders("link") == 0
-    assert sorted(path.name for path in elsewhere.iterdir()) == ["empty", "x", "y#1"]
-    assert (elsewhere / "x").read_bytes() == b"another's"
+    assert sorted(path.name for path in target.iterdir()) == ["empty", "x", "y#1"]
+    assert (target / "x").read_bytes() == b"another's"
 
 
 @pytest.mark.parametrize("link", ["a", "a/b", "a/b/c"])
 def test_writing_follows_no_link(tmp_path: Path, link: str) -> None:
-    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    root, target = tmp_path / "root", tmp_path / "elsewhere"
     (root / link).parent.mkdir(parents=True)
-    (elsewhere / "b/c").mkdir(parents=True)
-    (elsewhere / "c").mkdir()
-    (root / link).symlink_to(elsewhere)
-    before = sorted(elsewhere.rglob("*"))
+    (target / "b/c").mkdir(parents=True)
+    (target / "c").mkdir()
+    (root / link).symlink_to(target)
+    before = sorted(target.rglob("*"))
     storage, large = Storage(root), tmp_path / "large"
     large.write_bytes(b"1" * 5_000_000)
 
@@ -329,10 +331,10 @@ def test_writing_follows_no_link(tmp_path: Path, link: str) -> None:
         with pytest.raises(StorageFailed, match=rf"/{link} is a symbolic link\.") as refused:
             write()
         assert "Remove the link" in refused.value.remedy
-    assert sorted(elsewhere.rglob("*")) == before
+    assert sorted(target.rglob("*")) == before
 
 
-def test_a_link_in_a_file_s_place_is_no_way_out_either(tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     root, secret = tmp_path / "root", tmp_path / "secret"
     root.mkdir()
     secret.write_bytes(b"another's")
@@ -348,18 +350,18 @@ def test_a_link_in_a_file_s_place_is_no_way_out_either(tmp_path: Path) -> None:
     storage.create("x", b"3")
 
     assert storage.read("heartbeat") == b"2"
-    assert not (root / "heartbeat").is_symlink(), "the link is replaced, not what it leads to"
+    assert not (root / "heartbeat").is_symlink(), "the link is replaced, not its target"
     assert storage.read("x") == b"3"
     assert secret.read_bytes() == b"another's"
     assert not (tmp_path / "absent").exists()
 
 
-def test_a_file_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
-    """Files cannot grow beyond a few bytes: what holds for a file holds for the disk."""
+def test_a_file_that_does_not_fit_leaves_no_partial_file(tmp_path: Path) -> None:
+    """Limits the size of files, which has the effect of a full disk."""
     program = (
         "import resource, sys\n"
         "from hudi_index_service.errors import StorageFailed\n"
-        "from hudi_index_service.storage import Storage\n"
+        "from hudi_index_service.storage.store import Storage\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "for write in (Storage.create, Storage.replace):\n"
         "    try:\n"
@@ -374,18 +376,18 @@ def test_a_file_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     assert list((tmp_path / "a").iterdir()) == []
 
 
-def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_reported(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.create("a", b"")
     with pytest.raises(StorageFailed, match="a/b"):
         storage.create("a/b", b"")
 
 
-# Run as a user without rights: this process may be root's, whom no mode of a file stops.
+# Run as a user without rights: this process may be root's, to whom file modes do not apply.
 AS_NOBODY = """
 import os, sys
 from hudi_index_service.errors import PermissionDenied
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 storage = Storage(sys.argv[1])
@@ -409,7 +411,7 @@ for action in (
 
 @pytest.fixture
 def readable_by_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that every user may enter and none may write to."""
+    """A folder that every user may enter and none may write."""
     folder = tmp_path_factory.mktemp("readable")
     modes = {parent: parent.stat().st_mode for parent in (folder, *folder.parents)}
     for parent in modes:
@@ -422,7 +424,7 @@ def readable_by_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             parent.chmod(mode)
 
 
-def test_lack_of_rights_has_its_own_error(readable_by_all: Path) -> None:
+def test_missing_permissions_have_their_own_error(readable_by_all: Path) -> None:
     readable_by_all.chmod(0o755)
     (readable_by_all / "open").write_bytes(b"1")
     (readable_by_all / "secret").write_bytes(b"1")
@@ -446,6 +448,6 @@ def test_a_remote_storage_has_no_local_paths() -> None:
         Storage("memory://x").local_path("a")
 
 
-def test_errors_say_what_to_do(tmp_path: Path) -> None:
+def test_errors_contain_a_remedy(tmp_path: Path) -> None:
     assert "write access" in PermissionDenied("x").remedy
     assert "try again" in StorageFailed("x").remedy

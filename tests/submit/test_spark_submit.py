@@ -1,4 +1,4 @@
-"""spark-submit builds what is due, and says in one line what went wrong if something did."""
+"""spark-submit builds what is due, and reports an error in one line."""
 
 import os
 import subprocess
@@ -11,7 +11,8 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.submit import APPLICATION
 from hudi_index_service.submit.spark import main
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, run_clustering, write
+from tests.golden.table import Golden
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,15 +27,14 @@ def rows(spark: "SparkSession") -> "DataFrame":
 
 
 @pytest.fixture
-def clustered_table(spark, tmp_path) -> Path:
-    """A table with an index and, after it, a clustering."""
-    path = tmp_path / "messages"
-    write(rows(spark), path, hudi_options("messages", **NO_METADATA_TABLE))
+def clustered_table(golden: Golden, tmp_path: Path) -> Path:
+    """A table with an index that was clustered afterwards."""
+    path = golden("messages_of_users").put(tmp_path / "messages", "written")
     open_table(path).create_index("by_sender", ["sender"])
-    run_clustering(spark, path)
-    return path
+    return golden("messages_of_users").put(path, "clustered")
 
 
+@pytest.mark.slow
 def test_spark_submit_builds_and_cleans(clustered_table):
     done = subprocess.run(
         [
@@ -58,7 +58,7 @@ def test_spark_submit_builds_and_cleans(clustered_table):
     assert open_table(clustered_table).status()[0].indexed == 1
 
 
-def test_running_session_is_used_and_left_alone(spark, clustered_table, capsys):
+def test_running_session_is_used_and_not_stopped(spark, clustered_table, capsys):
     assert main(["--table", str(clustered_table), "--strategy", "all"]) == 0
 
     assert f"{clustered_table}: built 1 entries in " in capsys.readouterr().out
@@ -82,7 +82,7 @@ def test_wrong_strategy_is_a_wrong_argument(capsys):
     assert "invalid choice: 'some'" in capsys.readouterr().err
 
 
-def test_several_tables_defined_by_keys_one_of_which_fails(spark, tmp_path, capsys):
+def test_one_failing_table_does_not_stop_the_others(spark, tmp_path, capsys):
     partitioned = hudi_options("messages", partition_column="sender", **NO_METADATA_TABLE)
     path = tmp_path / "messages"
     write(rows(spark), path, partitioned)
@@ -93,21 +93,21 @@ def test_several_tables_defined_by_keys_one_of_which_fails(spark, tmp_path, caps
 
     assert main([*tables, *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 1
 
-    said = capsys.readouterr()
-    assert said.err.startswith(f"TABLE_NOT_FOUND: Nothing is stored at {tmp_path / 'none'}.")
-    assert f"{path}: built 2 entries in " in said.out
-    assert "1 left (budget spent: files)" in said.out
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"TABLE_NOT_FOUND: Nothing is stored at {tmp_path / 'none'}.")
+    assert f"{path}: built 2 entries in " in captured.out
+    assert "1 left (budget spent: files)" in captured.out
     assert main([*tables[2:], *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 0
     assert f"{path}: built 1 entries in " in capsys.readouterr().out
     assert open_table(path).status()[0].indexed == 3
 
 
-def test_wrong_keys_are_told_with_code_and_remedy(spark, clustered_table, capsys):
+def test_wrong_keys_are_reported_with_code_and_remedy(spark, clustered_table, capsys):
     key = "hoodie.index.colums=a"
 
     assert main(["--table", str(clustered_table), "--hoodie-conf", key]) == 1
 
-    said = capsys.readouterr().err
-    assert said.startswith("CONFIG_INVALID: There is no key hoodie.index.colums of the index")
-    # What is due is built all the same.
+    captured = capsys.readouterr().err
+    assert captured.startswith("CONFIG_INVALID: hoodie.index.colums is neither a key of the index")
+    # The index defined before is built nevertheless.
     assert open_table(clustered_table).status()[0].indexed == 1

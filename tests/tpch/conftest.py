@@ -1,4 +1,4 @@
-"""The tables of TPC-H, made once: all written in one go, and of two of them merged ones, too."""
+"""The TPC-H tables, created once: all copy-on-write, and two of them merge-on-read too."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ DECISIONS = Path(__file__).with_name("decisions.json")
 
 
 class Answer(NamedTuple):
-    """A query's answer: its rows, each as text that tells all values apart, in their order."""
+    """A query's schema and its rows in order, each as a text that distinguishes all values."""
 
     schema: "StructType"
     rows: list[str]
@@ -28,12 +28,12 @@ class Answer(NamedTuple):
 
 @dataclass
 class Tpch:
-    """The tables, under their names in the session's current database.
+    """The tables, by name in the session's current database.
 
     Attributes:
-        variant: ``cow``; or ``mor``, where orders and lineitem are merge-on-read tables, in which
-            log files lie above some of the indexed base files.
-        session: Asks through the index.
+        variant: ``cow``; or ``mor``, where orders and lineitem are merge-on-read tables and some of
+            their indexed base files have log files.
+        session: Queries through the index.
     """
 
     variant: str
@@ -41,7 +41,7 @@ class Tpch:
     _answers: dict[Path, Answer] = field(default_factory=dict)
 
     def plain(self, query: Path) -> Answer:
-        """What the bare session answers."""
+        """The answer of plain Spark."""
         if query not in self._answers:
             frame = self.session.spark.sql(query.read_text())
             self._answers[query] = Answer(frame.schema, list(map(repr, frame.collect())))
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--write-decisions",
         action="store_true",
-        help="write what is decided now to decisions.json, to be looked at before it is committed",
+        help="write the current decisions to decisions.json, for review before they are committed",
     )
 
 
@@ -60,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def folders(
     spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, dict[str, Path]]:
-    """Of each variant, where its tables lie."""
+    """Variant → table → folder."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
 
     def say(what: str) -> None:
@@ -86,11 +86,12 @@ def folders(
     return {"cow": cow, "mor": cow | dict.fromkeys(tables.CLUSTERED_BY, folder / "mor")}
 
 
-@pytest.fixture(scope="session", params=("cow", "mor"))
+@pytest.fixture(scope="module", params=("cow", "mor"))
 def tpch(
     request: pytest.FixtureRequest, spark: "SparkSession", folders: dict[str, dict[str, Path]]
 ) -> Iterator[Tpch]:
-    """The tables of one variant."""
+    """The tables of one variant. Their database is the current one, so it must not outlive the
+    module: the tests of other folders create tables in it otherwise."""
     session = IndexSession(spark)
     with tables.registered(spark, f"tpch_{request.param}", folders[request.param]):
         yield Tpch(request.param, session)
@@ -99,7 +100,7 @@ def tpch(
 
 @pytest.fixture(scope="session")
 def decisions(request: pytest.FixtureRequest) -> Iterator[Decisions]:
-    """By variant and query: how each Hudi relation in it is read, and why."""
+    """Variant → query → how each of its Hudi relations is read, and why."""
     known = json.loads(DECISIONS.read_text())
     yield known
     if request.config.getoption("--write-decisions"):

@@ -1,7 +1,7 @@
 """The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered and indexed.
 
-The data is made by tpchgen-cli, the same rows in every run. `orders` is sorted by its date, which
-is how such tables are kept; `lineitem` by the date of shipping. Both have a base file a year.
+The rows come from tpchgen-cli and are the same in every run. `orders` is sorted by order date, as
+such tables usually are, and `lineitem` by shipping date. Both have one base file per year.
 """
 
 import subprocess
@@ -37,14 +37,14 @@ KEYS = {
 CLUSTERED_BY = {"orders": "o_orderdate", "lineitem": "l_shipdate"}
 
 YEARS = range(1992, 1999)
-"""The clustered tables have a base file for each."""
+"""The years of the clustered tables, which have a base file for each."""
 
 INDEXED = {
     "orders": "o_orderkey, o_custkey, o_orderdate, o_orderstatus, o_orderpriority, o_comment",
     "lineitem": "l_orderkey, l_partkey, l_suppkey, l_quantity, l_discount, l_returnflag, "
     "l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode",
 }
-"""What the queries' conditions ask for."""
+"""The columns in the queries' conditions."""
 
 
 _NEW = {
@@ -65,19 +65,19 @@ _NEW = {
         ("l_shipmode", "if(l_partkey % 2 = 0, 'MAIL', 'AIR')"),
     ],
 }
-"""What the updates set, by column."""
+"""The updates: column and value expression by table."""
 
 
-def generate(folder: Path) -> None:
-    """Makes the rows, one Parquet file a table."""
+def generate(folder: Path, scale: str = SCALE) -> None:
+    """Generates the rows, one Parquet file per table."""
     command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "--quiet"]
-    subprocess.run([*command, "--scale-factor", SCALE, "--output-dir", str(folder)], check=True)
+    subprocess.run([*command, "--scale-factor", scale, "--output-dir", str(folder)], check=True)
 
 
 def write_table(
     spark: "SparkSession", generated: Path, folder: Path, name: str, table_type: str
 ) -> None:
-    """Writes one table to a folder of its name, and clusters it if it is a clustered one."""
+    """Writes a table to the folder of its name, and clusters it if it is in `CLUSTERED_BY`."""
     rows = spark.read.parquet(str(generated / f"{name}.parquet"))
     clustered = CLUSTERED_BY.get(name)
     parts = [rows.coalesce(1)]
@@ -87,7 +87,7 @@ def write_table(
     path = folder / name
     write(reduce(DataFrame.union, parts), path, options, "bulk_insert")
     if clustered:
-        # Each file by itself: which rows lie together is the same in every run.
+        # Each file is clustered by itself, so that every run groups rows in the same way.
         strategy = "hoodie.clustering.plan.strategy"
         settings = [f"{strategy}.sort.columns={clustered}", f"{strategy}.max.bytes.per.group=1"]
         assert run_clustering(spark, path, options=",".join(settings))
@@ -101,9 +101,9 @@ def index(session: IndexSession, folder: Path, name: str) -> None:
 
 
 def change(spark: "SparkSession", folder: Path) -> None:
-    """Updates and deletes rows of the merge-on-read tables, all of them in the base files of one
-    year: these get log files. What is updated then lies where no base file's statistics say: in
-    other years, with other values of what the queries ask for."""
+    """Updates and deletes rows of the merge-on-read tables, all in the base files of one year,
+    which thereby get log files. The updated rows contradict the base files' statistics: they have
+    other years and other values of the columns in the queries' conditions."""
     for name, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
         rows = read_rows(spark, folder / name)
         columns = [each for each in rows.columns if not each.startswith("_hoodie")]
@@ -118,10 +118,10 @@ def change(spark: "SparkSession", folder: Path) -> None:
 
 @contextmanager
 def registered(spark: "SparkSession", database: str, folders: dict[str, Path]) -> Iterator[None]:
-    """A database of the tables, the current one.
+    """Makes a database with the tables the current one.
 
     Args:
-        folders: Where each table lies, in a folder of its name.
+        folders: Each table's parent folder.
     """
     spark.sql(f"CREATE DATABASE {database}")
     spark.sql(f"USE {database}")

@@ -1,4 +1,4 @@
-"""The keys hoodie.index.* of a write config: read, or refused with the key's name."""
+"""The hoodie.index.* keys of a write config are read, or refused by name."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from hudi_index_service.upkeep import WriteKeys, read_write_keys
 from hudi_index_service.upkeep.write_keys import parse_columns, read_write_config
 
 
-def test_all_keys_among_other_options():
+def test_all_keys_are_read_among_other_options():
     keys = read_write_keys(
         {
             "hoodie.table.name": "messages",
@@ -38,7 +38,7 @@ def test_columns_alone_are_enough():
     assert keys.enabled
 
 
-def test_no_key_of_the_service():
+def test_options_without_a_key_of_the_service():
     assert read_write_keys({}) is None
     assert read_write_keys({"hoodie.index.type": "RECORD_INDEX", "hoodie.table.name": "t"}) is None
 
@@ -53,7 +53,7 @@ def test_no_key_of_the_service():
         ("", []),
     ],
 )
-def test_columns(text, columns):
+def test_column_lists_are_parsed(text, columns):
     expected = [each if isinstance(each, tuple) else (each, {}) for each in columns]
     assert [(c.name, c.options) for c in parse_columns(text)] == expected
 
@@ -69,25 +69,25 @@ def test_columns(text, columns):
         ("hoodie.index.wait", "100000", "hoodie.index.wait=100000: Input should be less"),
         ("hoodie.index.columns", "a,b:x=1", "'a,b:x=1': columns with options are separated by ';'"),
         ("hoodie.index.columns", "a:x", "'a:x': an option is key=value"),
-        ("hoodie.index.colums", "a", "There is no key hoodie.index.colums of the index service"),
+        ("hoodie.index.colums", "a", "hoodie.index.colums is neither a key of the index service"),
     ],
 )
-def test_mistakes_are_named(key, value, message):
+def test_invalid_keys_are_named(key, value, message):
     with pytest.raises(ConfigInvalid) as invalid:
         read_write_keys({key: value})
     assert message in invalid.value.message
 
 
-def test_remedy_for_an_unknown_key_lists_those_there_are():
+def test_the_remedy_for_an_unknown_key_lists_the_known_ones():
     with pytest.raises(ConfigInvalid) as invalid:
         read_write_keys({"hoodie.index.colums": "a"})
     assert invalid.value.remedy == (
-        "The service's keys are hoodie.index.enabled, hoodie.index.types, hoodie.index.columns, "
+        "Use the service's keys: hoodie.index.enabled, hoodie.index.types, hoodie.index.columns, "
         "hoodie.index.strategy, hoodie.index.wait."
     )
 
 
-def test_config_of_hudis_own_tools(tmp_path):
+def test_config_as_given_to_hudis_tools(tmp_path):
     file = tmp_path / "hudi-write.properties"
     file.write_text("# a comment\nhoodie.index.columns=msg:analyzer=standard;city\nother: 1\n")
 
@@ -100,8 +100,8 @@ def test_config_of_hudis_own_tools(tmp_path):
     assert read_write_config() == {}
 
 
-def test_config_that_cannot_be_read(tmp_path):
-    with pytest.raises(ConfigInvalid, match="'nothing' is no key=value"):
+def test_config_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(ConfigInvalid, match="'nothing' is not of the form key=value"):
         read_write_config(["nothing"])
     with pytest.raises(ConfigInvalid, match=r"The properties file .*none cannot be read"):
         read_write_config(file=tmp_path / "none")

@@ -8,14 +8,14 @@ import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import Settings
-from hudi_index_service.index.entry import Entry, EntryListing
-from hudi_index_service.index.local_copy import packed_index
-from hudi_index_service.index.manifest import DataFile, Manifest, Member
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack, read_member
-from hudi_index_service.storage import Storage
+from hudi_index_service.index.entries.entry import Entry, EntryListing
+from hudi_index_service.index.entries.manifest import DataFile, Manifest, Member
+from hudi_index_service.index.files.local_copy import packed_index
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack, read_member
+from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 
-ROWS = 300  # a base file
+ROWS = 300  # per base file
 
 
 @pytest.fixture(scope="session")
@@ -51,8 +51,8 @@ def entry(table: IndexedTable) -> Entry:
 
 
 def serving(table: IndexedTable) -> Entry:
-    """What serves the first base file now."""
-    base_file = table._table.snapshot().base_files()[0]
+    """The entry that serves the first base file now."""
+    base_file = table.hudi_table.snapshot().base_files()[0]
     return EntryListing(Storage(table.uri), "lucene", fresh=True).find(base_file)
 
 
@@ -62,7 +62,7 @@ def files(table: IndexedTable, entry: Entry) -> list[str]:
 
 
 def rewrite(path: Path, content: bytes) -> None:
-    """Puts a file in another's place; a mapped one is never changed in place."""
+    """Replaces a file; a mapped one is never changed in place."""
     path.unlink()
     path.write_bytes(content)
 
@@ -79,7 +79,7 @@ def members(table: IndexedTable, entry: Entry) -> dict[str, bytes]:
 
 @pytest.fixture
 def forge(table: IndexedTable, entry: Entry) -> Forge:
-    """Puts other packed files into the entry, with checksums that fit."""
+    """Puts other packed files into the entry, with matching checksums."""
 
     def put(members: Mapping[str, bytes]) -> None:
         path = Path(table.uri, entry.data_path)
@@ -102,6 +102,6 @@ def forge(table: IndexedTable, entry: Entry) -> Forge:
 
 
 def put_manifest(table: IndexedTable, entry: Entry, manifest: Manifest) -> None:
-    """Puts another manifest in the place of the entry's, with a checksum that fits."""
+    """Replaces the entry's manifest by another one with a matching checksum."""
     (path,) = Path(table.uri, entry.folder).glob("manifest-*.json")
     rewrite(path, manifest.to_json())

@@ -1,4 +1,4 @@
-"""Values that Python, or the row reader, cannot hold: they are compared all the same."""
+"""Values that Python or the row reader cannot represent are still compared."""
 
 from pathlib import Path
 
@@ -6,15 +6,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index_service.build.task import TaskStatus, run_task
+from hudi_index_service.build.entry.task import TaskStatus, run_task
 from hudi_index_service.config import Settings
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.local_copy import packed_index
+from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.lucene.check import without_terms
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
-from hudi_index_service.verify.row_sample import RowSample
+from hudi_index_service.maintain.verify.row_sample import RowSample
+from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, write_base_file
 
 FAR = 3_700_007  # days after 1970: beyond the year 9999, the last that Python's dates know
@@ -33,21 +33,21 @@ def compared(
     outcome = run_task(build_task(storage, base_file, columns))
     assert outcome.status is TaskStatus.BUILT, outcome.error
     entry = EntryListing(storage, "lucene").find(base_file)
-    stored = [column.stored() for column in entry.manifest.columns]
+    stored = entry.manifest.columns
     with packed_index(storage, entry, Settings()) as index:
         sample = RowSample(storage, base_file, index, schema, stored, 100)
         assert sample.positions == list(range(index.rows))
         return list(sample.compare(index_type("lucene")))
 
 
-def test_days_and_moments_beyond_the_year_9999(tmp_path: Path) -> None:
+def test_dates_and_timestamps_beyond_the_year_9999(tmp_path: Path) -> None:
     days = pa.array([0, FAR, None], pa.int32()).cast(pa.date32())
     moments = pa.array([0, FAR * 86_400_000_000, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
     rows = pa.table({"id": ["a", "b", "c"], "day": days, "at": moments})
     assert found_wrong(Storage(tmp_path), rows, indexed=["id", "day", "at"]) == []
 
 
-def test_days_within_structs_arrays_and_maps(tmp_path: Path) -> None:
+def test_dates_in_structs_arrays_and_maps(tmp_path: Path) -> None:
     far = pa.array([0, FAR, None], pa.int32()).cast(pa.date32())
     inner = pa.StructArray.from_arrays([far, pa.array(["x", "y", "z"])], ["day", "name"])
     lists = pa.ListArray.from_arrays(pa.array([0, 1, 3, 3], pa.int32()), far)
@@ -59,8 +59,8 @@ def test_days_within_structs_arrays_and_maps(tmp_path: Path) -> None:
     assert compared(Storage(tmp_path), base_file, schema, ["id", "home.inner.name", "days"]) == []
 
 
-def test_a_day_that_differs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The footer that the entry has leads to other rows, whose days Python cannot hold either."""
+def test_a_different_date_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry's footer leads to other rows, whose dates Python cannot represent either."""
 
     def other_days(self: RowSample, metadata: bytes | None) -> pa.RecordBatch:
         days = [FAR, FAR + (metadata is not None)]
@@ -73,7 +73,7 @@ def test_a_day_that_differs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def broken_text(storage: Storage) -> tuple[BaseFile, pa.Schema]:
-    """A base file with a string that is no UTF-8, as Spark's CAST(X'61FF' AS STRING) writes it."""
+    """A base file with a string that is not UTF-8, as Spark's CAST(X'61FF' AS STRING) writes it."""
     schema = pa.schema({"id": pa.string(), "s": pa.string()})
     texts = pa.array([b"a\xff", b"ab", b"", None, b"\xed\xa0\x80"], pa.binary())
     (validity, offsets, data) = texts.buffers()
@@ -87,13 +87,13 @@ def broken_text(storage: Storage) -> tuple[BaseFile, pa.Schema]:
     return BaseFile(path, "", "f1", "20260101000000000", len(content)), schema
 
 
-def test_text_that_is_no_utf8_is_no_damage(tmp_path: Path) -> None:
+def test_text_that_is_not_utf8_is_not_damage(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     base_file, schema = broken_text(storage)
     assert compared(storage, base_file, schema, ["id", "s"]) == []
 
 
-def test_beside_text_that_is_no_utf8_a_wrong_row_is_told(
+def test_a_wrong_row_is_reported_next_to_text_that_is_not_utf8(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = Storage(tmp_path)
@@ -105,14 +105,14 @@ def test_beside_text_that_is_no_utf8_a_wrong_row_is_told(
 
     monkeypatch.setattr(RowSample, "_scanned", others)
     wrong = compared(storage, base_file, schema, ["id", "s"])
-    assert wrong == ["column id: row 0 is not found by its value."]
+    assert wrong == ["column id: row 0 is not indexed under its value."]
 
 
-def test_what_checkindex_says_is_told_without_values() -> None:
-    for line, told in (
+def test_checkindex_output_is_stripped_of_values() -> None:
+    for line, expected in (
         ("ERROR: field f term [4d 65 69 65 72]: bad", "ERROR: field f term …: bad"),
         ("ERROR: packed value [-128, 77, 4] is low", "ERROR: packed value … is low"),
         ("ERROR: out of order: lastTerm=Meier, Anna term=A", "ERROR: out of order: last…"),
         ("ERROR: 3 != 4", "ERROR: 3 != 4"),
     ):
-        assert without_terms(line) == told
+        assert without_terms(line) == expected

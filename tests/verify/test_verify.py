@@ -1,4 +1,4 @@
-"""What verifying finds in entries, and what repairing makes of it."""
+"""Problems that `verify` finds in entries, and their repair."""
 
 import json
 import shutil
@@ -14,12 +14,12 @@ from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.cli import app
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import BuildInProgress, ConfigInvalid
-from hudi_index_service.index.entry import Entry
-from hudi_index_service.index.local_copy import packed_index
-from hudi_index_service.index.manifest import PARQUET_METADATA
-from hudi_index_service.index.packed_file import read_member
-from hudi_index_service.storage import Storage
-from hudi_index_service.verify.row_sample import sampled_positions
+from hudi_index_service.index.entries.entry import Entry
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
+from hudi_index_service.index.files.local_copy import packed_index
+from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.maintain.verify.row_sample import sampled_positions
+from hudi_index_service.storage.store import Storage
 from tests.verify.conftest import ROWS, Forge, files, put_manifest, rewrite, serving
 
 WHERE = "id = '7' or (msg = 'Buying car 3' and amount > 100)"
@@ -30,7 +30,7 @@ def reasons(table: IndexedTable) -> list[str]:
 
 
 def assert_repaired(table: IndexedTable, damaged: Entry) -> None:
-    """One more look, with leave to repair: the entry is new, sound, and alone in its folder."""
+    """Repairs: the entry is then new, sound, and alone in its folder."""
     expected = sorted(table.scan(WHERE, use_index="never").to_arrow()["id"].to_pylist())
     found = table.verify(repair=True)
 
@@ -48,7 +48,7 @@ def assert_repaired(table: IndexedTable, damaged: Entry) -> None:
     assert len(rows) > 1
 
 
-def test_sound_entries(table: IndexedTable) -> None:
+def test_sound_entries_have_no_problems(table: IndexedTable) -> None:
     found = table.verify(sample=40)
     assert (found.entries, found.rows, found.problems, found.skipped) == (2, 80, (), ())
     assert table.verify(sample=10_000).rows == 2 * ROWS
@@ -57,7 +57,7 @@ def test_sound_entries(table: IndexedTable) -> None:
         table.verify(sample=-1)
 
 
-def test_base_files_without_entry_are_not_wrong(table: IndexedTable, entry: Entry) -> None:
+def test_base_files_without_an_entry_are_not_a_problem(table: IndexedTable, entry: Entry) -> None:
     shutil.rmtree(Path(table.uri, entry.folder))
     assert (table.verify().entries, table.verify().problems) == (1, ())
     Path(table.uri, entry.folder).mkdir()
@@ -70,7 +70,7 @@ def test_a_table_without_index(table: IndexedTable) -> None:
     assert table.verify(repair=True).entries == 0
 
 
-def test_a_flipped_bit(table: IndexedTable, entry: Entry) -> None:
+def test_a_flipped_bit_is_repaired(table: IndexedTable, entry: Entry) -> None:
     path = Path(table.uri, entry.data_path)
     content = bytearray(path.read_bytes())
     content[100] ^= 1
@@ -86,7 +86,7 @@ def test_a_flipped_bit(table: IndexedTable, entry: Entry) -> None:
     assert_repaired(table, entry)
 
 
-def test_a_data_file_cut_short(table: IndexedTable, entry: Entry) -> None:
+def test_a_truncated_data_file_is_repaired(table: IndexedTable, entry: Entry) -> None:
     path = Path(table.uri, entry.data_path)
     rewrite(path, path.read_bytes()[:-1])
     (reason,) = reasons(table)
@@ -94,14 +94,14 @@ def test_a_data_file_cut_short(table: IndexedTable, entry: Entry) -> None:
     assert_repaired(table, entry)
 
 
-def test_a_data_file_that_is_missing(table: IndexedTable, entry: Entry) -> None:
+def test_a_missing_data_file_is_repaired(table: IndexedTable, entry: Entry) -> None:
     Path(table.uri, entry.data_path).unlink()
     (reason,) = reasons(table)
     assert reason == f"{entry.data_path} is missing."
     assert_repaired(table, entry)
 
 
-def test_a_damaged_manifest(table: IndexedTable, entry: Entry) -> None:
+def test_a_damaged_manifest_is_repaired(table: IndexedTable, entry: Entry) -> None:
     manifest = Path(table.uri, entry.folder, "manifest-0001.json")
     rewrite(manifest, manifest.read_bytes().replace(b"amount", b"tnuoma"))
     (problem,) = table.verify().problems
@@ -110,7 +110,7 @@ def test_a_damaged_manifest(table: IndexedTable, entry: Entry) -> None:
     assert_repaired(table, entry)
 
 
-def test_a_damaged_manifest_above_one_that_serves(table: IndexedTable, entry: Entry) -> None:
+def test_a_damaged_newer_manifest_is_repaired(table: IndexedTable, entry: Entry) -> None:
     above = Path(table.uri, entry.folder, "manifest-0002.json")
     above.write_bytes(b"{")
     (problem,) = table.verify().problems
@@ -121,7 +121,7 @@ def test_a_damaged_manifest_above_one_that_serves(table: IndexedTable, entry: En
     assert files(table, entry) == [serving(table).manifest.data.name, "manifest-0003.json"]
 
 
-def test_a_base_file_with_another_footer(table: IndexedTable, entry: Entry) -> None:
+def test_an_entry_of_another_footer_is_repaired(table: IndexedTable, entry: Entry) -> None:
     other = entry.manifest.base_file.model_copy(update={"footer_sha256": "0" * 64})
     put_manifest(table, entry, entry.manifest.model_copy(update={"base_file": other}))
     (reason,) = reasons(table)
@@ -129,10 +129,10 @@ def test_a_base_file_with_another_footer(table: IndexedTable, entry: Entry) -> N
     assert_repaired(table, entry)
 
 
-def test_damage_that_fits_its_checksums(
+def test_damage_with_matching_checksums_is_repaired(
     table: IndexedTable, entry: Entry, members: dict[str, bytes], forge: Forge
 ) -> None:
-    """Such as memory that failed while the entry was packed: Lucene has checksums of its own."""
+    """As by faulty memory while the entry was packed: Lucene has its own checksums."""
     name = max(
         (name for name in members if not name.startswith("parquet-")),
         key=lambda name: len(members[name]),
@@ -146,17 +146,17 @@ def test_damage_that_fits_its_checksums(
     assert_repaired(table, entry)
 
 
-def test_an_index_of_other_rows(
+def test_an_index_of_other_rows_is_repaired(
     table: IndexedTable, entry: Entry, members: dict[str, bytes], forge: Forge, tmp_path: Path
 ) -> None:
-    """Whole, by Lucene's own lights; only a look at the rows can tell."""
+    """It is sound to Lucene; only comparing the rows shows the problem."""
     forge({**index_of_reversed_rows(table, entry, tmp_path), **parquet_members(members)})
 
     (first, *others) = reasons(table)
-    assert first == "column amount: row 0 is not found by its value."
+    assert first == "column amount: row 0 is not indexed under its value."
     assert len(others) == 5, "every column but flag, which is the same in all rows"
     found = table.verify(sample=0)
-    assert (found.problems, found.rows) == ((), 0), "nobody looked"
+    assert (found.problems, found.rows) == ((), 0), "no row was compared"
     assert_repaired(table, entry)
 
 
@@ -178,11 +178,11 @@ def parquet_members(members: dict[str, bytes]) -> dict[str, bytes]:
     return {name: members[name] for name in members if name.startswith("parquet-")}
 
 
-def test_a_copy_of_another_files_footer(
+def test_a_copy_of_another_files_footer_is_repaired(
     table: IndexedTable, entry: Entry, members: dict[str, bytes], forge: Forge
 ) -> None:
-    """Rows found by the index are read by it."""
-    second = table._table.snapshot().base_files()[1]
+    """The footer is used to read the rows that the index finds."""
+    second = table.hudi_table.snapshot().base_files()[1]
     path = str(Path(table.uri, second.path))
     footer = hudi_index_parquet.stripped_footer(path, size=second.size)
     forge({**members, PARQUET_METADATA: footer})
@@ -192,7 +192,7 @@ def test_a_copy_of_another_files_footer(
     assert_repaired(table, entry)
 
 
-def test_counts_in_the_manifest_that_are_not_the_indexs(table: IndexedTable, entry: Entry) -> None:
+def test_counts_that_differ_from_the_index_are_repaired(table: IndexedTable, entry: Entry) -> None:
     columns = tuple(
         column.model_copy(update={"null_count": 0}) if column.name == "msg" else column
         for column in entry.manifest.columns
@@ -201,13 +201,13 @@ def test_counts_in_the_manifest_that_are_not_the_indexs(table: IndexedTable, ent
     put_manifest(table, entry, entry.manifest.model_copy(update={"columns": columns}))
 
     (reason,) = reasons(table)
-    assert reason == f"column msg is NULL in {nulls} rows, the manifest says 0."
+    assert reason == f"column msg is NULL in {nulls} rows; the manifest says 0."
     found = table.verify(repair=True)
     assert found.unrepaired == ()
     assert serving(table).manifest.columns == entry.manifest.columns
 
 
-def test_an_entry_of_a_newer_release_is_its_to_judge(table: IndexedTable, entry: Entry) -> None:
+def test_an_entry_of_a_newer_release_is_skipped(table: IndexedTable, entry: Entry) -> None:
     newer = entry.manifest.model_copy(update={"index_type_version": 99})
     put_manifest(table, entry, newer)
     found = table.verify(repair=True)
@@ -216,7 +216,7 @@ def test_an_entry_of_a_newer_release_is_its_to_judge(table: IndexedTable, entry:
     assert files(table, entry) == [entry.manifest.data.name, "manifest-0001.json"]
 
 
-def test_nothing_is_repaired_while_somebody_builds(table: IndexedTable, entry: Entry) -> None:
+def test_nothing_is_repaired_during_a_build(table: IndexedTable, entry: Entry) -> None:
     Path(table.uri, entry.data_path).unlink()
     running = BuildRecords(Storage(table.uri), stale_seconds=120).start({"strategy": "all"})
     with pytest.raises(BuildInProgress):
@@ -225,7 +225,7 @@ def test_nothing_is_repaired_while_somebody_builds(table: IndexedTable, entry: E
     assert_repaired(table, entry)
 
 
-def test_repairing_builds_what_is_asked_for_now(table: IndexedTable, entry: Entry) -> None:
+def test_a_repair_builds_the_current_definitions(table: IndexedTable, entry: Entry) -> None:
     table.drop_index("all")
     table.create_index("less", ["id", "amount"])
     Path(table.uri, entry.data_path).unlink()
@@ -233,7 +233,7 @@ def test_repairing_builds_what_is_asked_for_now(table: IndexedTable, entry: Entr
     assert [column.name for column in serving(table).manifest.columns] == ["amount", "id"]
 
 
-def test_the_command_line(table: IndexedTable, entry: Entry) -> None:
+def test_verify_on_the_command_line(table: IndexedTable, entry: Entry) -> None:
     run = CliRunner().invoke
     assert run(app, ["verify", table.uri, "--sample", "7"]).stdout == (
         "2 entries checked, 14 rows looked up, 0 problems, 0 repaired.\n"
@@ -262,7 +262,7 @@ def test_the_command_line(table: IndexedTable, entry: Entry) -> None:
 
 
 @pytest.mark.parametrize(("rows", "size"), [(0, 5), (1, 5), (5, 5), (6, 5), (1000, 1), (1000, 20)])
-def test_sampled_rows(rows: int, size: int) -> None:
+def test_sampled_rows_are_repeatable_and_span_the_file(rows: int, size: int) -> None:
     positions = sampled_positions(rows, size)
     assert positions == sorted(set(positions)) == sampled_positions(rows, size)
     assert len(positions) == min(rows, size)

@@ -1,4 +1,4 @@
-"""A table's way through its states, with an index that goes along."""
+"""A table that moves through its states, together with an index."""
 
 import json
 import shutil
@@ -20,10 +20,10 @@ INDEX_FOLDER = Path(".hoodie", ".index")
 
 @dataclass(frozen=True)
 class State:
-    """What a Hudi release's run kept of a table, and what Spark said of it then.
+    """A table's state as kept by a Hudi release's run, with Spark's answers at that time.
 
     Attributes:
-        folder: ``<table>/<state>`` of that run.
+        folder: ``<table>/<state>`` in the folder of that run.
     """
 
     folder: Path
@@ -35,7 +35,7 @@ class State:
 
     @property
     def instants(self) -> dict[str, str]:
-        """Every instant completed so far, archived ones too → NONE, CLUSTER or COMPACT."""
+        """Every instant completed so far, including archived ones → NONE, CLUSTER or COMPACT."""
         instants: dict[str, str] = self._recorded["instants"]
         return instants
 
@@ -51,7 +51,7 @@ class State:
 
     @property
     def answers(self) -> dict[str, list[str]]:
-        """Predicate → ids of the rows that fulfil it."""
+        """Predicate → ids of the matching rows."""
         answers: dict[str, list[str]] = self._recorded["answers"]
         return answers
 
@@ -70,12 +70,12 @@ def instant_of(base_file: str) -> str:
 
 
 class Journey:
-    """One table at one path, moved from state to state as Hudi moved it, its index left in place.
+    """A table at a fixed path, moved from state to state as Hudi moved it, with its index in place.
 
     Args:
         tables: The folder of a release's tables.
-        name: The table.
-        scratch: A folder of the test's own.
+        name: The table's name.
+        scratch: A folder of this test.
     """
 
     def __init__(self, tables: Path, name: str, scratch: Path) -> None:
@@ -84,7 +84,7 @@ class Journey:
         self._settings = Settings(cache_folder=scratch / "cache")
 
     def to(self, state: str, tables: Path | None = None) -> tuple[IndexedTable, State]:
-        """Puts the table into a state (of another run, given `tables`) and opens it."""
+        """Puts the table into a state (of another run, with `tables`) and opens it."""
         reached = State((tables / self._tables.name if tables else self._tables) / state)
         index = self._path.with_name("index")
         if (self._path / INDEX_FOLDER).exists():
@@ -97,14 +97,14 @@ class Journey:
 
 
 def check_rows(table: IndexedTable, state: State) -> None:
-    """The table reads as Spark read it, cell by cell, through base files that Spark named."""
+    """The table has the same rows as in Spark, cell by cell, and the same base files."""
     rows = table.scan(columns=COLUMNS, use_index="never").to_arrow()
     assert_same_rows(rows, state.rows(rows.schema))
-    assert {file.path for file in table._table.snapshot().base_files()} == state.base_files
+    assert {file.path for file in table.hudi_table.snapshot().base_files()} == state.base_files
 
 
 def check_answers(table: IndexedTable, state: State, **how: Any) -> None:
-    """Every predicate finds the rows that Spark found, read and counted."""
+    """Scan and count of every predicate find the same rows as Spark."""
     for predicate, expected in state.answers.items():
         scan = table.scan(predicate, columns=["id"], **how)
         assert sorted(scan.to_arrow()["id"].to_pylist()) == expected, predicate
@@ -112,12 +112,12 @@ def check_answers(table: IndexedTable, state: State, **how: Any) -> None:
 
 
 def due(table: IndexedTable, strategy: str = "incremental") -> set[str]:
-    """The base files whose entries a build would make."""
+    """The base files for which a build would create entries."""
     build = table.build(strategy=strategy, dry_run=True)  # type: ignore[arg-type]
     return {entry.base_file.path for entry in build.due}
 
 
 def build(table: IndexedTable, strategy: str = "incremental") -> set[str]:
-    """Builds; returns the base files whose entries were made."""
+    """Builds; returns the base files with new entries."""
     done = table.build(strategy=strategy).raise_for_failures()  # type: ignore[arg-type]
     return {outcome.path for outcome in done.built}

@@ -1,45 +1,47 @@
-"""What Hudi cleans while a snapshot is made is noticed: no file group is lost without a word."""
+"""Files that Hudi cleans while a snapshot is made: no file group is lost silently."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hudi_index_service.table import gate, hudi_rs
-from hudi_index_service.table.hudi_rs import HudiRsTable
+from hudi_index_service.hudi import gate
+from hudi_index_service.hudi.hudi_rs import table as hudi_rs
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from tests.versions.journey import Journey
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("when", ["before hudi-rs lists", "before we list", "without hudi-rs"])
-def test_cleaned_while_it_is_listed(
+def test_files_cleaned_during_a_listing(
     when: str, release: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between two looks at the table one partition is upserted six times, its file cleaned."""
+    """Between two listings of the table, one partition is upserted six times and its file
+    cleaned."""
     journey = Journey(tables, "archived", tmp_path)
     opened, before = journey.to("clustered")
     table = HudiRsTable(opened._table.storage)
     moments: list[str] = []
 
-    def hudi_goes_on() -> None:
+    def run_hudi() -> None:
         if not moments:
             moments.append(when)
             journey.to("archived")
 
-    def first(call: Callable[..., object]) -> Callable[..., object]:
+    def after_hudi(call: Callable[..., object]) -> Callable[..., object]:
         def called(*arguments: object) -> object:
-            hudi_goes_on()
+            run_hudi()
             return call(*arguments)
 
         return called
 
-    if when != "without hudi-rs":  # which makes the slices of merge-on-read tables alone
+    if when != "without hudi-rs":  # which alone makes the slices of merge-on-read tables
         monkeypatch.setattr(gate, "is_merge_on_read", lambda properties: True)
     if when == "before hudi-rs lists":
-        monkeypatch.setattr(table, "_hudi_rs_slices", first(table._hudi_rs_slices))
+        monkeypatch.setattr(table, "_hudi_rs_slices", after_hudi(table._hudi_rs_slices))
     else:
-        monkeypatch.setattr(hudi_rs, "list_data_files", first(hudi_rs.list_data_files))
+        monkeypatch.setattr(hudi_rs, "list_data_files", after_hudi(hudi_rs.list_data_files))
 
     found = {file.path for file in table.snapshot().base_files()}
 

@@ -1,4 +1,4 @@
-"""Tables of every Hudi release: what is due, what is built, and every answer, state by state."""
+"""Tables of every Hudi release: due base files, builds and answers, state by state."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from hudi_index_service import IndexedTable
 from hudi_index_service.errors import TableFeatureUnsupported
-from hudi_index_service.index.summary import SUMMARIES_FOLDER
+from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER
 from tests.versions.journey import (
     COLUMNS,
     Journey,
@@ -20,8 +20,8 @@ from tests.versions.journey import (
 )
 from tests.versions.written import TABLE_VERSIONS
 
-# Writing the tables of a release takes minutes where `make test-versions` has not done it.
-pytestmark = pytest.mark.timeout(1200)
+# Writing the tables of a release takes minutes if they are not cached.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 STATES = {
     "copy_on_write": [
@@ -57,15 +57,16 @@ STATES = {
 
 
 def is_refused(release: str, name: str, state: str) -> bool:
-    """Whether the slices of this state cannot be proved complete, so that Spark has to serve."""
+    """Whether the slices of this state cannot be proved complete, so that Spark has to read
+    them."""
     if (name, state) == ("compaction_pending", "pending"):
-        # The log files bear the pending compaction's instant.
+        # The log files have the pending compaction's instant in their names.
         return TABLE_VERSIONS[release] == 6
     return (name, state) == ("log_files_alone", "written")
 
 
 def check_refused(table: IndexedTable) -> None:
-    """Neither build nor query takes slices that may not be all of the table."""
+    """Neither a build nor a query accepts slices that may be incomplete."""
     with pytest.raises(TableFeatureUnsupported, match=r"\.log\.|log files"):
         table.build()
     with pytest.raises(TableFeatureUnsupported, match=r"\.log\.|log files"):
@@ -73,8 +74,8 @@ def check_refused(table: IndexedTable) -> None:
 
 
 def expected_due(state: State, defined: State) -> set[str]:
-    """What INCREMENTAL has to want at a state, given all that Hudi did since the index was defined:
-    what table services wrote, and what instants wrote that nobody can ask any more."""
+    """The base files that INCREMENTAL has to build at a state: all that table services have written
+    since the index was defined, and all of instants that are archived by now."""
     since = {path for path in state.base_files if instant_of(path) not in defined.instants}
     archived = {path for path in since if instant_of(path) not in state.active}
     services = state.written_by("CLUSTER") | state.written_by("COMPACT")
@@ -82,7 +83,7 @@ def expected_due(state: State, defined: State) -> set[str]:
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_what_table_services_wrote_is_built_and_serves(
+def test_base_files_of_table_services_are_built_and_used(
     name: str, release: str, tables: Path, tmp_path: Path
 ) -> None:
     journey = Journey(tables, name, tmp_path)
@@ -100,22 +101,22 @@ def test_what_table_services_wrote_is_built_and_serves(
         entries |= build(table)
         assert due(table) == set()
         check_answers(table, state)
-        # An entry, manifest and data, goes when Hudi has cleaned its base file; no other does. With
-        # it goes the summary that holds its manifest.
-        gone = {path for path in entries if not Path(table.uri, path).exists()}
+        # An entry, manifest and data, is removed once Hudi has cleaned its base file; no other is.
+        # The summary that contains its manifest is removed with it.
+        cleaned = {path for path in entries if not Path(table.uri, path).exists()}
         removed = [each.path for each in table.clean().removals]
         of_entries = [path for path in removed if not path.startswith(SUMMARIES_FOLDER)]
-        assert len(of_entries) == 2 * len(gone)
-        entries -= gone
+        assert len(of_entries) == 2 * len(cleaned)
+        entries -= cleaned
         assert due(table) == set()
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_a_service_that_was_down_catches_up(
+def test_build_catches_up_after_missed_states(
     name: str, release: str, tables: Path, tmp_path: Path
 ) -> None:
-    """Whenever the index was defined, a table service pending then or not: the next build, at the
-    table's last state, finds all that was done in between."""
+    """The index is defined at any earlier state, even with a pending table service: the next build,
+    at the table's last state, finds everything done in between."""
     *earlier, last = STATES[name]
     for defined_at in earlier:
         journey = Journey(tables, name, tmp_path / defined_at)
@@ -128,7 +129,7 @@ def test_a_service_that_was_down_catches_up(
 
 
 @pytest.mark.parametrize(("name", "stop"), [(n, s) for n, states in STATES.items() for s in states])
-def test_whatever_the_state_all_of_it_can_be_built(
+def test_all_base_files_can_be_built_in_every_state(
     name: str, stop: str, release: str, tables: Path, tmp_path: Path
 ) -> None:
     table, state = Journey(tables, name, tmp_path).to(stop)
@@ -138,20 +139,18 @@ def test_whatever_the_state_all_of_it_can_be_built(
         return
     assert build(table, "all") == state.base_files
     assert due(table, "all") == set()
-    logged = any(each.log_files for each in table._table.snapshot().slices)
+    logged = any(each.log_files for each in table.hudi_table.snapshot().slices)
     check_answers(table, state, use_index="auto" if logged else "require")
     assert table.clean().removals == ()
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_each_instant_is_known_for_what_it_is(
-    name: str, release: str, tables: Path, tmp_path: Path
-) -> None:
+def test_service_kinds_of_instants(name: str, release: str, tables: Path, tmp_path: Path) -> None:
     for stop in STATES[name]:
         table, state = Journey(tables, name, tmp_path).to(stop)
         known = {
-            each.requested: table._table.service_kind(each).value
-            for each in table._table.completed_instants()
+            each.requested: table.hudi_table.service_kind(each).value
+            for each in table.hudi_table.completed_instants()
         }
         assert known == {requested: state.instants[requested] for requested in state.active}
 
@@ -163,8 +162,8 @@ def test_every_release_writes_its_table_version(release: str, tables: Path) -> N
         assert int(version) == TABLE_VERSIONS[release]
 
 
-def test_the_tables_show_what_they_are_for(release: str, tables: Path) -> None:
-    """Guards the tests above: a release that would not cluster, archive, … has not tested it."""
+def test_tables_have_the_intended_states(release: str, tables: Path) -> None:
+    """Guards the tests above, which need releases to cluster, compact, archive and clean."""
     assert State(tables / "copy_on_write" / "clustered").written_by("CLUSTER")
     assert State(tables / "clustered_inline" / "clustered").written_by("CLUSTER")
     assert State(tables / "merge_on_read" / "compacted").written_by("COMPACT")
@@ -172,9 +171,9 @@ def test_the_tables_show_what_they_are_for(release: str, tables: Path) -> None:
     for name, service in (("archived", "CLUSTER"), ("compacted_inline", "COMPACT")):
         state = State(tables / name / "archived")
         old = {path for path in state.base_files if instant_of(path) not in state.active}
-        assert old & state.written_by(service), "a service's base file outlives its instant"
+        assert old & state.written_by(service), "a table service's base file outlives its instant"
         cleaned = State(tables / name / STATES[name][1]).base_files - state.base_files
-        assert cleaned, "the cleaner has been at work"
+        assert cleaned, "the cleaner has run"
     added = State(tables / "merge_on_read" / "base_file_added")
     assert added.base_files - State(tables / "merge_on_read" / "logged_again").base_files
     paths = State(tables / "two_partition_columns" / "clustered").base_files

@@ -1,4 +1,4 @@
-"""A table that one Hudi release wrote and a later one upgraded in place keeps its index."""
+"""A table written by one Hudi release and upgraded in place by a later one keeps its index."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from tests.versions.journey import COLUMNS, Journey, build, check_answers, check_rows, due
 from tests.versions.written import NEWEST, OLDEST, TABLE_VERSIONS, upgraded, written_by
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def after() -> Path:
     return upgraded()
 
 
-def test_a_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
+def test_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
     journey = Journey(before, "upgraded_copy_on_write", tmp_path)
     table, _ = journey.to("written")
     table.create_index("all_columns", COLUMNS)
@@ -36,7 +36,7 @@ def test_a_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_pa
     )
     assert table.indexes() == definitions
     check_rows(table, state)
-    # One partition was upserted by the newer release; the other's clustered file is covered.
+    # The newer release upserted one partition; the other's clustered file is covered.
     (covered,) = state.written_by("CLUSTER")
     assert covered.startswith("south east/")
     assert due(table) == set()
@@ -50,7 +50,7 @@ def test_a_copy_on_write_table_keeps_its_index(before: Path, after: Path, tmp_pa
     assert table.verify().problems == ()
 
 
-def test_a_merge_on_read_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
+def test_merge_on_read_table_keeps_its_index(before: Path, after: Path, tmp_path: Path) -> None:
     journey = Journey(before, "upgraded_merge_on_read", tmp_path)
     table, _ = journey.to("written")
     table.create_index("all_columns", COLUMNS)
@@ -71,10 +71,10 @@ def test_a_merge_on_read_table_keeps_its_index(before: Path, after: Path, tmp_pa
     check_answers(table, state, use_index="require")
 
 
-def test_an_index_defined_before_the_upgrade_is_built_after_it(
+def test_index_defined_before_the_upgrade_is_built_after_it(
     before: Path, after: Path, tmp_path: Path
 ) -> None:
-    """The service was down from before the clustering till after the upgrade."""
+    """No build ran from before the clustering until after the upgrade."""
     for name, defined_at, last in (
         ("upgraded_copy_on_write", "written", "upgraded"),
         ("upgraded_merge_on_read", "written", "upgraded"),

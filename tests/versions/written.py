@@ -1,8 +1,8 @@
-"""The tables that the Hudi releases wrote, kept in the user's cache.
+"""The tables written by the Hudi releases, kept in the user's cache.
 
-`python -m tests.versions.written` writes what is not there yet. A run is known by what went into
-it: the scripts in `writing/`, the release's bundle, PySpark's version, and for an upgrade the run
-that it goes on from.
+`python -m tests.versions.written` writes the missing ones. The key of a run is a hash of its
+inputs: the scripts in `writing/`, the release's bundle, PySpark's version, and, for an upgrade, the
+run that it continues.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from dev.paths import ROOT, cache_folder
 WRITING = Path(__file__).with_name("writing")
 
 TABLE_VERSIONS = {"0.15.0": 6, "1.0.2": 8, "1.1.1": 9, "1.2.0": 9}
-"""Release → version of the tables it writes."""
+"""Release → version of the tables that it writes."""
 
-# An upgrade in place: who wrote the table, and who upgraded it.
+# An upgrade in place: the release that wrote the table, and the one that upgraded it.
 OLDEST, NEWEST = "0.15.0", "1.2.0"
 
 
@@ -33,7 +33,7 @@ def written_by(release: str) -> Path:
 
 
 def upgraded() -> Path:
-    """The folder of the tables that the newest release upgraded."""
+    """The folder of the tables upgraded by the newest release."""
     return _cached(NEWEST, written_by(OLDEST))
 
 
@@ -47,7 +47,7 @@ def _cached(release: str, earlier: Path | None) -> Path:
         try:
             Path(scratch, "tables").rename(folder)
         except OSError:
-            # Another run was faster: its tables are as good.
+            # Another run was faster, and its tables are equally good.
             if not folder.is_dir():
                 raise
     return folder
@@ -63,10 +63,10 @@ def _key(release: str, earlier: Path | None) -> str:
 
 
 def _write(release: str, folder: Path, earlier: Path | None) -> None:
-    """Runs the scripts under the release's bundle.
+    """Runs the scripts with the release's bundle.
 
     Raises:
-        RuntimeError: they failed; with the end of what they said.
+        RuntimeError: they failed; contains the end of their output.
     """
     bundle = jars.fetch(jars.hudi_bundle(release))
     command = [sys.executable, "-m", "tests.versions.writing", bundle, folder]
@@ -85,7 +85,7 @@ def _write(release: str, folder: Path, earlier: Path | None) -> None:
 
 
 def main() -> None:
-    """Writes whatever is missing, two releases at a time, and says how long each took."""
+    """Writes the missing tables, two releases at a time, and prints the time of each."""
     began = time.monotonic()
 
     def write(release: str | None) -> None:

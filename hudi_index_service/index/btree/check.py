@@ -1,4 +1,4 @@
-"""Whether a packed tree is sound: every leaf read, and held against its neighbours and the
+"""Verifies a packed tree: reads every leaf, and compares it with its neighbours and the
 manifest."""
 
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,9 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
-from hudi_index_service.index.btree.leaf_file import Leaves
-from hudi_index_service.index.btree.merge import Source
+from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.tree import Branch, LeafPlace
+from hudi_index_service.index.btree.writing.merge import Source
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
 
@@ -21,7 +21,7 @@ _AT_ONCE = 64  # leaves
 
 
 def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
-    """What is wrong with the index, one sentence each; see `IndexType.verify`."""
+    """The defects of the index, one sentence each; see `IndexType.verify`."""
     try:
         with ExitStack() as opened:
             source = Source.of_part(index)
@@ -32,10 +32,10 @@ def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str
 
 
 def findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
-    """What is wrong with a tree and its leaves, wherever these lie.
+    """The defects of a tree and its leaves, wherever the leaves are stored.
 
     Raises:
-        EntryInvalid: a leaf cannot be had.
+        EntryInvalid: a leaf cannot be read.
     """
     numbers = {name: n for n, name in enumerate(source.description.columns)}
     for column in columns:
@@ -50,10 +50,10 @@ def findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iter
 
 def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> Iterator[str]:
     nulls = source.rows(number, Branch.NULLS)
-    if len(nulls) != column.statistics.null_count:
+    if len(nulls) != column.null_count:
         yield (
-            f"column {column.name} is NULL in {len(nulls)} rows, the manifest says "
-            f"{column.statistics.null_count}."
+            f"column {column.name} is NULL in {len(nulls)} rows; the manifest says "
+            f"{column.null_count}."
         )
     held, last = 0, b""
     seen = BitMap(nulls)
@@ -83,7 +83,7 @@ def _expected(source: Source, column: int) -> Iterator[LeafPlace]:
         yield from some
 
 
-def _checked_leaf(leaves: Leaves, place: LeafPlace) -> tuple[Keys, BitMap]:
+def _checked_leaf(leaves: LeafStore, place: LeafPlace) -> tuple[Keys, BitMap]:
     """A leaf's keys and rows.
 
     Raises:

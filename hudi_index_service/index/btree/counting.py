@@ -1,12 +1,12 @@
-"""How many rows have keys in an interval, without reading more than the leaves at its ends."""
+"""Counts the rows with keys in an interval, reading at most the leaves at its ends."""
 
 from collections.abc import Sequence
 
 from hudi_index_service.index.btree.intervals import Interval, Intervals, after
-from hudi_index_service.index.btree.leaf_file import Leaves
+from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.tree import LeafPlace, Tree
 
-_LOOKED_INTO = 8  # intervals; of more, the leaves at their ends are not read
+_LOOKED_INTO = 8  # intervals; with more, the leaves at their ends are not read
 _SAMPLED = 64
 _ABOVE_ALL = b"\xff" * 512
 
@@ -18,12 +18,12 @@ class Counter:
         leaves: Those at the ends of a few intervals are read; None: none ever is.
     """
 
-    def __init__(self, tree: Tree, leaves: Leaves | None) -> None:
+    def __init__(self, tree: Tree, leaves: LeafStore | None) -> None:
         self._tree = tree
         self._leaves = leaves
 
     def about(self, column: int, keys: Intervals) -> int:
-        """About so many; of a few intervals exactly."""
+        """An estimate of the rows; exact for a few intervals."""
         if self._leaves is not None and len(keys) <= _LOOKED_INTO:
             return self._exact(self._leaves, column, keys)
         if not keys:
@@ -33,14 +33,14 @@ class Counter:
         return sum(counts) * len(keys) // len(some)
 
     def bounds(self, column: int, keys: Intervals) -> tuple[int, int]:
-        """The least and the most, surely: the same of a few intervals, if leaves are read."""
+        """Hard lower and upper bounds; equal for a few intervals if leaves are read."""
         if self._leaves is not None and len(keys) <= _LOOKED_INTO:
             exact = self._exact(self._leaves, column, keys)
             return exact, exact
         around = self._around(column, keys)
         return sum(low for low, _ in around), sum(high for _, high in around)
 
-    def _exact(self, leaves: Leaves, column: int, keys: Intervals) -> int:
+    def _exact(self, leaves: LeafStore, column: int, keys: Intervals) -> int:
         ends = [end for each in keys for end in (each.low, each.high)]
         below = [
             _below(leaves, place, end)
@@ -65,7 +65,7 @@ class Counter:
         return self._tree.floors(column, wanted)
 
 
-def _below(leaves: Leaves, place: LeafPlace | None, bound: bytes | None) -> int:
+def _below(leaves: LeafStore, place: LeafPlace | None, bound: bytes | None) -> int:
     """Rows with keys below the bound, which lies in that leaf or between it and the next."""
     if place is None:
         return 0

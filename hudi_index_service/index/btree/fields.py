@@ -1,4 +1,4 @@
-"""Which columns a B+ tree holds, and how: by its keys, which are numbers of 64 bits or bytes."""
+"""The columns that a B+ tree can hold, and the kind of their keys: 64-bit numbers or bytes."""
 
 from collections.abc import Mapping
 
@@ -20,14 +20,14 @@ KEY = "key"
 def required_fields(
     column: str, type: pa.DataType, options: Mapping[str, str], *, kind: str = "btree"
 ) -> tuple[str, ...]:
-    """The fields that a column needs: one, for it has no options.
+    """The fields that a column needs: one, since columns have no options.
 
     Args:
-        kind: Name of the index type, for messages.
+        kind: The name of the index type, for messages.
 
     Raises:
-        ColumnNotIndexable: the type cannot be held.
-        IndexDefinitionInvalid: there is an option.
+        ColumnNotIndexable: the index cannot hold the type.
+        IndexDefinitionInvalid: an option is given.
     """
     article = "an" if kind.startswith("h") else "a"
     if options:
@@ -42,5 +42,5 @@ def required_fields(
 
 
 def has_number_keys(type: pa.DataType) -> bool:
-    """Whether the column's keys are numbers of 64 bits; else they are bytes."""
+    """Whether the column's keys are 64-bit numbers; else they are bytes."""
     return is_number(element_type(type))

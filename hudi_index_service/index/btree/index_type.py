@@ -1,4 +1,4 @@
-"""Entry point of the B+ tree index type: what it needs, how it builds, how it opens."""
+"""The entry point class of the B+ tree index type."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,22 +8,24 @@ import pyarrow as pa
 from hudi_index_service.index.btree.fields import required_fields
 from hudi_index_service.index.btree.lookup import known_lookup
 from hudi_index_service.index.contract import (
+    CONTRACT_VERSION,
     Answer,
     ColumnSpec,
     FileRange,
     IndexBuilder,
     IndexReader,
+    IndexType,
     PackedIndex,
     StoredColumn,
 )
 from hudi_index_service.predicate.expression import Predicate
 
 
-class BTreeIndexType:
+class BTreeIndexType(IndexType):
     """See `hudi_index_service.index.contract.IndexType`."""
 
     name = "btree"
-    contract = 1
+    contract = CONTRACT_VERSION
     version = 1
     fetches_blocks = True
 
@@ -40,24 +42,24 @@ class BTreeIndexType:
         part: int = 0,
         threads: int = 1,
     ) -> IndexBuilder:
-        """A builder that writes into `folder`; a part's rows begin at 0 whatever its number."""
-        from hudi_index_service.index.btree.builder import BTreeBuilder
+        """A builder that writes to `folder`; the rows of every part begin at 0."""
+        from hudi_index_service.index.btree.writing.builder import BTreeBuilder
 
         return BTreeBuilder(columns, folder, memory_mb=memory_mb, threads=threads)
 
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
         """One index, merged from those of the parts."""
-        from hudi_index_service.index.btree.combine import combine
+        from hudi_index_service.index.btree.writing.combine import combine
 
         return combine(parts, folder)
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
-        """From the columns' types and numbers of values too long alone."""
+        """Depends only on the columns' types and numbers of truncated values."""
         found = known_lookup(leaf, {column.name: column for column in columns})
         return Answer.NONE if found is None else found.answer
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
-        """Every leaf's checksum, order and numbers, and those of the manifest."""
+        """Checks each leaf's checksum, order and counts, and compares them with the manifest."""
         from hudi_index_service.index.btree.check import check_index
 
         return check_index(index, columns)

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """The keys from `low` on that are below `high`; None is no bound."""
+    """The keys from `low` (inclusive) to `high` (exclusive); None for no bound."""
 
     low: bytes
     high: bytes | None
 
     @property
     def is_empty(self) -> bool:
-        """Whether no byte string lies in it."""
+        """Whether the interval contains no byte string."""
         return self.high is not None and self.high <= self.low
 
     def holds(self, key: bytes) -> bool:
-        """Whether a key lies in it."""
+        """Whether the interval contains a key."""
         return self.low <= key and (self.high is None or key < self.high)
 
 

@@ -1,4 +1,4 @@
-"""The leaves of one entry, read one by one from its packed file and checked each time."""
+"""Reads the leaves of one entry from its packed file, and checks each one."""
 
 import os
 import weakref
@@ -22,8 +22,8 @@ _KEPT = 16  # decoded leaves
 _AT_ONCE = 2**20  # bytes of neighbours read by one call
 
 
-class Leaves(Protocol):
-    """Where a tree's leaves are read. Safe to use from several threads, and in forked processes.
+class LeafStore(Protocol):
+    """A source of a tree's leaves. Safe to use from several threads, and in forked processes.
 
     Every method but `close` may raise EntryInvalid (a leaf is missing or damaged) or StorageFailed.
     """
@@ -35,23 +35,23 @@ class Leaves(Protocol):
         """The rows of a leaf that is a set."""
 
     def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
-        """The bytes of leaves, best of such as lie side by side."""
+        """Reads the bytes of leaves; most efficient for adjacent leaves."""
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
-        """What is read next: where each leaf would cost a request, they are fetched together."""
+        """Announces the leaves read next; if each would cost a request, fetches them together."""
 
     def close(self) -> None:
-        """Gives up what is held."""
+        """Releases all resources."""
 
 
 def checked(body: bytes, place: LeafPlace, source: str) -> bytes:
     """The bytes of a leaf.
 
     Args:
-        source: Where they were read, for the message.
+        source: Where the bytes were read, for the message.
 
     Raises:
-        EntryInvalid: they are not those that were written.
+        EntryInvalid: the bytes do not have the leaf's checksum.
     """
     if not _is_sound(body, place):
         raise EntryInvalid(f"{source}: the leaf at {place.offset} is damaged.")
@@ -62,11 +62,11 @@ def checked_set(body: bytes, place: LeafPlace, source: str) -> BitMap:
     """The rows of a leaf that is a set, of checked bytes.
 
     Raises:
-        EntryInvalid: there are more or fewer than the tree says.
+        EntryInvalid: the set's size differs from the tree's.
     """
     rows = row_set(body)
     if len(rows) != place.rows:
-        raise EntryInvalid(f"{source}: a set of rows has another size.")
+        raise EntryInvalid(f"{source}: a set has {len(rows)} rows, not {place.rows}.")
     return rows
 
 
@@ -110,10 +110,10 @@ class LeafFile:
         return checked_set(self._read(place), place, str(self._index.path))
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
-        """Nothing: what lies in a local file is read when it is wanted."""
+        """Does nothing: leaves of a local file are read on demand."""
 
     def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
-        """The bytes of leaves, of which those that lie side by side are read together."""
+        """The bytes of leaves; adjacent leaves are read together."""
         bodies: list[bytes] = []
         for first, end in _runs(places):
             start = places[first].offset

@@ -1,5 +1,5 @@
-"""From a predicate leaf to a look-up in the tree: which keys to look for, and what the rows found
-are worth. No index byte is touched."""
+"""Turns a predicate leaf into a look-up in the tree: the keys to look for, and how well the result
+answers the leaf. Reads no index bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from hudi_index_service.index.btree.keys import (
     number_keys,
 )
 from hudi_index_service.index.column_kinds import element_type, is_array, is_wide_number
-from hudi_index_service.index.contract import Answer, StoredColumn, Together
+from hudi_index_service.index.contract import Answer, Conjunction, StoredColumn
 from hudi_index_service.index.known_lookups import KnownLookups
 from hudi_index_service.index.number_encoding import encode_range, wide_bytes
 from hudi_index_service.predicate.comparison import is_binary, is_string
@@ -42,17 +42,18 @@ from hudi_index_service.predicate.expression import (
     RLike,
 )
 
-_BROKEN = "\ufffd"  # to Spark's patterns, it also stands for bytes that are no UTF-8
+_BROKEN = "\ufffd"  # in Spark's patterns, it also stands for bytes that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """How to answer a leaf: find rows, then perhaps take the complement.
+class TreeLookup:
+    """A look-up that answers a leaf: finding rows, optionally followed by taking the complement.
 
     Attributes:
-        keys: Whose rows are looked for; None: the rows where the column is NULL.
-        complement: The answer is all rows but the found ones…
-        without_null: …and but those where the column, or an element of it, is NULL.
+        keys: The keys whose rows to find; None to find the rows where the column is NULL.
+        complement: Whether the answer is all rows except those found.
+        without_null: Whether the complement also excludes rows where the column, or an element of
+            it, is NULL.
     """
 
     column: str
@@ -66,19 +67,19 @@ Columns = Mapping[str, StoredColumn]
 
 
 @singledispatch
-def lookup(leaf: Predicate, columns: Columns) -> Lookup | None:
+def lookup(leaf: Predicate, columns: Columns) -> TreeLookup | None:
     """The look-up for a leaf of a predicate in negation normal form, or for an AND of leaves on one
-    column; None if the tree has none."""
+    column; None if the tree cannot answer it."""
     return None
 
 
 @lookup.register
-def _is_null(leaf: IsNull, columns: Columns) -> Lookup | None:
-    return Lookup(leaf.column.name, None) if leaf.column.name in columns else None
+def _is_null(leaf: IsNull, columns: Columns) -> TreeLookup | None:
+    return TreeLookup(leaf.column.name, None) if leaf.column.name in columns else None
 
 
 @lookup.register
-def _compare(leaf: Compare, columns: Columns) -> Lookup | None:
+def _compare(leaf: Compare, columns: Columns) -> TreeLookup | None:
     stored = columns.get(leaf.column.name)
     if stored is None or is_array(stored.type):  # Spark orders arrays, and compares them whole
         return None
@@ -87,7 +88,7 @@ def _compare(leaf: Compare, columns: Columns) -> Lookup | None:
     return _keys_where(stored, leaf.operator, leaf.value)
 
 
-def _keys_where(stored: StoredColumn, operator: Operator, value: pa.Scalar) -> Lookup | None:
+def _keys_where(stored: StoredColumn, operator: Operator, value: pa.Scalar) -> TreeLookup | None:
     """The keys of the column's values, or of its elements, that compare so with a literal."""
     type = element_type(stored.type)
     if has_number_keys(type) or is_wide_number(type):
@@ -95,29 +96,29 @@ def _keys_where(stored: StoredColumn, operator: Operator, value: pa.Scalar) -> L
         if found is None:
             return None
         if found.is_empty:
-            return Lookup(stored.name, ())
+            return TreeLookup(stored.name, ())
         key = key_of_number if has_number_keys(type) else wide_bytes
-        return Lookup(stored.name, (Interval(key(found.low), after(key(found.high))),))
+        return TreeLookup(stored.name, (Interval(key(found.low), after(key(found.high))),))
     comparable = is_binary if is_binary(type) else is_string
     if not comparable(value.type):
         return None
     return _byte_keys_where(stored, operator, bytes(value.as_buffer()))
 
 
-def _byte_keys_where(stored: StoredColumn, operator: Operator, value: bytes) -> Lookup:
+def _byte_keys_where(stored: StoredColumn, operator: Operator, value: bytes) -> TreeLookup:
     # A literal shorter than a cut key compares with that as with the value itself. A longer one
     # compares by its beginning, and then the values that share it may be on either side, if there
     # are any.
     key, is_long = value[:CUT_BYTES], len(value) >= CUT_BYTES
-    answer = Answer.SUPERSET if is_long and stored.statistics.truncated else Answer.EXACT
-    if is_long and not stored.statistics.truncated:
+    answer = Answer.SUPERSET if is_long and stored.truncated else Answer.EXACT
+    if is_long and not stored.truncated:
         keys = {
             Operator.LT: (Interval(b"", key),),
             Operator.LE: (Interval(b"", key),),
             Operator.GT: (Interval(key, None),),
             Operator.GE: (Interval(key, None),),
         }.get(operator, ())
-        return Lookup(stored.name, _not_empty(keys), answer)
+        return TreeLookup(stored.name, _not_empty(keys), answer)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
             found = point(key)
@@ -129,7 +130,7 @@ def _byte_keys_where(stored: StoredColumn, operator: Operator, value: bytes) -> 
             found = Interval(key if is_long else after(key), None)
         case _:
             found = Interval(key, None)
-    return Lookup(stored.name, _not_empty((found,)), answer)
+    return TreeLookup(stored.name, _not_empty((found,)), answer)
 
 
 def _not_empty(keys: Sequence[Interval]) -> Intervals:
@@ -137,20 +138,20 @@ def _not_empty(keys: Sequence[Interval]) -> Intervals:
 
 
 @lookup.register
-def _in(leaf: In, columns: Columns) -> Lookup | None:
+def _in(leaf: In, columns: Columns) -> TreeLookup | None:
     stored = columns.get(leaf.column.name)
     if stored is None or is_array(stored.type):
         return None
     if has_number_keys(stored.type) and all(value.type == stored.type for value in leaf.values):
         numbers = np.unique(number_keys(pa.array(leaf.values, stored.type)))
-        return Lookup(stored.name, tuple(map(point, bytes_of_numbers(numbers))))
+        return TreeLookup(stored.name, tuple(map(point, bytes_of_numbers(numbers))))
     found = [_keys_where(stored, Operator.EQ, value) for value in leaf.values]
     known = [each for each in found if each is not None and each.keys is not None]
     if len(known) < len(found):
         return None
     exact = all(each.answer is Answer.EXACT for each in known)
     ends = {key.low: key for each in known for key in each.keys or ()}
-    return Lookup(
+    return TreeLookup(
         stored.name,
         tuple(ends[low] for low in sorted(ends)),
         Answer.EXACT if exact else Answer.SUPERSET,
@@ -158,7 +159,7 @@ def _in(leaf: In, columns: Columns) -> Lookup | None:
 
 
 @lookup.register
-def _array_contains(leaf: ArrayContains, columns: Columns) -> Lookup | None:
+def _array_contains(leaf: ArrayContains, columns: Columns) -> TreeLookup | None:
     stored = columns.get(leaf.column.name)
     if stored is None or not is_array(stored.type):
         return None
@@ -166,47 +167,47 @@ def _array_contains(leaf: ArrayContains, columns: Columns) -> Lookup | None:
 
 
 @lookup.register
-def _like(leaf: Like, columns: Columns) -> Lookup | None:
+def _like(leaf: Like, columns: Columns) -> TreeLookup | None:
     stored = columns.get(leaf.column.name)
     if stored is None or not is_string(stored.type):
         return None
     kinds = [part.kind for part in leaf.parts]
     if kinds == ["any"]:
-        return Lookup(stored.name, (EVERY_KEY,))
+        return TreeLookup(stored.name, (EVERY_KEY,))
     if _BROKEN not in leaf.pattern and kinds in ([], ["text"]):
         return _byte_keys_where(stored, Operator.EQ, leaf.prefix.encode())
     return _beginning(stored, leaf.prefix, exact=leaf.is_prefix_only)
 
 
 @lookup.register
-def _rlike(leaf: RLike, columns: Columns) -> Lookup | None:
+def _rlike(leaf: RLike, columns: Columns) -> TreeLookup | None:
     stored = columns.get(leaf.column.name)
     if stored is None or not is_string(stored.type):
         return None
     return _beginning(stored, leaf.regex.prefix, exact=False)
 
 
-def _beginning(stored: StoredColumn, text: str, *, exact: bool) -> Lookup | None:
-    """The texts that begin so; None if that says nothing."""
+def _beginning(stored: StoredColumn, text: str, *, exact: bool) -> TreeLookup | None:
+    """The texts with that beginning; None if it excludes no text."""
     sure = text.split(_BROKEN)[0]
     start = sure.encode()
     if not start:
         return None
     exact = exact and sure == text and len(start) <= CUT_BYTES
     answer = Answer.EXACT if exact else Answer.SUPERSET
-    return Lookup(stored.name, (prefixed(start[:CUT_BYTES]),), answer)
+    return TreeLookup(stored.name, (prefixed(start[:CUT_BYTES]),), answer)
 
 
 @lookup.register
-def _and(conjuncts: And, columns: Columns) -> Lookup | None:
-    """Conjuncts on one column: the keys that each of them looks for."""
-    whole: Lookup | None = None
+def _and(conjuncts: And, columns: Columns) -> TreeLookup | None:
+    """The look-up for conjuncts on one column: the keys that all of them look for."""
+    whole: TreeLookup | None = None
     for leaf in conjuncts.operands:
         found = lookup(leaf, columns)
         if found is None or found.keys is None or found.complement:
             return None
         if is_array(columns[found.column].type):
-            return None  # one element may fit the one, and another one the other
+            return None  # different elements may satisfy different conjuncts
         if whole is None:
             whole = found
             continue
@@ -222,28 +223,28 @@ def _and(conjuncts: And, columns: Columns) -> Lookup | None:
 
 
 @lookup.register
-def _together(conjuncts: Together, columns: Columns) -> Lookup | None:
-    """A tree looks columns up one by one."""
+def _together(conjuncts: Conjunction, columns: Columns) -> TreeLookup | None:
+    """None: a tree looks up columns one by one."""
     return None
 
 
 @lookup.register
-def _not(leaf: Not, columns: Columns) -> Lookup | None:
+def _not(leaf: Not, columns: Columns) -> TreeLookup | None:
     operand = leaf.operand
     if isinstance(operand, In) and operand.has_null:
         # NOT IN a list with NULL is never TRUE.
-        return Lookup(operand.column.name, ()) if operand.column.name in columns else None
+        return TreeLookup(operand.column.name, ()) if operand.column.name in columns else None
     null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
     without_null = not (isinstance(operand, IsNull) or null_safe)
     return _negated(lookup(operand, columns), without_null=without_null)
 
 
-def _negated(found: Lookup | None, *, without_null: bool) -> Lookup | None:
-    """The complement; only an exact answer that is none itself has one."""
+def _negated(found: TreeLookup | None, *, without_null: bool) -> TreeLookup | None:
+    """The complement; None unless the answer is exact and not itself a complement."""
     if found is None or found.answer is not Answer.EXACT or found.complement:
         return None
     return replace(found, complement=True, without_null=without_null)
 
 
 known_lookup = KnownLookups(lookup)
-"""`lookup`, made once for entries whose columns are stored alike."""
+"""`lookup`, called once for all entries with the same column layouts."""

@@ -12,42 +12,41 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.counting import Counter
 from hudi_index_service.index.btree.intervals import EVERY_KEY, Interval
 from hudi_index_service.index.btree.keys import ByteKeys
-from hudi_index_service.index.btree.leaf_file import TREE, LeafFile, Leaves
+from hudi_index_service.index.btree.leaf_file import TREE, LeafFile, LeafStore
 from hudi_index_service.index.btree.leaves import PackedLeaf
-from hudi_index_service.index.btree.lookup import Lookup, known_lookup
+from hudi_index_service.index.btree.lookup import TreeLookup, known_lookup
 from hudi_index_service.index.btree.tree import Branch, LeafPlace, Tree
 from hudi_index_service.index.column_kinds import is_array
-from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
-from hudi_index_service.index.packed_file import read_member
-from hudi_index_service.index.scores import RankedRows
+from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.predicate.comparison import is_string
-from hudi_index_service.predicate.expression import Match, Predicate
+from hudi_index_service.predicate.expression import Predicate
 
-_FEW_STEPS = 4_096  # taken rather than leave some rows to be read and checked
-_LITTLE = 32  # a sample may take as many steps as this part of the rows
+_FEW_STEPS = 4_096  # steps that are cheaper than reading and checking rows later
+_LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 _SAMPLED_LEAVES = 16
 
 _Item = TypeVar("_Item")
 
 
-class BTreeReader:
+class BTreeReader(IndexReader):
     """See `hudi_index_service.index.contract.IndexReader`.
 
     Args:
-        leaves: Where the leaves lie, if not in the packed file; they are not read to count then.
+        leaves: The source of the leaves, if not the packed file; then counting reads no leaves.
     """
 
     def __init__(
         self,
         index: PackedIndex,
         columns: Sequence[StoredColumn],
-        leaves: Leaves | None = None,
+        leaves: LeafStore | None = None,
     ) -> None:
         self._rows = index.rows
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         with ExitStack() as opened:
-            self._leaves: Leaves = LeafFile(index) if leaves is None else leaves
+            self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
             opened.callback(self._leaves.close)
             self._tree = Tree(lambda: read_member(index, TREE))
             opened.callback(self._tree.close)
@@ -62,19 +61,19 @@ class BTreeReader:
             opened.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
-        """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
+        """The rows where the leaf is TRUE, or a superset (see `IndexType.answer`)."""
         found = self._lookup(leaf)
         rows = self._found(found)
         return self._rest(found, rows, BitMap(range(self._rows))) if found.complement else rows
 
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
-        """The same, unless that takes too many steps."""
+        """The rows of `row_ids`; None if that takes too many steps."""
         if most is not None and self._steps(self._lookup(leaf)) > most:
             return None
         return self.row_ids(leaf)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
-        """By looking all rows up, where these are few."""
+        """Narrows the rows by looking them all up, if they are few."""
         found = known_lookup(leaf, self._columns)
         if found is None or self._steps(found) > _FEW_STEPS:
             return rows, Answer.NONE
@@ -82,7 +81,7 @@ class BTreeReader:
         return self._rest(found, hit, rows) if found.complement else rows & hit, found.answer
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Rows of some leaves, evenly spaced."""
+        """Rows of some evenly spaced leaves."""
         found = self._lookup(leaf)
         if found.complement:
             if self._steps(found) > self._rows // _LITTLE:
@@ -114,9 +113,9 @@ class BTreeReader:
         return (0 if found.answer is Answer.SUPERSET else max(least, 0)), most
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
-        """How many rows have each value of a text column; of `among` alone, if given."""
+        """The number of rows per value of a text column, counting only `among` if given."""
         stored = self._columns[column]
-        if not is_string(stored.type) or stored.statistics.truncated:
+        if not is_string(stored.type) or stored.truncated:
             return None
         places = self._places(column, (EVERY_KEY,))[0]
         if sum(place.keys for place in places) > most:
@@ -144,43 +143,39 @@ class BTreeReader:
             return None
         return {value: count for value, count in counts.items() if count}
 
-    def ranked(self, match: Match) -> RankedRows | None:
-        """A tree knows no words."""
-        return None
-
     def close(self) -> None:
         """Closes the index."""
         self._tree.close()
         self._leaves.close()
 
-    def _lookup(self, leaf: Predicate) -> Lookup:
+    def _lookup(self, leaf: Predicate) -> TreeLookup:
         found = known_lookup(leaf, self._columns)
         if found is None:
-            raise ValueError(f"This index does not answer {leaf}: ask IndexType.answer first.")
+            raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
         return found
 
-    def _found(self, found: Lookup) -> BitMap:
+    def _found(self, found: TreeLookup) -> BitMap:
         """The rows that are looked for, before any complement."""
         if found.keys is None:
             return self._branch(found.column, Branch.NULLS)
         return self._of_keys(found.column, found.keys)
 
-    def _rest(self, found: Lookup, without: BitMap, rows: BitMap) -> BitMap:
-        """Those of the rows that are in the look-up's complement."""
+    def _rest(self, found: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
+        """The given rows that are in the look-up's complement."""
         rest = rows - without
         return rest - self._null_rows(found.column) if found.without_null else rest
 
-    def _left_out(self, found: Lookup) -> int:
+    def _left_out(self, found: TreeLookup) -> int:
         """How many rows are left out for NULL."""
         stored = self._columns[found.column]
         if not found.without_null:
             return 0
         if is_array(stored.type):
             return len(self._null_rows(found.column))
-        return stored.statistics.null_count
+        return stored.null_count
 
     def _null_rows(self, column: str) -> BitMap:
-        """The rows where the column is NULL, or an array that has an element which is."""
+        """The rows where the column is NULL, or is an array with a NULL element."""
         rows = self._nulls.get(column)
         if rows is None:
             rows = self._branch(column, Branch.NULLS) | self._branch(column, Branch.NULL_ELEMENTS)
@@ -188,7 +183,7 @@ class BTreeReader:
         return rows
 
     def _branch(self, column: str, branch: Branch) -> BitMap:
-        if branch is Branch.NULLS and not self._columns[column].statistics.null_count:
+        if branch is Branch.NULLS and not self._columns[column].null_count:
             return BitMap()
         rows = BitMap()
         for place in list(self._tree.leaves(self._numbers[column], branch)):
@@ -238,14 +233,14 @@ class BTreeReader:
             raise EntryInvalid("A btree index names rows that the base file does not have.")
         return rows
 
-    def _steps(self, found: Lookup) -> int:
+    def _steps(self, found: TreeLookup) -> int:
         return min(self._counted(found)[1], self._rows)
 
-    def _counted(self, found: Lookup, *, exactly: bool = False) -> tuple[int, int]:
-        """Least and most rows that are looked for, before any complement; about so many, unless
-        exactly."""
+    def _counted(self, found: TreeLookup, *, exactly: bool = False) -> tuple[int, int]:
+        """Lower and upper bounds of the rows found before any complement; estimates unless exact
+        bounds are requested."""
         if found.keys is None:
-            nulls = self._columns[found.column].statistics.null_count
+            nulls = self._columns[found.column].null_count
             return nulls, nulls
         column = self._numbers[found.column]
         if exactly:
@@ -271,12 +266,12 @@ def _part(leaf: PackedLeaf, interval: Interval) -> np.ndarray:
 
 
 def _spread(some: Sequence[_Item], most: int) -> Sequence[_Item]:
-    """So many of them at most, evenly spaced."""
+    """A limited number of them, evenly spaced."""
     return some[:: max(1, -(-len(some) // most))]
 
 
 def _thinned(rows: BitMap, most: int) -> BitMap:
-    """So many of the rows at most, evenly spaced."""
+    """A limited number of the rows, evenly spaced."""
     if len(rows) <= most:
         return rows
     return BitMap(_ids(rows)[:: -(-len(rows) // most)])

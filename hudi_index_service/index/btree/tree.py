@@ -1,13 +1,13 @@
-"""The inner part of the tree: an LMDB file that knows, by its first key, where each leaf lies.
+"""The inner part of the tree: an LMDB file that maps first keys to the places of leaves.
 
 A key in LMDB is the number of the column (two bytes), what follows (one byte: the rows where the
 column is NULL, the arrays with an element that is NULL, or values), and of values the key itself.
 The last key of all holds the description of the columns.
 
-LMDB maps its file into memory and believes it, so that a damaged one could end the process. The
-file is therefore stored compressed, checked before it is unpacked, and unpacked into an unnamed
-file of this process's own, which nobody else can change. A process that was forked from another
-unpacks its own. See `Environment` in LMDB's documentation, "Caveats".
+LMDB maps its file into memory and trusts it, so that a damaged file could end the process. The file
+is therefore stored compressed, checked before it is unpacked, and unpacked into an unnamed file of
+this process, which no other process can change. A forked process unpacks its own copy. See
+`Environment` in LMDB's documentation, "Caveats".
 """
 
 import json
@@ -50,7 +50,7 @@ class Branch(IntEnum):
 
 
 class LeafPlace(NamedTuple):
-    """Where a leaf lies, and what is known of it without reading it.
+    """The place of a leaf, and the facts about it that the tree holds.
 
     Attributes:
         key: The first key; of a set, the only one.
@@ -132,7 +132,10 @@ def _in_new_file(new_file: Callable[[int], Path], **options: Any) -> tuple[Path,
         except lmdb.Error as error:
             if "already open" not in str(error):
                 raise
-    raise StorageFailed("LMDB takes every new file for one that is open already.")
+    raise StorageFailed(
+        "A btree index cannot be opened: LMDB takes every new file for one that is open already.",
+        remedy="Try again, with less running at once on this machine.",
+    )
 
 
 def _packed(leaf: LeafPlace) -> bytes:
@@ -148,7 +151,7 @@ def branch_prefix(column: int, branch: Branch) -> bytes:
 
 def _unpacked(prefix: bytes, key: bytes, value: bytes) -> LeafPlace:
     if len(value) != LEAF.size:
-        raise EntryInvalid("A btree index holds something else than leaves.")
+        raise EntryInvalid("A btree index holds data other than leaves.")
     is_set, offset, length, crc32, rows, keys, before = LEAF.unpack(value)
     return LeafPlace(key, bool(is_set), offset, length, crc32, rows, keys, before, prefix)
 
@@ -200,7 +203,7 @@ class Tree:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EntryInvalid("A btree index lacks its description.") from error
         if layout != LAYOUT:
-            raise EntryInvalid(f"A btree index has layout {layout}, this release reads {LAYOUT}.")
+            raise EntryInvalid(f"A btree index has layout {layout}; this release reads {LAYOUT}.")
         return Description(rows, columns)
 
     def close(self) -> None:
@@ -286,5 +289,5 @@ def _opened(stored: bytes) -> Any:
     except OSError as error:
         raise StorageFailed(
             f"A btree index cannot be unpacked into {tempfile.gettempdir()}: {error.strerror}.",
-            remedy="Set TMPDIR to a folder that can be written to and has room.",
+            remedy="Set TMPDIR to a writable folder with free space.",
         ) from error

@@ -1,9 +1,9 @@
-"""The HBase index type: a B+ tree for each base file whose leaves are rows of an HBase table.
+"""The HBase index type: a B+ tree per base file whose leaves are rows of an HBase table.
 
-The tree's inner part, small, stays in the entry's packed file: it knows the first key of each leaf,
-how many rows there are before it, and its checksum. What a look-up wants lies side by side in
-HBase and is had by one short scan; how many rows there are costs HBase nothing; and what was not
-written, or is gone or damaged, is noticed by whoever reads it.
+The small inner part of the tree stays in the entry's packed file: for each leaf, its first key, the
+number of rows before it, and its checksum. The leaves of a look-up are adjacent in HBase, so one
+short scan reads them. Row counts need no request to HBase. A reader detects leaves that are
+missing or damaged.
 """
 
 from hudi_index_service.index.hbase.index_type import HBaseIndexType

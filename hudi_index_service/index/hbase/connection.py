@@ -1,6 +1,6 @@
-"""Connections to HBase's Thrift server, by happybase: with TLS, Kerberos, and an end to waiting.
+"""Connections to HBase's Thrift server through happybase, with TLS, Kerberos, and deadlines.
 
-This module alone imports happybase, which is installed with ``hudi-index-service[hbase]``.
+Only this module imports happybase, which is installed with ``hudi-index-service[hbase]``.
 """
 
 import socket
@@ -19,24 +19,24 @@ from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import NativeModuleMissing
 
 FAILURES = (TException, OSError, EOFError, ValueError, struct.error)
-"""What a request may fail with: no answer, one that says that it went wrong, or one that is none,
-as of a server that was started with another transport or protocol."""
+"""The errors of a failed request: no answer, an error answer, or an invalid answer, for example
+from a server that was started with another transport or protocol."""
 
 REFUSALS = (IllegalArgument,)
-"""Those of them that another attempt would not mend."""
+"""The failures that another attempt would not fix."""
 
 LOST = (TTransportException, ConnectionError, EOFError, ssl.SSLEOFError)
-"""Those of them that say no more than that the server has closed the connection."""
+"""The failures that only mean that the server has closed the connection."""
 
 
 def has_table(connection: Any, name: str) -> bool:
-    """Whether there is a table of that name, with its namespace."""
-    # HBase leaves its default namespace out where it lists tables.
+    """Whether a table of that name, including its namespace, exists."""
+    # HBase omits its default namespace when it lists tables.
     return name.removeprefix("default:").encode() in connection.tables()
 
 
 def make_table(connection: Any, name: str, families: dict[str, dict[str, object]]) -> None:
-    """Makes a table, unless it is there: by another builder, it may be, at this very moment."""
+    """Creates a table unless it exists; another builder may create it at the same moment."""
     if has_table(connection, name):
         return
     try:
@@ -47,16 +47,16 @@ def make_table(connection: Any, name: str, families: dict[str, dict[str, object]
 
 
 def is_absence(error: BaseException) -> bool:
-    """Whether a failure says that the table, or its column family, is not there."""
+    """Whether a failure means that the table or its column family does not exist."""
     return isinstance(error, IOError) and any(each in told(error) for each in _ABSENCES)
 
 
 def told(error: BaseException) -> str:
-    """What a failure says, in a few words without a full stop."""
+    """The reason of a failure, in a few words without a full stop."""
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
-        cause = error.__context__  # thriftpy2 leaves it out of what it says
+        cause = error.__context__  # thriftpy2's message does not include it
         why = f": {cause}" if isinstance(cause, ssl.SSLError) else ""
         return f"it cannot be reached{why}"
     said = getattr(error, "message", None) or str(error) or type(error).__name__
@@ -68,10 +68,10 @@ _ABSENCES = ("TableNotFoundException", "NoSuchColumnFamilyException")
 
 
 class TimedConnection(happybase.Connection):  # type: ignore[misc]  # untyped
-    """A connection whose requests end in time, however slowly the bytes come.
+    """A connection whose requests end by a deadline, however slowly bytes arrive.
 
     Attributes:
-        deadline: By which the requests have to end that follow, as `time.monotonic` counts.
+        deadline: The time by which the next requests must end, as of `time.monotonic`.
     """
 
     def __init__(self, settings: HBaseSettings, deadline: float) -> None:
@@ -87,7 +87,7 @@ class TimedConnection(happybase.Connection):  # type: ignore[misc]  # untyped
         self.open()
 
     def _refresh_thrift_client(self) -> None:
-        # happybase's own way knows neither TLS nor SASL nor a deadline.
+        # happybase's own method supports neither TLS nor SASL nor deadlines.
         from Hbase_thrift import Hbase
         from thriftpy2.thrift import TClient
 
@@ -101,14 +101,15 @@ class TimedConnection(happybase.Connection):  # type: ignore[misc]  # untyped
         self.client = TClient(Hbase, protocol)
 
     def abandon(self) -> None:
-        """Gives up a connection that a forked process has from its parent, who goes on using it."""
+        """Drops a connection that a forked process inherited from its parent, which still uses
+        it."""
         if self._endpoint.sock is not None:
-            self._endpoint.sock.close()  # thriftpy2's own way ends it for the parent as well
+            self._endpoint.sock.close()  # thriftpy2's own method would end it for the parent too
             self._endpoint.sock = None
 
 
 class _TimedSocket(TSocket):
-    """Every wait ends at the deadline of the connection that it belongs to."""
+    """A socket whose waits end at its connection's deadline."""
 
     owner: TimedConnection
 
@@ -152,7 +153,7 @@ def _tls(settings: HBaseSettings) -> ssl.SSLContext:
     for name in ("tls_ca", "tls_cert", "tls_key"):
         path = getattr(settings, name)
         if path is not None and not path.is_file():
-            raise FileNotFoundError(f"hbase.{name} names {path}, which is no file")
+            raise FileNotFoundError(f"hbase.{name} names {path}, which is not a file")
     context = ssl.create_default_context(cafile=settings.tls_ca)
     if not settings.tls_verify:
         context.check_hostname = False
@@ -163,14 +164,14 @@ def _tls(settings: HBaseSettings) -> ssl.SSLContext:
 
 
 def _kerberos_client(settings: HBaseSettings) -> Any:
-    """Makes a side of a SASL dialogue as Thrift's transport wants it."""
+    """A factory of the client side of a SASL dialogue, as required by Thrift's transport."""
     try:
-        import kerberos  # noqa: F401 - what puresasl does without, until it needs it
+        import kerberos  # noqa: F401 - puresasl imports without it, but needs it later
         from puresasl.client import SASLClient
     except ImportError as error:
         raise NativeModuleMissing(
-            f"hbase.kerberos_service is set, and Python's module {error.name} is missing.",
-            remedy="pip install 'hudi-index-service[hbase-kerberos]'",
+            f"hbase.kerberos_service is set, but the Python module {error.name} is missing.",
+            remedy="Install it: pip install 'hudi-index-service[hbase-kerberos]'.",
         ) from error
     host = settings.kerberos_host or settings.host
 
@@ -189,10 +190,11 @@ def _kerberos_client(settings: HBaseSettings) -> Any:
 
 
 class _Dialogue:
-    """What thriftpy2 asks of a SASL library, done by pure-sasl.
+    """The SASL interface that thriftpy2 expects, implemented with pure-sasl.
 
     Args:
-        is_wrapped: Whether messages are signed or encrypted; then their length stands before them.
+        is_wrapped: Whether messages are signed or encrypted; they are then preceded by their
+            length.
     """
 
     def __init__(self, client: Any, *, is_wrapped: bool) -> None:

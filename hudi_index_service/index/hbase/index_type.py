@@ -1,4 +1,4 @@
-"""Entry point of the HBase index type: what it needs, how it builds, stores and opens."""
+"""The entry point class of the HBase index type."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,14 +14,13 @@ from hudi_index_service.index.hbase.server import HBaseServer, require_client, s
 
 class HBaseIndexType(BTreeIndexType):
     """See `hudi_index_service.index.contract.IndexType`. An index is built as a B+ tree, in parts
-    where the base file is large, and its leaves are stored in HBase when it is whole.
+    if the base file is large. When it is complete, its leaves are stored in HBase.
 
     Args:
-        known: Where HBase is; None: as the process's settings say.
+        known: The HBase settings; None for the process's settings.
     """
 
     name = "hbase"
-    contract = 1
     version = 1
     fetches_blocks = False
 
@@ -29,25 +28,25 @@ class HBaseIndexType(BTreeIndexType):
         self._known = known
 
     def configured(self, settings: Settings) -> "HBaseIndexType":
-        """The same, with the HBase of these settings."""
+        """The index type with the HBase of these settings."""
         return HBaseIndexType(settings.hbase)
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
-        """As a B+ tree's: one, for a column has no options."""
+        """One field, as for a B+ tree; columns have no options."""
         return required_fields(column, type, options, kind=self.name)
 
     def check_runtime(self) -> None:
-        """The Python packages that HBase is asked by; asks no server."""
+        """Checks for the Python packages of the HBase client; sends no request."""
         require_client()
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
-        """Every leaf's checksum, order and numbers, and those of the manifest."""
+        """Checks each leaf's checksum, order and counts, and compares them with the manifest."""
         from hudi_index_service.index.hbase.check import check_index
 
         return check_index(index, columns, self._server)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
-        """Opens the inner tree; HBase is asked when something is looked up."""
+        """Opens the inner tree; only look-ups send requests to HBase."""
         from hudi_index_service.index.hbase.reader import HBaseReader
 
         return HBaseReader(index, columns, self._server)
@@ -55,13 +54,13 @@ class HBaseIndexType(BTreeIndexType):
     def store(
         self, files: Mapping[str, Path | FileRange], table: str, path: str
     ) -> Mapping[str, Path | FileRange | bytes]:
-        """Puts the leaves into HBase."""
+        """Stores the leaves in HBase."""
         from hudi_index_service.index.hbase.store import EntryStore
 
         return EntryStore(self._server, table).store(files, path)
 
     def stored(self, table: str) -> Mapping[str, float]:
-        """Of whose leaves HBase has any."""
+        """The data files with leaves in HBase, and when storing began."""
         from hudi_index_service.index.hbase.store import EntryStore
 
         return EntryStore(self._server, table).stored()

@@ -1,4 +1,4 @@
-"""The leaves of one entry, fetched from HBase and checked."""
+"""Fetches the leaves of one entry from HBase and checks them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,21 +12,21 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.leaf_file import checked, checked_set
 from hudi_index_service.index.btree.leaves import PackedLeaf
 from hudi_index_service.index.btree.tree import LeafPlace
-from hudi_index_service.index.fetched import count
+from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.hbase.row_keys import EntryKeys, joined
 from hudi_index_service.index.hbase.server import HBaseServer
 
-_SCANNED = 32  # leaves side by side, from which on a scan, of three round trips, is faster
+_SCANNED = 32  # adjacent leaves for which a scan, with its three round trips, is faster
 _REQUEST_BYTES = 4 * 2**20
 _REQUEST_LEAVES = 512
 
 
 class _Thread(local):
-    """What a thread is about.
+    """The state of one thread's look-up.
 
     Attributes:
-        ahead: By its row key, what was fetched of the leaves that are read next.
-        deadline: Of the look-up.
+        ahead: Row key → bytes of the leaves fetched in advance.
+        deadline: The deadline of the look-up.
     """
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class HBaseLeaves:
     """See `hudi_index_service.index.btree.leaf_file.Leaves`.
 
     Args:
-        server: That has them.
-        keys: The entry's.
+        server: The server with the leaves.
+        keys: The entry's row keys.
     """
 
     def __init__(self, server: HBaseServer, keys: EntryKeys) -> None:
@@ -50,7 +50,7 @@ class HBaseLeaves:
 
     @contextmanager
     def one_lookup(self) -> Iterator[None]:
-        """What this thread reads in the block has to come within the time for one look-up."""
+        """Limits all reads of this thread in the block to the time for one look-up."""
         outer = self._thread.deadline
         if outer is None:
             self._thread.deadline = self._deadline()
@@ -62,15 +62,15 @@ class HBaseLeaves:
                 self._thread.ahead = {}
 
     def packed(self, place: LeafPlace) -> PackedLeaf:
-        """A packed leaf."""
+        """Reads a packed leaf."""
         return PackedLeaf(self._body(place), place.rows, place.keys)
 
     def set(self, place: LeafPlace) -> BitMap:
-        """The rows of a leaf that is a set."""
+        """Reads the rows of a leaf that is a set."""
         return checked_set(self._body(place), place, self._source)
 
     def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
-        """The bytes of leaves; those that were not expected are fetched together."""
+        """Reads the bytes of leaves; those not fetched by `expect` are fetched together."""
         ahead = self._thread.ahead
         keys = [self._keys.leaf(place) for place in places]
         missing = [place for place, key in zip(places, keys, strict=True) if key not in ahead]
@@ -78,12 +78,12 @@ class HBaseLeaves:
         return [ahead[key] if key in ahead else fetched[key] for key in keys]
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
-        """Fetches them, together."""
-        self._thread.ahead = {}  # what was expected before is not read any more
+        """Fetches the leaves together in advance."""
+        self._thread.ahead = {}  # leaves expected earlier are no longer needed
         self._thread.ahead = self._fetched(list(places))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no resource is open."""
 
     def _deadline(self) -> float:
         return monotonic() + self._server.settings.read_seconds
@@ -97,8 +97,8 @@ class HBaseLeaves:
         """The leaves' bytes by their row keys.
 
         Raises:
-            EntryInvalid: one is missing or damaged.
-            IndexServerUnavailable: they cannot be had, or not in time.
+            EntryInvalid: a leaf is missing or damaged.
+            IndexServerUnavailable: HBase does not answer, or not in time.
         """
         found: dict[bytes, bytes] = {}
         missing: dict[bytes, LeafPlace] = {}
@@ -142,8 +142,8 @@ class HBaseLeaves:
 
 
 def _requests(places: list[LeafPlace]) -> Iterator[list[LeafPlace]]:
-    """What is asked for at once: leaves side by side that are worth a scan, and the others, so many
-    bytes of them and no more."""
+    """The leaves of each request: runs of adjacent leaves that are worth a scan, and the other
+    leaves, limited in number and bytes."""
     runs: list[list[LeafPlace]] = []
     single: list[LeafPlace] = []
     for run in _runs(sorted(places, key=lambda place: place.offset)):

@@ -1,4 +1,4 @@
-"""Answers predicate leaves from a tree whose leaves lie in HBase."""
+"""Answers predicate leaves from a tree whose leaves are stored in HBase."""
 
 import json
 from collections.abc import Sequence
@@ -8,41 +8,42 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.reader import BTreeReader
 from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.hbase.leaves import HBaseLeaves
 from hudi_index_service.index.hbase.row_keys import EntryKeys
 from hudi_index_service.index.hbase.server import HBaseServer
 from hudi_index_service.index.hbase.store import LAYOUT, STORED
-from hudi_index_service.index.packed_file import read_member
 from hudi_index_service.predicate.expression import Predicate
 
 
 def stored_leaves(index: PackedIndex, server: HBaseServer) -> HBaseLeaves:
-    """The leaves of a packed index, wherever in HBase it says that they are.
+    """The HBase leaves that a packed index refers to.
 
     Raises:
-        EntryInvalid: it does not say so, or names another table than the settings do.
+        EntryInvalid: the index lacks the reference, or names another table than the settings.
     """
     try:
         described = json.loads(read_member(index, STORED))
         layout, table = described["layout"], described["table"]
         prefix = bytes.fromhex(described["prefix"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise EntryInvalid(f"{index.path} does not say where its leaves are.") from error
+        raise EntryInvalid(f"{index.path} does not name the location of its leaves.") from error
     if layout != LAYOUT:
-        raise EntryInvalid(f"{index.path} has layout {layout}, this release reads {LAYOUT}.")
+        raise EntryInvalid(f"{index.path} has layout {layout}; this release reads {LAYOUT}.")
     if table != server.table_name:
         raise EntryInvalid(
-            f"{index.path} has its leaves in HBase table {table}, the settings say "
+            f"{index.path} has its leaves in HBase table {table}, but the settings name "
             f"{server.table_name}.",
-            remedy="Set hbase.namespace and hbase.table as they were when it was built, or let "
-            "`hudi-index verify --repair` build it anew.",
+            remedy="Set hbase.namespace and hbase.table as they were when it was built, or run "
+            "`hudi-index verify --repair` to rebuild it.",
         )
     return HBaseLeaves(server, EntryKeys(prefix))
 
 
 class HBaseReader(BTreeReader):
-    """See `hudi_index_service.index.contract.IndexReader`. Estimates and bounds ask HBase nothing;
-    everything else may raise IndexServerUnavailable, after the time that the settings give it."""
+    """See `hudi_index_service.index.contract.IndexReader`. Estimates and bounds send no request to
+    HBase. All other methods may raise IndexServerUnavailable, after the time limit in the
+    settings."""
 
     def __init__(
         self, index: PackedIndex, columns: Sequence[StoredColumn], server: HBaseServer
@@ -51,21 +52,21 @@ class HBaseReader(BTreeReader):
         super().__init__(index, columns, self._remote)
 
     def row_ids(self, leaf: Predicate) -> BitMap:
-        """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
+        """The rows where the leaf is TRUE, or a superset (see `IndexType.answer`)."""
         with self._remote.one_lookup():
             return super().row_ids(leaf)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
-        """By looking all rows up, where these are few."""
+        """Narrows the rows by looking them all up, if they are few."""
         with self._remote.one_lookup():
             return super().narrowed(leaf, rows)
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Rows of some leaves, evenly spaced."""
+        """Rows of some evenly spaced leaves."""
         with self._remote.one_lookup():
             return super().sample(leaf, most)
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
-        """How many rows have each value of a text column; of `among` alone, if given."""
+        """The number of rows per value of a text column, counting only `among` if given."""
         with self._remote.one_lookup():
             return super().value_counts(column, among, most)

@@ -1,14 +1,14 @@
-"""Row keys of the HBase table, and what its cells are called.
+"""Row keys and cell names of the HBase table.
 
-A key begins with a byte that spreads entries over the table (the salt) and one that says what the
-row is. All leaves of an entry follow each other, in the order of columns, branches and keys:
+A key begins with a byte that spreads entries over the table (the salt) and a byte for the kind of
+row. All leaves of an entry are adjacent, in the order of columns, branches and keys:
 
     salt | 1 | entry, 16 bytes | column, 2 bytes | branch, 1 byte | first key    a leaf
     salt | 0 | table, 16 bytes | path of the data file                           an entry is stored
 
-An entry is known by a hash of its table's URI and its data file's path below it, which no other
-entry, nor another generation of the same one, ever has. The salt is a hash of the same, so that
-base files that are built at once are written to different regions, wherever these are split.
+An entry is identified by a hash of its table's URI and its data file's path below it, which no
+other entry or generation ever shares. The salt is a hash of the same, so that base files built at
+the same time are written to different regions, wherever these are split.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ FAMILY = b"i"
 """The one column family."""
 
 URI = b"i:uri"
-"""The table's URI, in the row that says that an entry is stored."""
+"""The table's URI, in the row that records a stored entry."""
 
 BEGUN = b"i:begun"
 """When storing began, in seconds since 1970."""
@@ -30,11 +30,11 @@ CONTENT = b"i:content"
 """SHA-256 of the tree that the leaves belong to."""
 
 DONE = b"i:done"
-"""How many leaves there are; written when all are."""
+"""The number of leaves; written when all leaves are."""
 
 CHUNK_BYTES = 512 * 1024
-"""A longer leaf is cut into cells of so many bytes. (HBase takes cells of up to 10 MB as it is set
-up, and its Thrift server frames of 2 MB.)"""
+"""The size of the cells into which a longer leaf is cut. (By default, HBase accepts cells of up to
+10 MB, and its Thrift server frames of up to 2 MB.)"""
 
 _HASHED = 16
 _LEAF, _ENTRY = b"\x01", b"\x00"
@@ -45,26 +45,26 @@ class EntryKeys:
     """The row keys of one entry's leaves.
 
     Attributes:
-        prefix: What they all begin with, and no others.
+        prefix: The prefix of these keys, and of no others.
     """
 
     prefix: bytes
 
     @classmethod
     def of(cls, table: str, path: str) -> "EntryKeys":
-        """Of the entry with this data file.
+        """The keys of the entry with this data file.
 
         Args:
-            table: URI of the Hudi table.
-            path: Of the data file, relative to it.
+            table: The URI of the Hudi table.
+            path: The path of the data file, relative to the table.
         """
         return cls(_prefix(_LEAF, f"{table}\0{path}"))
 
     @property
     def end(self) -> bytes:
-        """The least key above them all."""
+        """The least key above all of them."""
         end = above_prefix(self.prefix)
-        assert end is not None, "the second byte is no 255"
+        assert end is not None, "the second byte is not 255"
         return end
 
     def leaf(self, place: LeafPlace) -> bytes:
@@ -74,13 +74,13 @@ class EntryKeys:
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
-    """The row keys that tell which entries of one Hudi table are stored."""
+    """The row keys that record the stored entries of one Hudi table."""
 
     prefix: bytes
 
     @classmethod
     def of(cls, table: str) -> "TableKeys":
-        """Of the table with this URI."""
+        """The keys of the table with this URI."""
         return cls(_prefix(_ENTRY, table))
 
     def entry(self, path: str) -> bytes:
@@ -98,13 +98,13 @@ def _prefix(kind: bytes, identity: str) -> bytes:
 
 
 def chunks(body: bytes) -> dict[bytes, bytes]:
-    """The cells of a leaf, by the names of their columns."""
+    """The cells of a leaf, by column name."""
     starts = range(0, max(len(body), 1), CHUNK_BYTES)
     return {_chunk(at): body[start : start + CHUNK_BYTES] for at, start in enumerate(starts)}
 
 
 def joined(cells: dict[bytes, bytes]) -> bytes:
-    """The leaf of which these are the cells, if none is missing."""
+    """The leaf made of these cells, if none is missing."""
     return b"".join(cells[name] for name in sorted(cells))
 
 

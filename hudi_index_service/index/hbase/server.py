@@ -1,8 +1,8 @@
-"""HBase's Thrift server as this process knows it: connections, requests, and whether it is away.
+"""This process's view of HBase's Thrift server: connections, requests, and availability.
 
-A connection belongs to one process and, for the time of a request, to one thread. Whoever reads
-waits so long and no longer, and once the server is away, nobody waits for it for a while: a query
-over a hundred base files does not wait a hundred times. Whoever writes tries again.
+A connection belongs to one process and, during a request, to one thread. Reads have a time limit.
+Once the server is unavailable, reads fail at once for a while, so that a query over a hundred base
+files does not wait a hundred times. Writes are retried.
 """
 
 import logging
@@ -17,10 +17,10 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-from hudi_index_service.backoff import Backoff
 from hudi_index_service.config import HBaseSettings
 from hudi_index_service.errors import EntryInvalid, IndexServerUnavailable, NativeModuleMissing
-from hudi_index_service.index.fetched import count
+from hudi_index_service.index.files.io_counters import count
+from hudi_index_service.storage.backoff import Backoff
 
 if TYPE_CHECKING:
     from hudi_index_service.index.hbase.connection import TimedConnection
@@ -30,23 +30,23 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Request = Callable[[Any], T]
-"""What is asked of a `happybase.Table`. Asked twice, it does what it does once."""
+"""A request to a `happybase.Table`. Requests are idempotent."""
 
 
 @lru_cache(maxsize=16)
 def server_of(settings: HBaseSettings) -> "HBaseServer":
-    """The one for these settings in this process."""
+    """This process's server object for these settings."""
     return HBaseServer(settings)
 
 
 class HBaseServer:
-    """Safe to use from several threads, and in forked processes.
+    """A client of the server. Safe to use from several threads, and in forked processes.
 
     Attributes:
-        settings: Where it is, and how long is waited for it.
-        kept: Cells that were read, to be read again.
-        requests: How many requests were sent, or tried to be, since the process began; those that
-            are refused while the server counts as away are none.
+        settings: The server's address, and time limits.
+        kept: The cache of cells that were read.
+        requests: The number of requests attempted since the process began, without those refused
+            while the server counts as unavailable.
     """
 
     def __init__(self, settings: HBaseSettings) -> None:
@@ -61,7 +61,8 @@ class HBaseServer:
         self._health = _Health(self.settings)
 
     def begin_anew(self) -> None:
-        """In a process that was just forked: nothing is its parent's, no lock either."""
+        """Resets a process that was just forked: it shares nothing with its parent, not even
+        locks."""
         self._idle.abandon()
         self._begin()
 
@@ -76,15 +77,16 @@ class HBaseServer:
         return f"{self.settings.namespace}:{self.settings.table}"
 
     def read(self, request: "Request[T]", deadline: float) -> T:
-        """Asks for cells.
+        """Sends a request that reads cells.
 
         Args:
-            deadline: By which the answer has to be there, as `time.monotonic` counts.
+            deadline: The time by which the answer must arrive, as of `time.monotonic`.
 
         Raises:
-            EntryInvalid: there is no such table.
-            IndexServerUnavailable: no answer, not in time, or the server was away lately.
-            NativeModuleMissing: happybase, or what Kerberos needs, is not installed.
+            EntryInvalid: the table does not exist.
+            IndexServerUnavailable: there was no answer in time, or the server was unavailable
+                recently.
+            NativeModuleMissing: happybase, or a package for Kerberos, is not installed.
         """
         self._health.check()
         began = monotonic()
@@ -101,10 +103,10 @@ class HBaseServer:
         return found
 
     def write(self, request: "Request[T]") -> T:
-        """Asks for a change, or what a change needs to know; tries again if that fails.
+        """Sends a request that writes, or that a write depends on; retries it if it fails.
 
         Raises:
-            IndexServerUnavailable: it failed each time.
+            IndexServerUnavailable: every attempt failed.
             NativeModuleMissing: see `read`.
         """
         known = self.settings
@@ -122,20 +124,20 @@ class HBaseServer:
         raise AssertionError("there is at least one attempt")
 
     def has_table(self) -> bool:
-        """Whether the table is there. Raises as `write` does."""
+        """Whether the table exists. Raises the errors of `write`."""
         return self.write(
             lambda table: bool(_connecting().has_table(table.connection, self.table_name))
         )
 
     def make_table(self, families: Mapping[str, Mapping[str, object]]) -> None:
-        """Makes the table with these column families, unless it is there. Raises as `write`
-        does."""
+        """Creates the table with these column families, unless it exists. Raises the errors of
+        `write`."""
         self.write(
             lambda table: _connecting().make_table(table.connection, self.table_name, families)
         )
 
     def close(self) -> None:
-        """Closes the connections that nobody uses."""
+        """Closes the idle connections."""
         self._idle.close()
 
     @property
@@ -144,7 +146,7 @@ class HBaseServer:
         return failures
 
     def _ask(self, request: "Request[T]", deadline: float) -> T:
-        """By an idle connection; if the server has closed that meanwhile, by a new one."""
+        """Uses an idle connection; if the server has closed it meanwhile, a new one."""
         self.requests += 1
         idle = self._idle.take()
         if idle is not None:
@@ -163,13 +165,13 @@ class HBaseServer:
         try:
             found = request(connection.table(self.table_name))
         except BaseException:
-            connection.close()  # an answer may be on its way still
+            connection.close()  # an answer may still arrive
             raise
         self._idle.give(connection)
         return found
 
     def _told(self, error: BaseException) -> str:
-        """What went wrong, in a sentence without its full stop."""
+        """The failure as a sentence without its full stop."""
         return f"HBase at {self.name}, table {self.table_name}: {_connecting().told(error)}"
 
 
@@ -185,10 +187,10 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def require_client() -> None:
-    """Looks whether happybase is installed.
+    """Checks that happybase is installed.
 
     Raises:
-        NativeModuleMissing: it is not.
+        NativeModuleMissing: happybase is not installed.
     """
     _connecting()
 
@@ -197,26 +199,27 @@ def _connecting() -> Any:
     """The module that needs happybase.
 
     Raises:
-        NativeModuleMissing: it is not installed.
+        NativeModuleMissing: happybase is not installed.
     """
     try:
         from hudi_index_service.index.hbase import connection
     except ImportError as error:
         raise NativeModuleMissing(
-            f"The index type hbase needs Python's module {error.name}, which is missing.",
-            remedy="pip install 'hudi-index-service[hbase]', on Spark's executors as well.",
+            f"The index type hbase needs the Python module {error.name}, which is missing.",
+            remedy="Install it with pip install 'hudi-index-service[hbase]', also on Spark's "
+            "executors.",
         ) from error
     return connection
 
 
 def _pause(known: HBaseSettings, attempt: int) -> float:
-    """Seconds before the attempt after this one; builders that failed at once come back apart."""
+    """Seconds until the next attempt, randomised so that builders do not all retry at once."""
     longest = Backoff(known.backoff_seconds, known.backoff_max_seconds)
     return longest.seconds(attempt) * random.uniform(0.5, 1)
 
 
 class _Idle:
-    """Connections that nobody uses at the moment."""
+    """Connections that are not in use."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -237,15 +240,15 @@ class _Idle:
             connection.close()
 
     def abandon(self) -> None:
-        """Of the parent of a process that was forked: it must not speak, nor say good-bye, on
-        them."""
+        """Drops connections inherited from the parent of a forked process, which must not send
+        anything on them, not even a close."""
         for connection in self._connections:
             connection.abandon()
 
 
 @dataclass(slots=True)
 class _Health:
-    """Whether the server answers, as those find who read."""
+    """The server's availability, as observed by reads."""
 
     settings: HBaseSettings
     reason: str = ""
@@ -254,7 +257,7 @@ class _Health:
     lock: Lock = field(default_factory=Lock)
 
     def check(self) -> None:
-        """Raises IndexServerUnavailable while the server counts as away."""
+        """Raises IndexServerUnavailable while the server counts as unavailable."""
         with self.lock:
             if self.away_since is None:
                 return
@@ -265,17 +268,17 @@ class _Health:
             reason = self.reason
         left = self.settings.pause_seconds - ago
         raise IndexServerUnavailable(
-            f"{reason} ({ago:.0f} s ago; it is not asked again for {left:.0f} s)."
+            f"{reason} ({ago:.0f} s ago; the next attempt is possible in {left:.0f} s)."
         )
 
     def failed(self, reason: str) -> IndexServerUnavailable:
-        """A request failed: the server is away."""
+        """Records a failed request: the server counts as unavailable."""
         with self.lock:
             self.reason, self.away_since = reason, monotonic()
         return IndexServerUnavailable(f"{reason}.")
 
     def answered(self, seconds: float) -> None:
-        """A request took so long; several in a row that take too long are as bad as none."""
+        """Records the duration of a request; several slow ones in a row count as a failure."""
         known = self.settings
         with self.lock:
             self.slow = self.slow + 1 if seconds > known.slow_seconds else 0
@@ -288,10 +291,11 @@ class _Health:
 
 
 class KeptCells:
-    """Cells by row key, those that were read longest ago out first. An entry's cells never change.
+    """A cache of cells by row key that evicts the least recently used. An entry's cells never
+    change.
 
     Args:
-        most_bytes: That are kept.
+        most_bytes: The maximum size of the cache.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -301,7 +305,7 @@ class KeptCells:
         self._lock = Lock()
 
     def get(self, key: bytes) -> bytes | None:
-        """The cell, if it is kept."""
+        """The cell, if it is in the cache."""
         with self._lock:
             found = self._cells.get(key)
             if found is not None:
@@ -309,7 +313,7 @@ class KeptCells:
             return found
 
     def add(self, key: bytes, cell: bytes) -> None:
-        """Keeps a cell, if there is room for it at all."""
+        """Adds a cell, unless it is larger than the whole cache."""
         if len(cell) > self._most_bytes:
             return
         with self._lock:

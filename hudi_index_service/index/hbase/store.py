@@ -1,7 +1,7 @@
-"""Puts the leaves of entries into HBase, tells which are there, and removes them.
+"""Stores the leaves of entries in HBase, lists the stored entries, and removes them.
 
-An entry's row in the catalogue is there before its first leaf and goes after its last one, so that
-whatever a killed builder, or a killed removal, leaves in HBase is known.
+An entry's row in the catalogue is written before its first leaf and deleted after its last one. So
+the catalogue covers everything that a killed builder or removal leaves in HBase.
 """
 
 import hashlib
@@ -30,15 +30,15 @@ from hudi_index_service.index.hbase.row_keys import (
 from hudi_index_service.index.hbase.server import HBaseServer
 
 STORED = "stored"
-"""The packed file by which a reader finds the leaves."""
+"""The packed file that leads a reader to the leaves."""
 
 LAYOUT = 1
 
-# A leaf is read by its whole key; its bytes are compressed already.
+# Leaves are read by their whole keys, and their bytes are already compressed.
 _FAMILY_OPTIONS = {"max_versions": 1, "bloom_filter_type": "ROW", "block_cache_enabled": True}
 
 _LISTED = 2_000  # row keys at a time
-_LOOKS = 3  # at what was written, to write again what is not there
+_LOOKS = 3  # checks of what was written, each followed by a rewrite of what is missing
 
 Stored = Mapping[str, Path | FileRange | bytes]
 
@@ -47,8 +47,8 @@ class EntryStore:
     """The entries of one Hudi table.
 
     Args:
-        server: Where they are.
-        table: URI of the Hudi table.
+        server: The server that stores the entries.
+        table: The URI of the Hudi table.
     """
 
     def __init__(self, server: HBaseServer, table: str) -> None:
@@ -57,18 +57,18 @@ class EntryStore:
         self._catalogue = TableKeys.of(table)
 
     def store(self, files: Mapping[str, Path | FileRange], path: str) -> Stored:
-        """Writes the leaves of a whole tree in batches, each sent again if that fails. What an
-        earlier attempt for the same data file wrote of the same tree is not written again.
+        """Writes the leaves of a whole tree in batches, each retried if it fails. Leaves of the
+        same tree that an earlier attempt for the same data file wrote are not written again.
 
         Args:
-            files: The tree's, by name.
-            path: Of the data file of the entry in the making.
+            files: The tree's files by name.
+            path: The path of the new entry's data file.
 
         Returns:
-            The files that are packed: the tree's inner part, and where the leaves are.
+            The files to pack: the tree's inner part, and the location of the leaves.
 
         Raises:
-            IndexServerUnavailable: HBase did not take them.
+            IndexServerUnavailable: HBase did not accept the leaves.
             EntryInvalid: the files are damaged.
         """
         stored_tree = _content(files[TREE])
@@ -123,7 +123,7 @@ class EntryStore:
                 break
             for batch in _batches(self._server, source, missing, keys):
                 self._server.write(_puts(batch))
-            # A removal's mark hides what was written in the same millisecond, or by a slower clock.
+            # A delete marker hides cells written in the same millisecond, or by a slower clock.
             present = set(self._keys(keys))
         if wanted.keys() - present:
             there = len(present & wanted.keys())
@@ -131,7 +131,7 @@ class EntryStore:
         self._server.write(_puts([(row, {DONE: complete})]))
 
     def stored(self) -> dict[str, float]:
-        """The data files whose entries are there, whole or not, and when storing them began."""
+        """The data files whose entries are stored, completely or not, and when storing began."""
         prefix = self._catalogue.prefix
 
         def listed(table: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
@@ -146,7 +146,7 @@ class EntryStore:
         }
 
     def destroy(self, paths: Iterable[str]) -> None:
-        """Removes the leaves of these entries, and then what tells of them.
+        """Removes the leaves of these entries, and then their rows in the catalogue.
 
         Raises:
             IndexServerUnavailable: HBase did not remove them.
@@ -162,7 +162,7 @@ class EntryStore:
                     break
                 self._delete(present)
             else:
-                # A mark of removal hides nothing that bears a later time, by a faster clock.
+                # A delete marker does not hide cells with a later timestamp, from a faster clock.
                 if any(self._keys(keys)):
                     raise self._not_done(f"still has leaves of {path} that were removed")
             self._delete([self._catalogue.entry(path)])
@@ -170,12 +170,12 @@ class EntryStore:
     def _not_done(self, what: str) -> IndexServerUnavailable:
         return IndexServerUnavailable(
             f"HBase at {self._server.name}, table {self._server.table_name}, {what}.",
-            remedy="See that the clocks of HBase's region servers agree; the next build or clean "
-            "tries again.",
+            remedy="Make sure that the clocks of HBase's region servers agree; the next build or "
+            "clean tries again.",
         )
 
     def _keys(self, keys: EntryKeys) -> Iterator[bytes]:
-        """The row keys of an entry's leaves, as far as they are there: one range of the table."""
+        """The row keys of an entry's stored leaves: one range of the table."""
         start = keys.prefix
         while True:
             found = self._server.write(_listing(start, keys.end))
@@ -191,7 +191,7 @@ class EntryStore:
 
 
 class _LeafSource:
-    """The leaves as the builder wrote them."""
+    """The leaves in the builder's file."""
 
     def __init__(self, file: Path | FileRange) -> None:
         self._path, self._offset = (
@@ -207,7 +207,7 @@ class _LeafSource:
 
 
 def _moment(cells: Mapping[bytes, bytes]) -> float:
-    """When storing began; long ago, if that cannot be told."""
+    """When storing began; 0 if that is unknown."""
     try:
         return float(cells.get(BEGUN, b""))
     except ValueError:
@@ -225,7 +225,7 @@ def _content(file: Path | FileRange) -> bytes:
 
 
 def _all_leaves(tree: Tree) -> Iterator[LeafPlace]:
-    """In the order of their keys in HBase."""
+    """All leaves, in the order of their keys in HBase."""
     for column in range(len(tree.description().columns)):
         for branch in Branch:
             yield from tree.leaves(column, branch)

@@ -1,4 +1,4 @@
-"""The fields of a Lucene index, and the Arrow arrays that the Java helper fills them from."""
+"""The fields of a Lucene index, and the Arrow arrays from which the Java helper fills them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ class IndexField:
     """A Lucene field and the column it comes from.
 
     Attributes:
-        kind: The Java helper's word for what it holds: ``KEYWORD``, ``TEXT``,
-            ``RANKED_TEXT``, ``LONG``, ``BYTES16``, ``NULLS`` (see ArrowIndexer).
-        of_elements: Whether it marks the elements that are NULL, not the arrays.
-        analyzer: Short name of a text field's analyser.
+        kind: The kind of content in the Java helper: ``KEYWORD``, ``TEXT``, ``RANKED_TEXT``,
+            ``LONG``, ``BYTES16``, ``NULLS`` (see ArrowIndexer).
+        of_elements: Whether the field marks NULL elements, not NULL arrays.
+        analyzer: The short name of a text field's analyser.
     """
 
     name: str
@@ -66,12 +66,12 @@ def fields_of(spec: ColumnSpec) -> Iterator[IndexField]:
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """What fills a field in one batch.
+    """The values of a field in one batch.
 
     Attributes:
-        values: A value a row; of an array column, its elements one behind the other.
-        offsets: Of an array column: 64-bit integers, where each row's elements begin, and behind
-            the last one their number; else None.
+        values: One value per row; for an array column, the elements of all rows in sequence.
+        offsets: For an array column, 64-bit integers: the start of each row's elements, followed by
+            the number of all elements; else None.
     """
 
     values: pa.Array
@@ -103,7 +103,7 @@ def _encoded(field: IndexField, values: pa.Array) -> pa.Array:
 
 
 def _null_where_an_element_is(column: pa.Array) -> pa.Array:
-    """An array that is NULL in exactly the rows whose array has an element that is NULL."""
+    """An array that is NULL in exactly the rows whose array has a NULL element."""
     null = np.zeros(len(column), dtype=bool)
     rows = element_rows(column)
     null[rows[np.asarray(pc.list_flatten(column).is_null())]] = True
@@ -111,7 +111,7 @@ def _null_where_an_element_is(column: pa.Array) -> pa.Array:
 
 
 def count_broken_text(column: pa.Array) -> int:
-    """How many strings (or elements) are no UTF-8; Spark can write such."""
+    """The number of strings (or elements) that are not UTF-8; Spark can write them."""
     if not is_string(element_type(column.type)):
         return 0
     values = pc.list_flatten(column) if is_array(column.type) else column

@@ -11,20 +11,20 @@ _known: WeakValueDictionary[int, MissingBlocks] = WeakValueDictionary()
 
 
 def source_of(blocks: MissingBlocks) -> Any:
-    """The object that Java asks for the blocks, by their number; only as long as somebody else
-    keeps them."""
+    """The object from which Java requests blocks, by the number of `blocks`. Holds only a weak
+    reference to `blocks`."""
     _known[blocks.number] = blocks
     return _source()
 
 
 @cache
 def _source() -> Any:
-    """One for the process: what Java and Python hold of each other never goes."""
+    """The only instance of the process: references between Java and Python are never released."""
     from hudiindex import BlockSource
 
     class Source(BlockSource):  # type: ignore[misc]
         def fetch(self, file: int, block: int) -> str | None:
-            """What went wrong is returned: no exception of Python's gets through Java's code."""
+            """Returns the error, if any: Python exceptions cannot pass through Java code."""
             blocks = _known.get(file)
             if blocks is None:
                 return "it was closed"

@@ -9,23 +9,23 @@ import pyarrow as pa
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics
 from hudi_index_service.index.lucene import jvm
-from hudi_index_service.index.lucene.analyzers import ANALYZERS
 from hudi_index_service.index.lucene.arrow_fields import (
     FieldValues,
     count_broken_text,
     field_values,
     fields_of,
 )
+from hudi_index_service.index.lucene.text.analyzers import ANALYZERS
 
-_SEGMENTS_OF_A_PART = 2**16  # numbers set apart for each part of a base file: far more than it has
+_SEGMENTS_OF_A_PART = 2**16  # numbers reserved for each part of a base file; far more than needed
 
 
 class LuceneBuilder:
     """See `hudi_index_service.index.contract.IndexBuilder`.
 
     Segments are written in row order and never merged, so that a row id is the segment's base plus
-    the document's id; a merge would cost as much as the indexing itself. The segments of each part
-    of a base file have numbers of their own, so that joining parts renames nothing.
+    the document's id; a merge would cost as much as the indexing itself. Each part of a base file
+    has its own range of segment numbers, so that joining parts renames nothing.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LuceneBuilder:
             self._broken_texts[name] += count_broken_text(array)
         self._rows += batch.num_rows
         if indexed != self._rows:
-            raise RuntimeError("Lucene holds another number of documents than rows were added.")
+            raise RuntimeError("Lucene's number of documents differs from the number of rows.")
 
     def _set_column(self, number: int, values: FieldValues) -> None:
         array = values.values
@@ -90,7 +90,7 @@ class LuceneBuilder:
             self._indexer.setElements(number, values.offsets.ctypes.data)
 
     def finish(self) -> BuiltIndex:
-        """Commits, and reports the files and what was learnt of the columns."""
+        """Commits the index, and returns its files and the columns' statistics."""
         jvm.attach()
         from org.apache.lucene.util import Version
 
@@ -118,7 +118,7 @@ class LuceneBuilder:
         )
 
     def _distinct_keywords(self) -> dict[str, int]:
-        """Terms per keyword column, added up over the segments: an upper bound."""
+        """The number of terms per keyword column, summed over segments: an upper bound."""
         counts: dict[str, int] = {}
         arrays = {spec.name for spec in self._columns if is_array(spec.type)}
         for number, field in enumerate(self._fields):
@@ -128,7 +128,7 @@ class LuceneBuilder:
         return counts
 
     def abort(self) -> None:
-        """Lets go of what is held in memory; the folder is the caller's to remove."""
+        """Releases memory; the caller removes the folder."""
         if not self._finished:
             jvm.attach()
             self._close()
@@ -137,4 +137,4 @@ class LuceneBuilder:
         self._finished = True
         self._indexer.close()
         self._directory.close()
-        self._indexer = None  # with it goes the segment in the making
+        self._indexer = None  # also releases the unfinished segment

@@ -1,4 +1,4 @@
-"""Whether a packed Lucene index is sound: Lucene's own CheckIndex, and what the manifest says."""
+"""Verifies a packed Lucene index with Lucene's own CheckIndex and against the manifest."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from hudi_index_service.index.lucene.fields import (
 
 
 def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
-    """What is wrong with the index, one sentence each; see `IndexType.verify`."""
+    """The defects of the index, one sentence each; see `IndexType.verify`."""
     lucene = jvm.attach()
     try:
         directory = packed_directory(index)
@@ -32,7 +32,7 @@ def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str
 
 
 def _by_lucene(directory: Any) -> list[str]:
-    """What CheckIndex finds: every file's checksum, every posting and point read."""
+    """The defects that CheckIndex finds by verifying all checksums, postings and points."""
     from java.io import ByteArrayOutputStream, PrintStream
     from org.apache.lucene.index import CheckIndex
 
@@ -54,7 +54,7 @@ def _by_lucene(directory: Any) -> list[str]:
 
 
 def _by_manifest(directory: Any, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
-    """Where the index holds something else than the manifest says."""
+    """The differences between the index and the manifest."""
     from org.apache.lucene.index import DirectoryReader, Term
 
     reader = DirectoryReader.open(directory)
@@ -65,10 +65,10 @@ def _by_manifest(directory: Any, rows: int, columns: Sequence[StoredColumn]) -> 
         leaves = [leaf.reader() for leaf in reader.leaves()]
         for column in columns:
             nulls = int(reader.docFreq(Term(null_field(column.name), "1")))
-            if nulls != column.statistics.null_count:
+            if nulls != column.null_count:
                 yield (
-                    f"column {column.name} is NULL in {nulls} rows, the manifest says "
-                    f"{column.statistics.null_count}."
+                    f"column {column.name} is NULL in {nulls} rows; the manifest says "
+                    f"{column.null_count}."
                 )
             values = _rows_with_values(leaves, column)
             if values is not None and values + nulls != rows:
@@ -78,7 +78,7 @@ def _by_manifest(directory: Any, rows: int, columns: Sequence[StoredColumn]) -> 
 
 
 def _rows_with_values(leaves: list[Any], column: StoredColumn) -> int | None:
-    """In how many rows the index has a value; None for a column of which a row can have none."""
+    """The number of rows with a value in the index; None if a non-NULL row may have no value."""
     if pa.types.is_nested(column.type):
         return None
     if KEYWORD in column.fields:
@@ -91,8 +91,8 @@ def _rows_with_values(leaves: list[Any], column: StoredColumn) -> int | None:
 
 
 def without_terms(line: str) -> str:
-    """A line of CheckIndex's report without the values that it may show: terms, mostly in hex, and
-    points."""
+    """A line of CheckIndex's report without the values that it may contain: terms, mostly in hex,
+    and points."""
     return re.sub(r"\[[0-9a-f, -]*\]|(?i:term)=.*", "…", line)
 
 

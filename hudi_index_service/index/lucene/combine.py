@@ -1,4 +1,4 @@
-"""Joins the indexes of a base file's parts: their segments, one behind the other, are one index."""
+"""Joins the indexes of a base file's parts into one index that consists of all their segments."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,8 +13,8 @@ _LIST_OF_SEGMENTS = "segments_"
 
 
 def combine(parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
-    """See `hudi_index_service.index.contract.IndexType.combine`. Only the parts' lists of segments
-    are read; the segments' own files are left where they are."""
+    """See `hudi_index_service.index.contract.IndexType.combine`. Reads only the parts' lists of
+    segments; the segments' own files stay in place."""
     lucene = jvm.attach()
     from hudiindex import SegmentList
     from java.nio.file import Paths

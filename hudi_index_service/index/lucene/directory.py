@@ -1,4 +1,4 @@
-"""A packed index as Lucene's Directory. The JVM must be attached."""
+"""Opens a packed index as a Lucene Directory. The JVM must be attached."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from hudi_index_service.index.lucene.block_source import source_of
 
 
 def packed_directory(index: PackedIndex) -> Any:
-    """The index's own members as a read-only Lucene directory, each block checked before its
-    use, and fetched if it is not there.
+    """The index's own members as a read-only Lucene directory. Each block is checked before its
+    use, and fetched if it is missing.
 
     Raises:
-        lucene.JavaError: the file cannot be mapped, or is not as long as described.
+        lucene.JavaError: the file cannot be mapped, or has another length than described.
     """
     import lucene
     from hudiindex import PackedDirectory

@@ -1,9 +1,9 @@
-"""What Lucene fields a column needs, by its Arrow type and options.
+"""Determines the Lucene fields of a column from its Arrow type and options.
 
 Field names inside the index: ``k.<column>`` keyword, ``t.<analyzer>.<column>`` analysed text,
-``n.<column>`` number, ``w.<column>`` wide number; ``z.<column>`` the term "1" where the column is
-NULL, ``e.<column>`` the same where an array has an element that is NULL. An array has the fields of
-its elements, with a value for each.
+``n.<column>`` number, ``w.<column>`` wide number. ``z.<column>`` has the term "1" where the column
+is NULL, and ``e.<column>`` where an array has a NULL element. An array has the fields of its
+elements, with one value per element.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from hudi_index_service.index.column_kinds import (
     is_wide_number,
     not_indexable,
 )
-from hudi_index_service.index.lucene.analyzers import ANALYZERS, analyzer_name
+from hudi_index_service.index.lucene.text.analyzers import ANALYZERS, analyzer_name
 from hudi_index_service.predicate.comparison import is_binary, is_string
 
 KEYWORD = "keyword"
@@ -32,14 +32,17 @@ _BOOLEANS = {"true": True, "false": False}
 def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
     """The fields that a column needs, such as ``("keyword", "text:standard")``.
 
-    Options, of string columns only: ``analyzer`` adds an analysed field; ``keyword`` is ``true``,
-    or next to an analyzer ``false``: then the whole values are not held, and only full text and IS
-    NULL are answered; ``ranked`` is ``false``, or next to an analyzer ``true``: then the number of
-    each row's words is held, which scores need.
+    Options, for string columns only:
+
+    - ``analyzer`` adds an analysed field.
+    - ``keyword`` (default ``true``) may be ``false`` if there is an analyzer. The whole values are
+      then not indexed, and only full-text search and IS NULL are answered.
+    - ``ranked`` (default ``false``) may be ``true`` if there is an analyzer. The index then holds
+      the number of words of each row, which scores need.
 
     Raises:
-        ColumnNotIndexable: the type cannot be held.
-        IndexDefinitionInvalid: unknown option or value.
+        ColumnNotIndexable: a Lucene index cannot hold the type.
+        IndexDefinitionInvalid: an option or its value is unknown.
     """
     unknown = sorted(set(options) - {"analyzer", "keyword", "ranked"})
     if unknown:
@@ -101,7 +104,7 @@ def _boolean(column: str, options: Mapping[str, str], name: str, *, default: str
 
 
 def text_analyzer(fields: Sequence[str]) -> str | None:
-    """The analyser of a column's text field; None if it has none."""
+    """The analyser of a column's text field; None if it has no text field."""
     found = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
     return next(found, None)
 
@@ -122,7 +125,7 @@ def wide_number_field(column: str) -> str:
 
 
 def null_element_field(column: str) -> str:
-    """Lucene's field name that marks the arrays with an element that is NULL."""
+    """Lucene's field name that marks the arrays with a NULL element."""
     return f"e.{column}"
 
 

@@ -1,4 +1,4 @@
-"""Entry point of the Lucene index type: what it needs, how it builds, how it opens."""
+"""The entry point class of the Lucene index type."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,11 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from hudi_index_service.index.contract import (
+    CONTRACT_VERSION,
     Answer,
     ColumnSpec,
     FileRange,
     IndexBuilder,
     IndexReader,
+    IndexType,
     PackedIndex,
     StoredColumn,
 )
@@ -20,11 +22,11 @@ from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
 
-class LuceneIndexType:
+class LuceneIndexType(IndexType):
     """See `hudi_index_service.index.contract.IndexType`."""
 
     name = "lucene"
-    contract = 1
+    contract = CONTRACT_VERSION
     version = 1
     fetches_blocks = True
     runs_jvm = True
@@ -42,45 +44,46 @@ class LuceneIndexType:
         part: int = 0,
         threads: int = 1,
     ) -> IndexBuilder:
-        """A builder writing Lucene's files into `folder`."""
-        # Imported here: only building and opening need PyLucene and a JDK.
+        """A builder that writes Lucene's files to `folder`."""
+        # Imported here, since only building and opening need PyLucene and a JDK.
         from hudi_index_service.index.lucene.builder import LuceneBuilder
 
         return LuceneBuilder(columns, folder, memory_mb=memory_mb, part=part, threads=threads)
 
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
-        """The segments of all parts, as they are, and a new list of them."""
+        """The unchanged segments of all parts, and a new list of segments."""
         from hudi_index_service.index.lucene.combine import combine
 
         return combine(parts, folder)
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
-        """From the columns' types and fields alone; needs no JVM."""
+        """Depends on the columns' layouts alone; needs no JVM."""
         found = known_lookup(leaf, {column.name: column for column in columns})
         return Answer.NONE if found is None else found.answer
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
-        """By the analyser of the column's text field."""
-        from hudi_index_service.index.lucene.text_matcher import LuceneTextMatcher
+        """The words that the analyser of the column's text field returns."""
+        from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
 
         analyzer = text_analyzer(column.fields)
         return None if analyzer is None else AnalyzedText(analyzer, LuceneTextMatcher())
 
     def text_ranker(self, column: ColumnSpec) -> TextRanker | None:
-        """With the option ``ranked``."""
-        from hudi_index_service.index.lucene.ranking import LuceneTextRanker
+        """A ranker, if the column has the option ``ranked``."""
+        from hudi_index_service.index.lucene.text.ranking import LuceneTextRanker
 
         ranked = any(field.startswith(RANKED_PREFIX) for field in column.fields)
         return LuceneTextRanker() if ranked else None
 
     def check_runtime(self) -> None:
-        """PyLucene and the JDK, without starting a JVM."""
+        """Checks for PyLucene and the JDK, without starting a JVM."""
         from hudi_index_service.index.lucene import jvm
 
         jvm.require()
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
-        """Lucene's CheckIndex, and numbers of values and NULLs against the manifest's."""
+        """Runs Lucene's CheckIndex, and compares the counts of values and NULLs with the
+        manifest."""
         from hudi_index_service.index.lucene.check import check_index
 
         return check_index(index, columns)

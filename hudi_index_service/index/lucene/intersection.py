@@ -1,4 +1,4 @@
-"""Several searches in the same field of a column that has one value a row, made one."""
+"""Intersects searches in the same field of a column with one value per row."""
 
 from hudi_index_service.index.lucene.search import (
     AllOf,
@@ -18,8 +18,8 @@ def above_prefix(start: bytes) -> bytes | None:
 
 
 def intersection(one: Search, other: Search) -> Search | None:
-    """What finds the rows that both find, where no row has two values in the field; None if that is
-    not one search."""
+    """The search for the rows that both searches find, if no row has two values in the field. None
+    if one search cannot express it."""
     if isinstance(one, AllOf) or isinstance(other, AllOf) or one.field != other.field:
         return None
     match one, other:
@@ -67,7 +67,7 @@ def _as_range(search: Terms | TermRange | Prefix) -> Terms | TermRange:
 
 
 def _of_ranges(one: TermRange, other: TermRange) -> Terms | TermRange:
-    # Of two equal bounds the one that leaves the term out counts.
+    # Of two equal bounds, the exclusive one wins.
     low, no_low = max(_low(one), _low(other))
     high, has_high = one.high, one.high_included
     if other.high is not None and (
@@ -80,5 +80,5 @@ def _of_ranges(one: TermRange, other: TermRange) -> Terms | TermRange:
 
 
 def _low(search: TermRange) -> tuple[bytes, bool]:
-    """The lower bound, and whether it is left out; no term is below the empty one."""
+    """The lower bound, and whether it is exclusive; no term is below the empty one."""
     return (b"", False) if search.low is None else (search.low, not search.low_included)

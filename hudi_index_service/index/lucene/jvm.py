@@ -1,9 +1,12 @@
-"""The process's Java virtual machine, which PyLucene runs in.
+"""The process's Java virtual machine, in which PyLucene runs.
 
-Rules learnt the hard way: one JVM a process, started once; every thread attaches before its first
-call, else the process dies; and detaches when it ends, else Java keeps what belongs to it (some
-15 KB), and stops at it in every garbage collection, for ever; a process forked after the start must
-not touch it.
+Rules:
+
+- A process has one JVM, started once.
+- Every thread attaches before its first call, else the process dies.
+- Every thread detaches when it ends, else Java keeps its data (some 15 KB) and visits it in every
+  garbage collection, for ever.
+- A process forked after the start must not use the JVM.
 """
 
 import os
@@ -18,8 +21,8 @@ from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
-# Also held while PyLucene is imported: a thread that imports a module which another thread is
-# importing gets the half-made one if that import fails.
+# Also held while PyLucene is imported: if the import fails in one thread, another thread that
+# imports the module at the same time gets an incomplete module.
 _lock = Lock()
 _started_in: int | None = None
 _unusable: tuple[str, str] | None = None  # why PyLucene does not run in the JVM, and the remedy
@@ -27,16 +30,16 @@ _of_thread = local()
 
 
 class _Attachment:
-    """A thread's, which ends with the thread: it goes with the variables that are the thread's own,
-    and is called by the thread itself."""
+    """A thread's attachment to the JVM. It is a thread-local variable, so the thread itself deletes
+    it when it ends, which detaches the thread."""
 
     def __init__(self, environment: Any) -> None:
         self._environment = environment
         self._owner = os.getpid(), get_ident()
 
     def __del__(self) -> None:
-        # Python also clears the variables of threads that a fork has left behind, or that still run
-        # when the process ends.
+        # Python also deletes the variables of threads that do not exist after a fork, or that still
+        # run when the process ends.
         if self._owner == (os.getpid(), get_ident()):
             self._environment.detachCurrentThread()
 
@@ -45,20 +48,20 @@ def require() -> None:
     """Imports PyLucene, which loads the JDK's libjvm; starts no JVM.
 
     Raises:
-        NativeModuleMissing: PyLucene is not installed or cannot be loaded, or no Java that it runs
-            on was found; message and remedy say which.
+        NativeModuleMissing: PyLucene is not installed or cannot be loaded, or no suitable Java was
+            found; message and remedy say which.
     """
     with _lock:
         _module()
 
 
 def attach() -> Any:
-    """Starts the JVM if need be, attaches this thread to it until the thread ends, and returns the
+    """Starts the JVM if needed, attaches this thread to it until the thread ends, and returns the
     `lucene` module.
 
     Raises:
         NativeModuleMissing: see `require`; or PyLucene does not run in this JVM, or this process
-            was forked from one whose JVM runs.
+            was forked from one with a running JVM.
     """
     global _started_in
     with _lock:
@@ -81,8 +84,8 @@ def attach() -> Any:
 
 @contextmanager
 def damage_named(source: object) -> Iterator[None]:
-    """Turns Java's errors while reading an index into EntryInvalid. That a part of a mapped file is
-    gone is one of them (InternalError)."""
+    """Turns Java errors while an index is read into EntryInvalid, including the InternalError if
+    part of a mapped file is gone."""
     lucene = attach()
     try:
         yield
@@ -110,8 +113,8 @@ def _module() -> Any:
 
 
 def _not_loaded(error: ImportError) -> NativeModuleMissing:
-    """What keeps the installed package from being imported: Java, as its module `libjvm` says in
-    a message that ends with the remedy, or something about itself."""
+    """The error for a failed import of the installed package. The cause is either Java, then the
+    message of its module `libjvm` ends with the remedy, or the package itself."""
     reason = str(error)
     remedy = getattr(sys.modules.get("lucene.libjvm"), "REMEDY", None)
     if remedy is not None and reason.endswith(remedy):
@@ -122,31 +125,31 @@ def _not_loaded(error: ImportError) -> NativeModuleMissing:
 def _start(lucene: Any) -> None:
     global _unusable
     try:
-        # -Xrs leaves the signals to Python, so that Ctrl-C works as ever.
+        # -Xrs leaves signals to Python, so that Ctrl-C works as usual.
         lucene.initVM(
             vmargs=[
                 "-Xrs",
                 "-Xss1m",
                 f"-Xmx{settings().lucene.heap_mb}m",
                 "-XX:+UseSerialGC",
-                # Reserved at the start: by default more than the heap, for nothing.
+                # Reserved at the start; the defaults needlessly exceed the heap.
                 "-XX:CompressedClassSpaceSize=64m",
                 "-XX:ReservedCodeCacheSize=64m",
-                # Counters for monitors: a file in /tmp, which a killed process leaves there.
+                # Avoids the file of counters for monitors in /tmp, which a killed process leaves.
                 "-XX:-UsePerfData",
                 "-Djava.awt.headless=true",
             ]
         )
-    except lucene.JavaError as error:  # it has no message: Java has printed it
+    except lucene.JavaError as error:  # it has no message; Java has printed the reason
         reason, remedy = _unusable = _not_running(lucene)
         raise NativeModuleMissing(reason, remedy=remedy) from error
 
 
 def _not_running(lucene: Any) -> tuple[str, str]:
-    """Why PyLucene does not run in the JVM that was started (the wrong Java, from a folder that
-    does not tell its version, or something about the package), and the remedy."""
+    """Why PyLucene does not run in the started JVM, and the remedy. The cause is the wrong Java,
+    from a folder that does not contain its version, or the package itself."""
     java, needed = lucene.getVMEnv().java_version, lucene.libjvm.JAVA_MAJOR
     found = f"Java {java} ({lucene.libjvm.load()})"
     if java.split(".")[0] != str(needed):
-        return f"lucene needs Java {needed}, and does not run on {found}.", lucene.libjvm.REMEDY
+        return f"lucene needs Java {needed}, but found {found}.", lucene.libjvm.REMEDY
     return f"PyLucene does not run on {found}.", _REINSTALL

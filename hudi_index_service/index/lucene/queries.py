@@ -1,9 +1,8 @@
-"""Look-ups as Lucene queries. The JVM must be attached wherever a query is made."""
+"""Turns look-ups into Lucene queries. The JVM must be attached to threads that make queries."""
 
 from functools import cache, singledispatch
 from typing import Any
 
-from hudi_index_service.index.lucene.analyzers import ANALYZERS
 from hudi_index_service.index.lucene.intersection import above_prefix
 from hudi_index_service.index.lucene.search import (
     AllOf,
@@ -17,12 +16,13 @@ from hudi_index_service.index.lucene.search import (
     Terms,
     Words,
 )
+from hudi_index_service.index.lucene.text.analyzers import ANALYZERS
 from hudi_index_service.index.number_encoding import WIDE_BYTES, wide_bytes
 from hudi_index_service.predicate.expression import MatchMode
 
 _PARTS = {"any": "%", "one": "_"}  # as TermScan spells them
 _NO_LIMIT = 2**31 - 1
-_FEW_TERMS = 64  # of which Lucene knows at once how many rows they have
+_FEW_TERMS = 64  # the number of terms up to which Lucene returns row counts at once
 
 
 @singledispatch
@@ -160,7 +160,7 @@ def _all_of(search: AllOf) -> Any:
 
 @cache
 def analyzer_of(name: str) -> Any:
-    """Lucene's analyser of that short name; one serves all threads."""
+    """Lucene's analyser of that short name, shared by all threads."""
     from hudiindex import Analyzers
 
     return Analyzers.named(ANALYZERS[name])

@@ -11,11 +11,11 @@ from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.column_kinds import is_array
-from hudi_index_service.index.contract import Answer, PackedIndex, StoredColumn
+from hudi_index_service.index.contract import Answer, IndexReader, PackedIndex, StoredColumn
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
 from hudi_index_service.index.lucene.lookup import (
-    Lookup,
+    LuceneLookup,
     known_lookup,
     lookup_by_words,
     lookup_of_a_row,
@@ -23,20 +23,20 @@ from hudi_index_service.index.lucene.lookup import (
     nulls_of,
 )
 from hudi_index_service.index.lucene.queries import to_query
-from hudi_index_service.index.lucene.ranking import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.row_bounds import BoundedIndex, row_bounds
 from hudi_index_service.index.lucene.search import Points, Search, Terms
-from hudi_index_service.index.lucene.term_counts import holds_whole_values, term_counts
+from hudi_index_service.index.lucene.text.ranking import LuceneRankedRows, holds_ranking
+from hudi_index_service.index.lucene.text.term_counts import holds_whole_values, term_counts
 from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.predicate.expression import Match, Predicate
 
 _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
 _ANY_NUMBER = 2**63 - 1
-_ALWAYS = "nothing takes more steps than any number"
-_LITTLE = 32  # a sample may take as many steps as this part of the rows
+_ALWAYS = "the number of steps is unlimited"
+_LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 
 
-class LuceneReader:
+class LuceneReader(IndexReader):
     """See `hudi_index_service.index.contract.IndexReader`."""
 
     def __init__(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
@@ -64,15 +64,15 @@ class LuceneReader:
             opened.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
-        """The rows where the leaf is TRUE (or a superset, as `IndexType.answer` says)."""
+        """The rows where the leaf is TRUE, or a superset (see `IndexType.answer`)."""
         with jvm.damage_named(self._path):
             rows = self._find(self._lookup(leaf), _ANY_NUMBER)
         assert rows is not None, _ALWAYS
         return rows
 
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
-        """The same, or for LIKE and RLIKE the rows with a word that must be there, where the words
-        are fewer than the values."""
+        """The rows of `row_ids` or, if cheaper for LIKE and RLIKE, the rows with a word that every
+        match contains."""
         found, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
         with jvm.damage_named(self._path):
             if by_words is not None and self._steps(by_words.search) < self._steps(found.search):
@@ -80,7 +80,7 @@ class LuceneReader:
             return self._find(found, _ANY_NUMBER if most is None else most)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
-        """By the words of a text, or a single term."""
+        """Checks each row against the words of a text, or a single term."""
         found = lookup_of_a_row(leaf, self._columns)
         if found is None:
             return rows, Answer.NONE
@@ -94,8 +94,8 @@ class LuceneReader:
             return left, found.answer
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
-        """Every so many-th of a few terms' rows, or of a range's numbers; none of what takes
-        going through many terms."""
+        """Evenly spaced rows of a few terms or of a range of numbers; empty for look-ups that read
+        many terms."""
         found = self._lookup(leaf)
         with jvm.damage_named(self._path):
             if found.complement:
@@ -109,37 +109,39 @@ class LuceneReader:
             return BitMap(array("I", buffer[:size].tobytes()))
 
     def estimate(self, leaf: Predicate) -> int:
-        """Lucene's own cost of the leaf's query: at most the rows of its terms, near those of a
-        range of numbers; of a range of terms as if they were spread evenly."""
+        """Lucene's own cost of the leaf's query. It is at most the number of rows of its terms, or
+        about the number of rows of a range of numbers. For a range of terms, it assumes that rows
+        are spread evenly over terms."""
         found = self._lookup(leaf)
         with jvm.damage_named(self._path):
             steps = self._steps(found.search)
         return self._rows - steps if found.complement else steps
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
-        """By the terms' numbers of rows, and the points' tree on the way to both ends."""
+        """Bounds from the terms' row counts, and from the points' tree along the paths to both ends
+        of a range."""
         with jvm.damage_named(self._path):
             index = BoundedIndex(self._searcher, self._rows, self._whole)
             return row_bounds(self._lookup(leaf), self._columns, index)
 
     def ranked(self, match: Match) -> RankedRows | None:
-        """The rows, to be scored; None if the entry lacks what scores need."""
+        """The matching rows, ready to be scored; None if the entry lacks the data for scores."""
         stored = self._columns.get(match.column.name)
         if stored is None or not holds_ranking(stored.fields, match):
             return None
         return LuceneRankedRows(self._searcher, match, self._path)
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
-        """How many rows have each value of a text column; of `among` alone, if given."""
+        """The number of rows per value of a text column, counting only `among` if given."""
         if not holds_whole_values(self._columns[column]):
             return None
         with jvm.damage_named(self._path):
             return term_counts(self._reader, column, self._collect, among, most)
 
-    def _lookup(self, leaf: Predicate) -> Lookup:
+    def _lookup(self, leaf: Predicate) -> LuceneLookup:
         found = known_lookup(leaf, self._columns)
         if found is None:
-            raise ValueError(f"This index does not answer {leaf}: ask IndexType.answer first.")
+            raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
         return found
 
     def close(self) -> None:
@@ -152,11 +154,11 @@ class LuceneReader:
                 self._reader = None
 
     def _null_rows(self, column: str) -> BitMap:
-        """The rows where the column is NULL, or an array that has an element which is."""
+        """The rows where the column is NULL, or is an array with a NULL element."""
         stored = self._columns[column]
         if column not in self._nulls:
             rows = BitMap()
-            if stored.statistics.null_count:
+            if stored.null_count:
                 rows |= self._collect(nulls_of(column))
             if is_array(stored.type):
                 rows |= self._collect(null_elements_of(column))
@@ -168,14 +170,14 @@ class LuceneReader:
         assert rows is not None, _ALWAYS
         return rows
 
-    def _find(self, found: Lookup, most: int) -> BitMap | None:
-        """A look-up's rows; None if that would take more than `most` steps."""
+    def _find(self, found: LuceneLookup, most: int) -> BitMap | None:
+        """The rows of a look-up; None if that would take more than `most` steps."""
         if found.complement:
             return self._rest(found, BitMap(range(self._rows)), most)
         return self._collect_within(found.search, most)
 
-    def _rest(self, found: Lookup, rows: BitMap, most: int) -> BitMap | None:
-        """Those of the rows that are in the look-up's complement."""
+    def _rest(self, found: LuceneLookup, rows: BitMap, most: int) -> BitMap | None:
+        """The given rows that are in the look-up's complement."""
         without = self._collect_within(found.search, most)
         if without is None:
             return None
@@ -183,7 +185,7 @@ class LuceneReader:
         return rest - self._null_rows(found.column) if found.without_null else rest
 
     def _among(self, rows: BitMap, search: Search) -> BitMap:
-        """Those of the rows that a search finds, each of which is looked up."""
+        """The given rows that a search finds, by checking each row."""
         from hudiindex import RowIds
 
         ids = np.frombuffer(rows.to_array(), dtype=np.uint32).copy()

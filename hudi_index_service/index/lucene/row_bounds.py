@@ -1,4 +1,4 @@
-"""How many rows a look-up finds, at least and at most, without finding them."""
+"""Computes bounds of the number of rows that a look-up finds, without finding them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from typing import Any
 
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import Answer, StoredColumn
-from hudi_index_service.index.lucene.lookup import Lookup, null_elements_of
+from hudi_index_service.index.lucene.lookup import LuceneLookup, null_elements_of
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.search import Search
 
-_MOST_TERMS = 1_024  # whose numbers of rows are looked at: some tenth of a millisecond
+_MOST_TERMS = 1_024  # terms whose row counts are read: some tenths of a millisecond
 _LOW_HALF = 2**32 - 1
 
 
@@ -19,10 +19,10 @@ class BoundedIndex:
     """An open index.
 
     Attributes:
-        searcher: Lucene's.
-        rows: How many it has.
-        whole: Whether all its bytes are here: then the leaves at the ends of a range are read, too,
-            for exact numbers.
+        searcher: Lucene's IndexSearcher.
+        rows: The number of rows.
+        whole: Whether all bytes of the index are local. Then the leaves at the ends of a range are
+            read too, for exact numbers.
     """
 
     searcher: Any
@@ -30,7 +30,7 @@ class BoundedIndex:
     whole: bool
 
     def bounds(self, search: Search) -> tuple[int, int]:
-        """At least and at most so many rows are found."""
+        """Lower and upper bounds of the number of rows that the search finds."""
         from hudiindex import RowBounds
 
         query = to_query(search)
@@ -39,10 +39,10 @@ class BoundedIndex:
 
 
 def row_bounds(
-    found: Lookup, columns: Mapping[str, StoredColumn], index: BoundedIndex
+    found: LuceneLookup, columns: Mapping[str, StoredColumn], index: BoundedIndex
 ) -> tuple[int, int]:
-    """Bounds of the rows that a look-up says are TRUE, where it answers exactly, or has among its
-    candidates. The JVM must be attached."""
+    """Lower and upper bounds of the number of rows for which the look-up's leaf is TRUE. The JVM
+    must be attached."""
     least, most = index.bounds(found.search)
     total = index.rows
     if found.answer is not Answer.EXACT:
@@ -52,9 +52,9 @@ def row_bounds(
     if not found.without_null:
         return total - most, total - least
     stored = columns[found.column]
-    values = total - stored.statistics.null_count
+    values = total - stored.null_count
     if not is_array(stored.type):
         return values - most, values - least
-    # An array that has the element may have one that is NULL, too.
+    # An array with the element may also have a NULL element.
     least_null, most_null = index.bounds(null_elements_of(found.column))
     return max(0, values - most - most_null), values - max(least, least_null)

@@ -1,4 +1,4 @@
-"""What is searched for in an index, described without Lucene."""
+"""Descriptions of searches in an index, independent of Lucene."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from hudi_index_service.predicate.expression import LikePart, MatchMode
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Documents with any of these terms; none when empty."""
+    """Documents with any of these terms; no documents if there are no terms."""
 
     field: str
     terms: tuple[bytes, ...]
@@ -23,8 +23,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class TermRange:
-    """Documents with a term between two byte strings, which are included or not; None is no
-    bound."""
+    """Documents with a term between two byte strings, each included or not; None for no bound."""
 
     field: str
     low: bytes | None
@@ -41,7 +40,7 @@ class TermRange:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Documents with a term that fits a LIKE pattern, or has at least `long_bytes`, if given."""
+    """Documents with a term that matches a LIKE pattern, or has at least `long_bytes`, if given."""
 
     field: str
     parts: tuple[LikePart, ...]
@@ -50,7 +49,8 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Documents with any of these numbers, which have 128 bits if `wide`; none when empty."""
+    """Documents with any of these numbers, which have 128 bits if `wide`; no documents if there
+    are no numbers."""
 
     field: str
     points: tuple[int, ...]
@@ -69,7 +69,7 @@ class PointRange:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Documents whose analysed text fits a full-text search (see `Match`)."""
+    """Documents whose analysed text matches a full-text search (see `Match`)."""
 
     field: str
     analyzer: str
@@ -80,8 +80,8 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class OpenPhrase:
-    """Documents whose text has these words one after the other, and then one that begins so, if a
-    beginning is given; some others, where very many words begin so."""
+    """Documents whose text has these words in sequence, followed by a word with the given
+    beginning, if any. May find other documents too, if very many words have that beginning."""
 
     field: str
     words: tuple[str, ...]
@@ -90,7 +90,7 @@ class OpenPhrase:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Documents that each of the searches finds."""
+    """Documents that all of the searches find."""
 
     searches: tuple["Search", ...]
 

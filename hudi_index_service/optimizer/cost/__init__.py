@@ -1,4 +1,4 @@
-"""What reading costs: constants that a short run measures, and a model that puts them together."""
+"""The cost of reading: constants that a short calibration run measures, and a model over them."""
 
 from hudi_index_service.optimizer.cost.constants import (
     Constants,

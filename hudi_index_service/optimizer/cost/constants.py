@@ -1,4 +1,5 @@
-"""What single steps of reading cost on this machine, in milliseconds."""
+"""Every number that decides who reads: costs of the single steps on this machine, in milliseconds,
+and thresholds, which are the same on every machine."""
 
 import logging
 from functools import lru_cache
@@ -14,51 +15,161 @@ log = logging.getLogger(__name__)
 
 Milliseconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-_PAGE_MIB = 0.05  # of Hudi's pages of 20,000 values, compressed: 0.02 to 0.3, by what is in them
-_VALUE_MIB = 8 / 2**20  # of one value of few bytes
-_FEW = 1 / 200  # of a scan's time
+MIB = 2**20
+
+_PAGE_MIB = 0.05  # per page of 20,000 values, compressed: 0.02 to 0.3, depending on the values
+_VALUE_MIB = 8 / MIB  # per narrow value
+
+# --- before an entry is opened ---------------------------------------------------------------
+
+OPENING_SHARE = 0.1
+"""The share of an index's opening cost that counts for one query: the index stays open or cached
+for later queries, which would never have it if no query opened it first."""
+
+DEAR_LOOKUP = 0.2
+"""The share of a scan's time from which a look-up that may be useless is not worth trying."""
+
+SLIGHT_CORRECTION = 0.1
+"""A correction of expected rows by the history, as a share of them, below which nothing changes."""
+
+USELESS_AT_FIRST = 2
+"""Consecutive useless look-ups of a query before its first slice is read without one."""
+
+SKIPPED_PER_SCAN = 1 / 2
+"""The length of a run of slices without look-up, per slice that has been scanned."""
+
+FAR_FEWER_ROWS = 0.5
+"""The part of the share of rows expected in useless look-ups below which one may pay off."""
+
+ROWS_PER_KEY = 200
+"""Rows whose keys are scanned in the time of looking up one record key."""
+
+KEYS_PER_FILE = 16
+"""Record keys that are looked up in the time of opening a base file."""
+
+# --- while row ids are looked up -------------------------------------------------------------
 
 FEWEST_STEPS = 8_192
-"""What is always few: far more than a file has pages."""
+"""A number of steps that is always cheap, and far more than a file has pages."""
+
+CHEAP_LOOKUP = 1 / 200
+"""The share of a scan's time that look-ups may take without any comparison."""
+
+GUESS_FACTOR = 4
+"""Guessed rows count this many times, since guesses are often too low."""
+
+LARGE_FILE = 100_000
+"""Rows of a base file from which the index itself is asked for the steps of each look-up."""
+
+CHECKED_SINGLY = 1_024
+"""Candidates that further conjuncts check one by one."""
+
+TERM_STEPS = 15
+"""Steps per term of a range or pattern on text that is counted by reading all terms."""
+
+COUNTED_VALUES = 5_000
+"""Values of a text column per base file that the index counts; reading more of them takes longer
+than reading the column."""
+
+# --- once row ids are known ------------------------------------------------------------------
+
+PICKED_OF_PAGE = 16
+"""One row of this many: nearly all values of a page are skipped without decoding."""
+
+RANGES_PER_REQUEST = 40
+"""Ranges requested in the time that a remote store takes to start sending one."""
+
+OPENING_RANGES = 40
+"""Parallel requests that cost as much as opening a file by sequential requests."""
+
+PORTIONS_FACTOR = 2
+"""Pages of a remote file that a scan leaves are read in portions by sequential requests: they must
+have this many times fewer bytes than whole columns."""
+
+# --- a remote store --------------------------------------------------------------------------
+
+WHOLE_INDEX_BYTES = 8 * MIB
+"""A remote index of up to this size is fetched whole, in one request (benchmarks/README.md)."""
+
+INDEX_OPENING = (4, 0.7 * MIB)
+"""Sequential requests and bytes to open a larger one."""
+
+INDEX_LOOKUP = (1, 0.26 * MIB)
+"""Requests and bytes of a look-up in it."""
+
+SCAN_REQUESTS = 4
+"""Sequential requests to open a remote base file."""
+
+PAGES_PER_REQUEST = 10
+"""Pages requested in parallel."""
+
+# --- a relation of a Spark query -------------------------------------------------------------
+
+SPARK_MARGIN = 2.0
+"""Spark's own scan must cost this many times as much before it is replaced. It runs in parallel to
+the scans of the query's other relations, so replacing it saves an unknown part of its time."""
+
+DRIVER_SCAN_BYTES = 16 * MIB
+"""Bytes of base files without an index that the driver reads."""
+
+DRIVER_VALUES = 250_000
+"""Values that the driver hands to Spark: about `DRIVER_BYTES`."""
+
+DRIVER_BYTES = 4 * MIB
+"""Bytes in memory of rows that the driver hands to Spark."""
+
+DRIVER_SLICES = 1_000
+"""Slices that the driver asks one by one."""
+
+LOG_FILE_BYTES = MIB
+"""Assumed size of a log file: the timeline has none, and merging is slow."""
+
+TOO_HIGH = 4
+"""An expected number of rows may be too high by this factor."""
+
+SLICES_UNLIKE = 2
+"""Slices of a table may differ by this factor."""
+
+# --- costs -----------------------------------------------------------------------------------
 
 
 class Constants(BaseModel):
-    """Costs in milliseconds. "MiB" are bytes as they lie in the file, that is compressed.
+    """Costs in milliseconds. A MiB is counted as stored in the file, that is, compressed.
 
     The defaults were measured on two cores of a virtual machine, warm, on gzip files with pages of
-    20,000 rows, as Hudi writes them; `hudi-index calibrate` measures those of the machine at hand.
-    Those of Spark (from `spark_scan_ms` on) are what whole queries on TPC-H's tables at scale 0.1
-    took more with Spark's scan, or with more rows handed over; they are not calibrated.
+    20,000 rows, as Hudi writes them; `hudi-index calibrate` measures those of the present machine.
+    The constants of Spark (from `spark_scan_ms` on) are the additional time of whole queries on
+    TPC-H's tables at scale 0.1 with Spark's scan, or with more rows handed over. They are not
+    calibrated.
 
     Attributes:
-        open_ms: To open an entry that is not open yet and has its bytes on the local disk.
-        lookup_ms: To ask an open entry for one leaf, whatever it finds.
-        listed_ms: Of a value of a list that is looked up.
-        step_ms: To go through one row id or term in a look-up.
-        btree_open_ms, btree_lookup_ms, btree_listed_ms, btree_step_ms: The same of an entry of the
-            type ``btree``; those above are of ``lucene``, and stand in for types that nobody
-            measured.
-        hbase_lookup_ms, hbase_listed_ms, hbase_step_ms: The same of one of the type ``hbase``, in
+        open_ms: Opening an entry that is not open and has its bytes on the local disk.
+        lookup_ms: Looking up one leaf in an open entry, whatever it finds.
+        listed_ms: Per value of a list that is looked up.
+        step_ms: Per row id or term read in a look-up.
+        btree_open_ms, btree_lookup_ms, btree_listed_ms, btree_step_ms: The same for an entry of
+            type ``btree``. Those above are for ``lucene``, and for types without measurements.
+        hbase_lookup_ms, hbase_listed_ms, hbase_step_ms: The same for an entry of type ``hbase``, in
             a round trip to its server; not calibrated.
-        pages_ms: To read rows by position at all, however few: file, plan, batches.
-        page_ms: Of a page that holds wanted rows: to find and decode it, beside its bytes.
-        picked_mib_ms: Of a MiB of such pages: to read and decompress it, and to pass over values.
-        value_ms: Of a value that is picked out of its page: to pass over those before it, to make
-            it, and to hold its row against the predicate.
-        scan_ms: To scan a base file at all, however small: file, footer, batches.
-        scanned_mib_ms: Of a MiB of columns that are read whole: to read, decompress and decode it.
-        scanned_value_ms: Of a value that is scanned: to hold its row against the predicate.
-        request_ms: Of a request to a remote store: until the first byte comes.
-        remote_mib_ms: Of a MiB from a remote store: until the last byte is there.
-        spark_scan_ms: To let Spark scan files at all: its plan, and the start of a job's tasks.
-        spark_file_ms: Of a file that Spark scans, for one task: to open it.
-        spark_mib_ms: Of a MiB of columns, for one task: to read and decode it, and to look at rows.
-        handing_ms: To hand rows over to Spark at all, and have it plan the query anew.
-        handed_row_ms: Of a row that the driver or a task hands over, and Spark goes through.
-        handed_value_ms: The same of each of its values.
-        tasks_ms: To let Spark tasks read through the index at all: two jobs in Python's workers.
-        task_slice_ms: Of a file slice that a task reads so, twice, beside its rows: to unpack its
-            plan, to open its entries.
+        pages_ms: Fixed cost of reading rows by position: file, plan, batches.
+        page_ms: Per page that holds wanted rows: finding and decoding it, without its bytes.
+        picked_mib_ms: Per MiB of such pages: reading and decompressing, and skipping values.
+        value_ms: Per value picked out of its page: skipping those before it, decoding it, and
+            checking its row against the predicate.
+        scan_ms: Fixed cost of scanning a base file: file, footer, batches.
+        scanned_mib_ms: Per MiB of columns read whole: reading, decompressing and decoding.
+        scanned_value_ms: Per value scanned: checking its row against the predicate.
+        request_ms: Per request to a remote store, until the first byte arrives.
+        remote_mib_ms: Per MiB from a remote store, until the last byte arrives.
+        spark_scan_ms: Fixed cost of a scan by Spark: its plan, and the start of a job's tasks.
+        spark_file_ms: Per file that Spark scans, for one task: opening it.
+        spark_mib_ms: Per MiB of columns, for one task: reading, decoding and checking the rows.
+        handing_ms: Fixed cost of handing rows to Spark, which plans the query again.
+        handed_row_ms: Per row that the driver or a task hands over, and that Spark processes.
+        handed_value_ms: The same per value of the row.
+        tasks_ms: Fixed cost of index reads by Spark tasks: two jobs in Python workers.
+        task_slice_ms: Per file slice that a task reads, twice, without its rows: unpacking its plan
+            and opening its entries.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -94,12 +205,12 @@ class Constants(BaseModel):
 
     @property
     def row_steps(self) -> int:
-        """How many steps of a look-up take as long as to read one row more, at most: a page of a
-        column."""
+        """The number of look-up steps that cost as much as reading one more row, which is at most
+        one page of a column."""
         return max(1, int((self.page_ms + _PAGE_MIB * self.picked_mib_ms) / self.step_ms))
 
     def picking_ms(self, pages: float, mib: float, values: float, files: float = 1) -> float:
-        """What reading so many values by position takes, from pages of so many MiB in all."""
+        """The cost of reading values by position from pages of `mib` MiB in all."""
         return (
             files * self.pages_ms
             + pages * self.page_ms
@@ -108,17 +219,17 @@ class Constants(BaseModel):
         )
 
     def scanning_ms(self, mib: float, values: float, files: float = 1) -> float:
-        """What scanning so many MiB of columns takes, and so many values in them."""
+        """The cost of scanning this many MiB of columns and values in them."""
         return files * self.scan_ms + mib * self.scanned_mib_ms + values * self.scanned_value_ms
 
     def scan_steps(self, rows: int, columns: int) -> float:
-        """How many steps of a look-up take as long as to scan so many rows of narrow columns."""
+        """The number of look-up steps that cost as much as scanning rows of narrow columns."""
         scanned = self.scanned_value_ms + _VALUE_MIB * self.scanned_mib_ms
         return rows * columns * scanned / self.step_ms
 
-    def few_steps(self, rows: int) -> int:
-        """How many steps take no time next to a scan of so many rows, of a narrow column."""
-        return max(int(_FEW * self.scan_steps(rows, 1)), FEWEST_STEPS)
+    def cheap_steps(self, rows: int) -> int:
+        """The number of steps whose cost is negligible next to scanning a narrow column."""
+        return max(int(CHEAP_LOOKUP * self.scan_steps(rows, 1)), FEWEST_STEPS)
 
 
 DEFAULTS = Constants()
@@ -127,18 +238,18 @@ FILE_NAME = "costs.json"
 
 
 def constants_path(settings: Settings) -> Path:
-    """Where calibrated constants are kept: JSON of a `Constants`, mode 0600."""
+    """The file of calibrated constants: JSON of a `Constants`, mode 0600."""
     return settings.state_folder / FILE_NAME
 
 
 def load_constants(settings: Settings) -> Constants:
-    """The calibrated constants, or the shipped ones if nobody has calibrated; read once a process.
-    A file that cannot be read is warned of, and changes nothing else: no answer depends on it."""
+    """The calibrated constants, or the shipped ones without calibration; read once per process. An
+    unreadable file only logs a warning, since no answer depends on it."""
     return _loaded(settings.state_folder)
 
 
 def forget_constants() -> None:
-    """Makes the next `load_constants` read the file anew."""
+    """Makes the next `load_constants` read the file again."""
     _loaded.cache_clear()
 
 

@@ -1,5 +1,5 @@
-"""What index types take next to each other, for tables that have several: of those that answer a
-condition equally well, the one that takes least is asked."""
+"""Compares the costs of index types, for tables that have several: of those that answer a condition
+equally well, the cheapest is asked."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from hudi_index_service.predicate.expression import And, In, Not, Predicate
 
 
 class TypeCosts(NamedTuple):
-    """Those of the `Constants` that are a type's own, in milliseconds.
+    """The `Constants` of one index type, in milliseconds.
 
     Attributes:
-        open_ms: To open an entry.
-        lookup_ms: For a condition.
-        listed_ms: For each value of a list.
-        step_ms: For each row.
+        open_ms: Cost of opening an entry.
+        lookup_ms: Cost per condition.
+        listed_ms: Cost per value of a list.
+        step_ms: Cost per row.
     """
 
     open_ms: float
@@ -24,12 +24,11 @@ class TypeCosts(NamedTuple):
 
 
 def costs_of(kind: str, known: Constants) -> TypeCosts:
-    """Of an index type, by its name; those that nobody measured count like Lucene.
+    """The costs of an index type, by name; types without measurements get those of Lucene.
 
     The shipped constants were measured on a base file of a million rows, warm: points, lists of 10
-    and 100 values that are far from each other, ranges, beginnings of texts, and what most rows
-    have. HBase ran on the same machine, with nothing kept of what was read: over a network a
-    look-up takes a round trip more.
+    and 100 values far from each other, ranges, prefixes, and values that most rows have. HBase ran
+    on the same machine without caching; over a network, a look-up takes one more round trip.
     """
     match kind:
         case "btree":
@@ -42,8 +41,8 @@ def costs_of(kind: str, known: Constants) -> TypeCosts:
 
 
 def answering_ms(kind: str, asked: Predicate, rows: float, known: Constants) -> float:
-    """What an open entry of a type takes to answer a leaf, or conjuncts, which so many rows make
-    TRUE."""
+    """Milliseconds that an open entry of a type takes to answer a leaf or conjuncts with this many
+    matching rows."""
     of_type = costs_of(kind, known)
     listed = _listed(asked) * of_type.listed_ms
     return of_type.lookup_ms + listed + rows * of_type.step_ms

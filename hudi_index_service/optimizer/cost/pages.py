@@ -1,18 +1,19 @@
-"""How many pages hold some of a file's rows."""
+"""Computes the number of pages that hold some of a file's rows."""
 
 from pyroaring import BitMap
 
 PAGE_ROWS = 20_000
-"""Rows of a page as Hudi writes it (`parquet.page.row.count.limit`)."""
+"""Rows per page as Hudi writes it (`parquet.page.row.count.limit`)."""
 
 
 def pages_holding(rows: float, pages: float) -> float:
-    """The pages, of `pages`, that are expected to hold `rows` rows that lie anywhere.
+    """The expected number of pages, out of `pages`, that hold `rows` randomly placed rows.
 
-    For k rows in m pages that is m(1 - (1 - 1/m)^k) (A. F. Cárdenas, *Analysis and Performance of
-    Inverted Data Base Structures*, CACM 18(5), 1975). It takes rows as drawn with replacement;
-    without (S. B. Yao, *Approximating Block Accesses in Database Organizations*, CACM 20(4), 1977)
-    it is hardly more where a page holds thousands of rows. Rows that lie together are in fewer.
+    For k rows in m pages this is m(1 - (1 - 1/m)^k) (A. F. Cárdenas, *Analysis and Performance of
+    Inverted Data Base Structures*, CACM 18(5), 1975), which assumes rows drawn with replacement.
+    Without replacement (S. B. Yao, *Approximating Block Accesses in Database Organizations*, CACM
+    20(4), 1977) the number is hardly greater if a page holds thousands of rows. Clustered rows are
+    in fewer pages.
     """
     if rows <= 0:
         return 0.0
@@ -22,7 +23,7 @@ def pages_holding(rows: float, pages: float) -> float:
 
 
 def pages_of(rows: BitMap) -> int:
-    """The pages that hold known rows."""
+    """The number of pages that hold the given rows."""
     if not rows:
         return 0
     pages, last = 1, rows.max()

@@ -1,1 +1,1 @@
-"""How many rows make a predicate TRUE: bounds that always hold, and a best guess between them."""
+"""Estimates how many rows match a predicate: guaranteed bounds and an expected number."""

@@ -1,15 +1,15 @@
-"""Rows of a whole predicate, from those of its leaves.
+"""Estimates the rows of a predicate from those of its leaves.
 
 The predicate is in negation normal form, so only TRUE has to be counted: a row makes AND true iff
 it makes every operand true, and OR iff any.
 
-Bounds hold however the operands hang together (M. Fréchet, *Généralisation du théorème des
-probabilités totales*, Fundamenta Mathematicae 25, 1935). The guess takes operands as independent,
-with exponential back-off for AND: of the conjuncts, the most selective one first, the second counts
-by the square root of its selectivity, the third by the fourth root, the fourth by the eighth, and
-others not at all, since real columns hang together (J. Sack, *Optimizing Your Query Plans with the
-SQL Server 2014 Cardinality Estimator*, Microsoft, 2014). Arms of an OR are mostly alternatives,
-which have less in common than independent ones: they are not backed off.
+The bounds hold for any correlation of the operands (M. Fréchet, *Généralisation du théorème des
+probabilités totales*, Fundamenta Mathematicae 25, 1935). The guess assumes independence, with
+exponential back-off for AND, since real columns are correlated: the most selective conjunct counts
+fully, the second by the square root of its selectivity, the third by the fourth root, the fourth by
+the eighth, and others not at all (J. Sack, *Optimizing Your Query Plans with the SQL Server 2014
+Cardinality Estimator*, Microsoft, 2014). Arms of an OR are mostly alternatives, which overlap less
+than independent ones, so they are not backed off.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _BACKED_OFF = 4  # conjuncts that count
 
 
 def between(least: int, expected: float, most: int) -> RowEstimate:
-    """The guess, brought within the bounds."""
+    """The estimate with the guess clamped to the bounds."""
     if expected > most:
         expected = most
     elif expected < least:
@@ -33,7 +33,7 @@ def between(least: int, expected: float, most: int) -> RowEstimate:
 
 
 def all_of(operands: Sequence[RowEstimate], total: int) -> RowEstimate:
-    """Rows that are in all of some sets of the `total` rows; all rows of no set."""
+    """The rows in the intersection of sets of the `total` rows; all rows without sets."""
     if len(operands) == 1:
         return operands[0]
     least, most = total, total
@@ -47,13 +47,13 @@ def all_of(operands: Sequence[RowEstimate], total: int) -> RowEstimate:
         return RowEstimate(0, 0, 0)
     shares.sort()
     expected = float(total)
-    for share in reversed(shares[:_BACKED_OFF]):  # so is the last one rooted most often
+    for share in reversed(shares[:_BACKED_OFF]):  # the least selective one gets the most roots
         expected = share / total * sqrt(expected / total) * total
     return between(max(least, 0), expected, most)
 
 
 def any_of(operands: Sequence[RowEstimate], total: int) -> RowEstimate:
-    """Rows that are in any of some sets of the `total` rows; none of no set."""
+    """The rows in the union of sets of the `total` rows; none without sets."""
     if len(operands) == 1:
         return operands[0]
     least, most, without = 0, 0, 1.0
@@ -69,8 +69,8 @@ def rows_of(predicate: Predicate, leaf: LeafRows, total: int) -> RowEstimate:
     """The rows that make a predicate in negation normal form TRUE.
 
     Args:
-        leaf: Those of a leaf, or of its negation.
-        total: How many rows there are.
+        leaf: Returns the rows of a leaf, or of its negation.
+        total: The number of all rows.
     """
     match predicate:
         case Constant():

@@ -1,12 +1,12 @@
-"""Where a text or byte string stands between two others, as PostgreSQL reckons it
-(`convert_string_to_scalar` in its `selfuncs.c`): as a number of which each byte is a digit, without
-what all begin with, and as if only bytes occurred that are of the same kinds as those seen."""
+"""Places a text or byte string between two others as PostgreSQL does (`convert_string_to_scalar`
+in its `selfuncs.c`): as a number with one digit per byte, without the common prefix, assuming only
+bytes of the same kinds as those seen."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
-_DIGITS = 8  # of base 95, a double tells them apart
+_DIGITS = 8  # digits of base 95 that a double can distinguish
 _KINDS = ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))  # digits, capitals, small letters
 
 
@@ -15,9 +15,9 @@ class ByteScale:
     """Make it by `between`.
 
     Attributes:
-        shared: How many bytes all values begin with alike.
-        low, base: The least byte that counts as a digit, and how many do.
-        first, width: Where the least value stands, and how far from it the greatest.
+        shared: The length of the common prefix in bytes.
+        low, base: The least byte that counts as a digit, and the number of digits.
+        first, width: The position of the least value, and its distance to the greatest.
     """
 
     shared: int
@@ -44,8 +44,7 @@ class ByteScale:
         return cls(shared, low, base, first, _place(greatest, shared, low, base) - first)
 
     def share(self, value: bytes, *, above: bool) -> float:
-        """The share of the values that is below one of them; with `above`, below all that begin
-        with it, too."""
+        """The share of values below `value`; with `above`, including those that begin with it."""
         place = _place(value, self.shared, self.low, self.base, above)
         return min(max((place - self.first) / self.width, 0.0), 1.0) if self.width > 0 else 0.5
 
@@ -57,5 +56,5 @@ def _place(value: bytes, shared: int, low: int, base: int, above: bool = False) 
         unit /= base
         place += unit * min(max(byte - low, 0), base)
         if not 0 <= byte - low < base:
-            break  # what follows a byte of another kind is not told apart
+            break  # bytes after one of another kind are ignored
     return place + unit if above else place

@@ -1,4 +1,4 @@
-"""Rows that make a leaf of a predicate TRUE, by what manifests tell of its column."""
+"""Estimates the rows of a predicate's leaf from the manifests' statistics of its column."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -26,12 +26,12 @@ from hudi_index_service.predicate.expression import (
 )
 
 Known: TypeAlias = Mapping[str, Values]
-"""What is known of columns, by name."""
+"""Statistics of columns, by name."""
 
 Estimate: TypeAlias = Callable[[Known, int], RowEstimate]
-"""Estimates a predicate's rows among so many."""
+"""Estimates a predicate's rows, given statistics and the number of all rows."""
 
-_BROKEN = "\ufffd"  # what Java makes of bytes that are no UTF-8: it is not in the bounds
+_BROKEN = "\ufffd"  # Java's replacement for invalid UTF-8, which is not in the bounds
 
 
 @lru_cache(maxsize=4096)
@@ -40,7 +40,7 @@ def _any_values(total: int) -> Values:
 
 
 def values_in(known: Known, column: str, total: int) -> Values:
-    """What is known of a column; as if it had any values, where nothing is."""
+    """The statistics of a column; defaults if it has none."""
     return known.get(column) or _any_values(total)
 
 
@@ -92,7 +92,7 @@ def _null_rows(column: str) -> Estimate:
 
 
 def _complement(estimate: Estimate) -> Estimate:
-    """All rows but those."""
+    """Estimates all other rows."""
 
     def rows(known: Known, total: int) -> RowEstimate:
         found = estimate(known, total)
@@ -102,7 +102,7 @@ def _complement(estimate: Estimate) -> Estimate:
 
 
 def _others(column: str, estimate: Estimate) -> Estimate:
-    """The rows with another value than those have."""
+    """Estimates all other rows that have a value."""
 
     def rows(known: Known, total: int) -> RowEstimate:
         count, found = values_in(known, column, total).count, estimate(known, total)
@@ -113,7 +113,7 @@ def _others(column: str, estimate: Estimate) -> Estimate:
 
 
 def _not_containing(column: str, estimate: Estimate) -> Estimate:
-    """The arrays with other elements: none of those with an element that is NULL."""
+    """Estimates the arrays without an element; arrays with a NULL element do not count."""
     others = _others(column, estimate)
 
     def rows(known: Known, total: int) -> RowEstimate:
@@ -124,7 +124,7 @@ def _not_containing(column: str, estimate: Estimate) -> Estimate:
 
 
 def _some(column: str, share: float) -> Estimate:
-    """A share of the rows with a value, for want of knowledge."""
+    """Estimates a fixed share of the rows with a value."""
 
     def rows(known: Known, total: int) -> RowEstimate:
         count = values_in(known, column, total).count
@@ -134,7 +134,7 @@ def _some(column: str, share: float) -> Estimate:
 
 
 def _equal_rows(column: str, literals: Sequence[pa.Scalar]) -> Estimate:
-    """The rows with one of the values."""
+    """Estimates the rows with one of the values."""
     bounds = [bound_of(each) for each in literals]
     number = len(bounds)
     if any(each is None for each in bounds):

@@ -1,8 +1,9 @@
-"""Rows of a predicate in base files, by the statistics in their entries' manifests: no index is
-opened.
+"""Estimates the rows of a predicate in base files from the statistics in their entries' manifests,
+without opening an index.
 
-Bounds come from the number of NULLs and the least and greatest value; the guess from the number of
-distinct values and, for ranges and prefixes, from where the literal stands between the two.
+Bounds come from the number of NULLs and the least and greatest value. The guess comes from the
+number of distinct values and, for ranges and prefixes, from the position of the literal between the
+least and greatest value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +33,12 @@ _NOTHING = RowEstimate(0, 0, 0)
 
 
 class ManifestEstimates:
-    """Estimates one predicate for many slices: make it once a query.
+    """Estimates one predicate for many slices. Make it once per query.
 
     Args:
-        predicate: In negation normal form; a leaf serves, too.
-        partitions: What the paths of the slices' partitions tell; it saves time where there are
-            many, since slices know their own values.
+        predicate: In negation normal form, or a leaf.
+        partitions: Values from the paths of the slices' partitions. They only save time if there
+            are many partitions, since each slice has its own values.
     """
 
     def __init__(self, predicate: Predicate, partitions: PartitionValues | None = None) -> None:
@@ -50,11 +51,11 @@ class ManifestEstimates:
             self._asked.update(partitions.within(predicate))
 
     def rows(self, plan: SlicePlan) -> RowEstimate | None:
-        """The rows of a slice that make the predicate TRUE; None where it has no entry, so that not
-        even the number of its rows is known."""
+        """The matching rows of a slice; None if it has no entry, so that even its number of rows is
+        unknown."""
         if plan.access is Access.SKIP:
             return _NOTHING
-        entries = plan.entries or plan.unused
+        entries = plan.entries or plan.rejected_entries
         if not entries:
             return None
         asked = self._predicate
@@ -66,7 +67,7 @@ class ManifestEstimates:
         return estimate(self._known(entries), entries[0].rows)
 
     def _in_partition(self, plan: SlicePlan) -> Predicate:
-        """What is left to ask of the slice; kept, so that its id is its own."""
+        """The predicate that remains for the slice; kept so that its id is not reused."""
         partition = plan.file_slice.partition
         asked = self._asked.get(partition)
         if asked is None:
@@ -74,7 +75,7 @@ class ManifestEstimates:
         return asked
 
     def _known(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
-        """What the entries' manifests tell, of each column the first one that has it."""
+        """The statistics in the entries' manifests; for each column, of the first entry with it."""
         if len(entries) == 1:
             return entries[0].values
         return {
@@ -91,10 +92,10 @@ def _estimates(predicate: Predicate) -> ManifestEstimates:
 
 
 def estimated_rows(plan: SlicePlan, predicate: Predicate) -> RowEstimate | None:
-    """See `ManifestEstimates`, which serves better for many slices.
+    """See `ManifestEstimates`, which is faster for many slices.
 
     Args:
-        predicate: In negation normal form; a leaf serves, too.
+        predicate: In negation normal form, or a leaf.
     """
     return _estimates(predicate).rows(plan)
 

@@ -1,5 +1,4 @@
-"""Rows whose value lies in a range: what conjuncts on one column ask together, both ends of a range
-say."""
+"""Estimates rows by ranges of values, joining the conjuncts on one column into one range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ _DOWNWARDS = (Operator.LT, Operator.LE)
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """Values of a column between two, as `bound_of` writes them; None where an end is open."""
+class ValueRange:
+    """A range of a column's values, as `bound_of` encodes them; None for an open end."""
 
     column: str
     low: Any = None
@@ -27,14 +26,14 @@ class Range:
     high: Any = None
     high_included: bool = True
 
-    def narrowed(self, operator: Operator, bound: Any) -> "Range":
-        """Those of the values for which the comparison is TRUE, too."""
+    def narrowed(self, operator: Operator, bound: Any) -> "ValueRange":
+        """The values of the range for which a comparison is TRUE."""
         included = operator in (Operator.GE, Operator.LE)
         if operator in _UPWARDS:
             if self.low is None or (bound, not included) > (self.low, not self.low_included):
-                return Range(self.column, bound, included, self.high, self.high_included)
+                return ValueRange(self.column, bound, included, self.high, self.high_included)
         elif self.high is None or (bound, included) < (self.high, self.high_included):
-            return Range(self.column, self.low, self.low_included, bound, included)
+            return ValueRange(self.column, self.low, self.low_included, bound, included)
         return self
 
     @property
@@ -46,15 +45,15 @@ class Range:
         return bool(self.low > self.high or (self.low == self.high and not both))
 
 
-def ranges(operands: Sequence[Predicate]) -> tuple[list[Range], list[Predicate]]:
-    """The ranges that some conjuncts ask for, one a column, and the conjuncts that ask for none."""
-    found: dict[str, Range] = {}
+def ranges(operands: Sequence[Predicate]) -> tuple[list[ValueRange], list[Predicate]]:
+    """The ranges of some conjuncts, one per column, and the conjuncts that are no ranges."""
+    found: dict[str, ValueRange] = {}
     others: list[Predicate] = []
     for each in operands:
         bound = bound_of(each.value) if isinstance(each, Compare) else None
         if isinstance(each, Compare) and bound is not None and _is_range(each.operator):
             name = each.column.name
-            found[name] = found.get(name, Range(name)).narrowed(each.operator, bound)
+            found[name] = found.get(name, ValueRange(name)).narrowed(each.operator, bound)
         else:
             others.append(each)
     return list(found.values()), others
@@ -64,7 +63,7 @@ def _is_range(operator: Operator) -> bool:
     return operator in _UPWARDS or operator in _DOWNWARDS
 
 
-def range_rows(asked: Range) -> Estimate:
+def range_rows(asked: ValueRange) -> Estimate:
     """Estimates the rows whose value lies in a range."""
     if asked.is_empty:
         return lambda known, total: RowEstimate(0, 0, 0)
@@ -81,7 +80,7 @@ def range_rows(asked: Range) -> Estimate:
     return rows
 
 
-def _within(asked: Range, values: Values) -> RowEstimate:
+def _within(asked: ValueRange, values: Values) -> RowEstimate:
     assert values.below is not None, "only of values whose bounds are known"
     least, greatest, count = values.least, values.greatest, values.count
     low, high, start, stop = asked.low, asked.high, 0.0, 1.0

@@ -1,11 +1,12 @@
-"""What a manifest tells of a column's values, made ready for estimates."""
+"""Prepares a manifest's statistics of a column's values for estimates."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_index_service.index.manifest import Manifest, ManifestColumn
+from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.byte_scale import ByteScale
 
@@ -17,14 +18,13 @@ class Values:
     """The values of a column in a base file.
 
     Attributes:
-        nulls: Rows where it is NULL.
-        count: Rows where it is not.
-        least, greatest: Bounds of all values, none of which is NaN, as `bound_of` writes them; None
-            where one of them is not known.
-        equal: A guess of the rows that have one value.
-        below: Guesses the share of the values that are below one that lies between the bounds; or
-            that equal it, too, where that is asked for, or of bytes, begin with it. None where the
-            bounds are not known.
+        nulls: The number of rows where it is NULL.
+        count: The number of rows where it is not NULL.
+        least, greatest: Bounds of all values, none of which is NaN, as `bound_of` encodes them;
+            None if one of them is not known.
+        equal: The guessed number of rows per value.
+        below: Guesses the share of values below one within the bounds, optionally including values
+            equal to it or, for bytes, with it as prefix. None if the bounds are not known.
     """
 
     nulls: int
@@ -36,11 +36,11 @@ class Values:
 
 
 class ColumnValues(Mapping[str, Values]):
-    """By name what a manifest says of some of its columns, each made when it is first asked for:
-    a table may have many base files, and queries few columns.
+    """A manifest's statistics by column name, each made on first use, since a table may have many
+    base files, and queries few columns.
 
     Args:
-        names: Of these columns.
+        names: The names of these columns.
     """
 
     def __init__(self, manifest: Manifest, names: Collection[str]) -> None:
@@ -67,7 +67,7 @@ class ColumnValues(Mapping[str, Values]):
         return len(self._names)
 
 
-def _values(column: ManifestColumn, rows: int) -> Values:
+def _values(column: StoredColumn, rows: int) -> Values:
     known = column.bounds(rows)
     least, greatest, nulls = known.least, known.greatest, column.null_count
     count = max(rows - nulls, 0)
@@ -80,8 +80,8 @@ def _values(column: ManifestColumn, rows: int) -> Values:
 
 
 def _distinct(count: int, least: Any, greatest: Any) -> float:
-    """How many values there may be: of whole numbers, days and the like no more than lie between
-    the bounds; of others somewhere between one and all."""
+    """A guess of the number of distinct values: for integers, days and the like no more than fit
+    between the bounds; for others the geometric mean of one and all."""
     if isinstance(least, int):
         return float(max(1, min(count, greatest - least + 1)))
     return math.sqrt(max(1, count))

@@ -1,1 +1,1 @@
-"""What queries of the same shape really had, kept between runs: bounded, decaying, no literals."""
+"""Measurements of past queries by shape, kept between runs: bounded, decaying, without literals."""

@@ -1,7 +1,8 @@
 """The history on disk: one SQLite database in the user's state folder.
 
-Several processes use it at once. Connections live for one call, so that none crosses a fork; the
-journal is a write-ahead log, so that who reads never waits for who writes (https://sqlite.org/wal.html).
+Several processes use it at the same time. Each connection lives for one call, so that none crosses
+a fork. The journal is a write-ahead log, so that readers never wait for writers
+(https://sqlite.org/wal.html).
 """
 
 import json
@@ -17,11 +18,11 @@ from hudi_index_service.optimizer.history.record import HistoryShape
 from hudi_index_service.optimizer.history.sums import Sums
 
 SCHEMA_VERSION = 1
-"""A file with a higher one is left alone."""
+"""The version of the schema. Files with a higher version are not changed."""
 
 READ_SECONDS, WRITE_SECONDS = 0.2, 5.0
-"""How long another process's lock is waited for: by a query, and behind its back. Who reads meets
-with one only where the last connection of another process is closing."""
+"""Seconds to wait for another process's lock, in a query and in the background. Readers meet a lock
+only while the last connection of another process is closing."""
 
 _DAYS_KEPT = 400
 
@@ -46,15 +47,15 @@ class NewerHistory(Exception):
 class HistoryFile:
     """The database ``queries.sqlite`` in a folder (mode 0700, the files 0600).
 
-    Every method raises OSError, sqlite3.Error or NewerHistory where the file cannot be used; one
-    that is damaged is set aside first, as ``queries.sqlite.damaged``.
+    Every method raises OSError, sqlite3.Error or NewerHistory if the file cannot be used. A damaged
+    file is first renamed to ``queries.sqlite.damaged``.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "queries.sqlite"
 
     def shapes(self, table: str, wait_seconds: float = READ_SECONDS) -> dict[str, HistoryShape]:
-        """What is remembered of a table, by shape; nothing where there is no file."""
+        """The records of a table by shape; empty if there is no file."""
         if not self.path.exists():
             return {}
         with self._connected(wait_seconds) as connection:
@@ -62,7 +63,7 @@ class HistoryFile:
             return {row["shape"]: _shape(row) for row in rows}
 
     def queries_since(self, table: str, day: int) -> int:
-        """How many queries were recorded since a day (days since 1970), that one left out."""
+        """The number of queries recorded after a day (in days since 1970)."""
         if not self.path.exists():
             return 0
         with self._connected(WRITE_SECONDS) as connection:
@@ -78,8 +79,8 @@ class HistoryFile:
         half_life_days: float,
         most: int,
     ) -> None:
-        """Adds what was seen of shapes: (table, what is new, what it leaves of the known). Beyond
-        `most` shapes, those go that were asked longest ago."""
+        """Adds new records as (table, new record, share of the known record that is kept). Beyond
+        `most` shapes, the least recently used ones are deleted."""
         with self._connected(WRITE_SECONDS) as connection, _written(connection):
             for table, new, keep in changes:
                 _merge_one(connection, table, new, keep, half_life_days)
@@ -100,8 +101,8 @@ class HistoryFile:
                 )
 
     def forget(self, table: str | None) -> int:
-        """Deletes what is remembered of a table, or of all; returns how many shapes went. Nothing
-        of them stays in the file's bytes."""
+        """Deletes the records of one table or of all, also from the file's bytes; returns the
+        number of deleted shapes."""
         if not self.path.exists():
             return 0
         with self._connected(WRITE_SECONDS) as connection:
@@ -124,7 +125,7 @@ class HistoryFile:
         try:
             with closing(self._opened(wait_seconds)) as connection:
                 yield connection
-        except sqlite3.OperationalError:  # locked, read-only, disk full: nothing is wrong with it
+        except sqlite3.OperationalError:  # locked, read-only, disk full: the file is not damaged
             raise
         except sqlite3.DatabaseError:
             self._set_aside()
@@ -132,10 +133,10 @@ class HistoryFile:
 
     def _make(self) -> None:
         folder = self.path.parent
-        # Only the last folder gets the mode of makedirs.
+        # makedirs gives its mode to the last folder only.
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        if not self.path.exists():  # SQLite gives the files beside it the same mode
+        if not self.path.exists():  # SQLite gives its other files the same mode
             close(os_open(self.path, O_CREAT | O_RDWR, 0o600))
 
     def _opened(self, wait_seconds: float) -> sqlite3.Connection:
@@ -149,8 +150,8 @@ class HistoryFile:
                     if _version(connection) == 0:  # else another process was faster
                         _make_tables(connection)
             if _version(connection) > SCHEMA_VERSION:
-                raise NewerHistory(f"{self.path} is of a newer release")
-            # A crash of the machine may lose the last queries: the file stays whole.
+                raise NewerHistory(f"{self.path} was written by a newer release")
+            # A crash of the machine may lose the last queries, but does not damage the file.
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -159,14 +160,14 @@ class HistoryFile:
 
     def _set_aside(self) -> None:
         with self._alone():
-            if self._is_damaged():  # else another process has done so meanwhile
+            if self._is_damaged():  # else another process has already done so
                 self.path.replace(self.path.with_name(f"{self.path.name}.damaged"))
                 for beside in ("-wal", "-shm"):
                     self.path.with_name(self.path.name + beside).unlink(missing_ok=True)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """No other process makes the file or sets it aside in the block."""
+        """A lock: no other process creates or renames the file during the block."""
         lock = os_open(self.path.with_name("lock"), O_CREAT | O_RDWR, 0o600)
         try:
             flock(lock, LOCK_EX)
@@ -239,12 +240,12 @@ def _merge_one(
 
 
 def faded(seconds: float, half_life_days: float) -> float:
-    """What is left after so long."""
+    """The share that remains after this time."""
     return float(0.5 ** (max(0.0, seconds) / 86_400 / half_life_days))
 
 
 def _shape(row: sqlite3.Row) -> HistoryShape:
-    """One that makes no sense is as one of which nothing is known; the next query replaces it."""
+    """The record in a row. An invalid one counts as empty; the next query replaces it."""
     try:
         columns = json.loads(row["columns"])
         sums = Sums({str(name): float(value) for name, value in json.loads(row["sums"]).items()})

@@ -1,4 +1,4 @@
-"""The history as queries use it: read and added to in memory, written behind their backs."""
+"""The history as queries use it: kept in memory, and written to disk in the background."""
 
 import atexit
 import logging
@@ -25,25 +25,26 @@ from hudi_index_service.optimizer.history.record import Correction, HistoryShape
 
 log = logging.getLogger(__name__)
 
-_BATCH = 64  # queries that are written at once
+_BATCH = 64  # queries that are written together
 
 _FAILURES = (OSError, sqlite3.Error, NewerHistory)
 
 _Changes: TypeAlias = "OrderedDict[tuple[str, str], tuple[HistoryShape, float]]"
-"""Table and shape → what is new of it, and what that leaves of the known."""
+"""Table and shape → the new record, and the share of the known record that is kept."""
 
 _Ended: TypeAlias = tuple[str, float, Observation]
-"""A query: its table, when it ended, what it had."""
+"""A finished query: its table, its end time, its observation."""
 
 
 class History:
-    """What queries of each shape had on each table. Safe to use from several threads, and from
-    several processes at once: each learns what the others wrote when it writes itself.
+    """The records of past queries by table and shape. Safe to use from several threads and several
+    processes; each process reads the records of others when it writes its own.
 
-    A file that cannot be used is warned of once; the history of this process goes on without it.
+    If the file cannot be used, a warning is logged once, and this process keeps its history in
+    memory only.
 
     Args:
-        folder: Its own folder; made when first needed, mode 0700.
+        folder: The folder of the history; created on first use, mode 0700.
     """
 
     def __init__(self, folder: Path, settings: HistorySettings) -> None:
@@ -55,7 +56,7 @@ class History:
         _living.add(self)
 
     def _begin(self) -> None:
-        self._lock = Lock()  # of what is in memory; held for microseconds
+        self._lock = Lock()  # protects the data in memory; held for microseconds
         self._writing = Lock()
         self._known: dict[str, OrderedDict[str, HistoryShape]] = {}
         self._ended: list[_Ended] = []  # not yet in `_unwritten`
@@ -63,13 +64,13 @@ class History:
         self._days: dict[tuple[str, int], int] = {}
 
     def correction(self, table: str, shape: str) -> Correction | None:
-        """By what guesses about queries of a shape are to be corrected; None while too little is
-        known. The first call for a table reads the file."""
+        """The correction for estimates of a shape; None while too little is known. The first call
+        for a table reads the file."""
         known = self._of_table(table).get(shape)
         return None if known is None else known.correction()
 
     def record(self, table: str, seen: Observation) -> None:
-        """Adds a finished query. It counts at once; it is written later, by a thread of its own."""
+        """Adds a finished query. It counts immediately, and a separate thread writes it later."""
         now = time()
         self._of_table(table)
         with self._lock:
@@ -87,15 +88,15 @@ class History:
             Thread(target=self.flush, name="history-write", daemon=True).start()
 
     def shapes(self, table: str) -> list[HistoryShape]:
-        """What is remembered of a table, what was asked last first."""
+        """The records of a table, the most recent first."""
         self.flush()
         known = self._of_table(table)
         with self._lock:
             return sorted(known.values(), key=lambda each: each.last, reverse=True)
 
     def queries_since(self, table: str, since: float) -> int:
-        """How many queries on a table were recorded after the day of a moment (seconds since
-        1970), in UTC."""
+        """The number of queries on a table recorded after the UTC day of a time (in seconds since
+        1970)."""
         self.flush()
         try:
             return self._file.queries_since(table, int(since // 86_400))
@@ -104,11 +105,11 @@ class History:
             return 0
 
     def forget(self, table: str | None = None) -> int:
-        """Forgets what is remembered of a table, or of all of them. Other processes that run now
-        forget it with what they write next.
+        """Deletes the records of one table or of all. Other running processes drop them at their
+        next write.
 
         Returns:
-            How many shapes are forgotten.
+            The number of deleted shapes.
 
         Raises:
             HistoryUnavailable: the file could not be changed.
@@ -118,7 +119,9 @@ class History:
             try:
                 gone = self._file.forget(table)
             except _FAILURES as error:
-                raise HistoryUnavailable(f"{self._file.path}: {error}.") from error
+                raise HistoryUnavailable(
+                    f"The query history {self._file.path} cannot be changed: {error}."
+                ) from error
             with self._lock:
                 for each in list(self._known) if table is None else [table]:
                     self._known.pop(each, None)
@@ -129,7 +132,7 @@ class History:
         return gone
 
     def flush(self) -> None:
-        """Writes what is not written yet, and learns what other processes wrote."""
+        """Writes unwritten queries, and reads what other processes wrote."""
         with self._writing:
             with self._lock:
                 changes, self._unwritten = self._unwritten, OrderedDict()
@@ -156,13 +159,13 @@ class History:
                 self._learn(table)
 
     def _kept(self, shape: HistoryShape, now: float) -> float:
-        """What is left of what is known when a query ends."""
+        """The share of the known record that is kept when a query ends."""
         if not shape.last:
             return self._keep
         return self._keep * faded(now - shape.last, self._settings.half_life_days)
 
     def _put_together(self, ended: Iterable[_Ended], changes: "_Changes") -> None:
-        """Adds queries to what is new of their shapes."""
+        """Adds queries to the new records of their shapes."""
         for table, now, seen in ended:
             key = (table, seen.shape)
             new, keep = changes.setdefault(key, (HistoryShape(seen.shape), 1.0))
@@ -171,7 +174,7 @@ class History:
             changes.move_to_end(key)
 
     def _keep_unwritten(self, changes: "_Changes", days: dict[tuple[str, int], int]) -> None:
-        """For the next time."""
+        """Keeps changes for the next write."""
         with self._lock:
             while len(changes) > self._settings.max_shapes:
                 changes.popitem(last=False)
@@ -180,7 +183,7 @@ class History:
                 self._days[day] = self._days.get(day, 0) + queries
 
     def _learn(self, table: str) -> None:
-        """Takes what is written for what is known, and adds what came in the meantime."""
+        """Replaces the known records by the written ones, and adds queries recorded meanwhile."""
         try:
             known = _by_age(self._file.shapes(table, WRITE_SECONDS))
         except _FAILURES as error:
@@ -217,15 +220,15 @@ def _by_age(shapes: dict[str, HistoryShape]) -> OrderedDict[str, HistoryShape]:
 
 
 def history_of(settings: Settings) -> History | None:
-    """The process's history under these settings; None where they switch it off."""
+    """The process's history for these settings; None if they switch it off."""
     return stored_history(settings) if settings.history.enabled else None
 
 
 def stored_history(settings: Settings) -> History:
-    """The same, also where it is switched off: what was recorded before can be looked at."""
+    """The same, even if switched off, to show what was recorded before."""
     global _last
     last = _last
-    if last is None or last[0] is not settings:  # to hash settings takes longer than the rest
+    if last is None or last[0] is not settings:  # hashing settings takes longer than the rest
         last = _last = settings, _history(settings.state_folder / "history", settings.history)
     return last[1]
 
@@ -247,8 +250,8 @@ def _write_all() -> None:
 
 
 def _begin_anew() -> None:
-    """In a process that was forked: its parent writes what is not written yet, and may have held a
-    lock."""
+    """Resets histories in a forked process: its parent writes the unwritten queries, and may have
+    held a lock."""
     for each in list(_living):
         each._begin()
 

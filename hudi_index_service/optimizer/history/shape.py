@@ -1,6 +1,6 @@
 """The shape of a query: its columns and operators, without its literals.
 
-Queries that differ in their literals alone, or in the order of their conditions, have one shape:
+Queries that differ only in literals or in the order of conditions have the same shape:
 ``b <= 7 AND a = 'x' AND b > 5`` has the shape ``a = ? AND b BETWEEN ? AND ?``.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from hudi_index_service.predicate.expression import (
     And,
     ArrayContains,
-    Column,
+    BoundColumn,
     Compare,
     In,
     IsNull,
@@ -30,16 +30,15 @@ _STRICT = {Operator.GE: Operator.GT, Operator.LE: Operator.LT}
 
 _PLAIN = re.compile(r"\w+(\.\w+)*")
 
-_MOST_ARMS = 32  # of one AND or OR that a shape tells apart
+_MOST_ARMS = 32  # of one AND or OR that a shape includes
 
 
 def query_shape(predicate: Predicate | None) -> str:
-    """The shape of a predicate in negation normal form, as text; "TRUE" of none.
+    """The shape of a predicate in negation normal form, as text; "TRUE" for None.
 
-    It is canonical: operands are sorted, those that are alike are named once, and both ends of a
-    range are one BETWEEN. Bounds count alike, whether the value itself belongs to them or not. Of a
-    pattern is told whether it begins with text and whether it is that prefix alone. Of the values
-    of an IN not even the number.
+    It is canonical: operands are sorted, equal ones appear once, and both ends of a range are one
+    BETWEEN. Inclusive and exclusive bounds are the same. Patterns differ only in whether they begin
+    with text and whether they are a prefix alone. The number of values of an IN is left out.
     """
     return "TRUE" if predicate is None else _shape(predicate)
 
@@ -76,7 +75,7 @@ def _pattern(like: Like) -> str:
 
 
 def _with_ranges(operands: Iterable[Predicate]) -> list[str]:
-    """The shapes of conjuncts, both ends of a range as one."""
+    """The shapes of conjuncts, with both ends of a range joined."""
     others: list[str] = []
     ends: defaultdict[str, set[str]] = defaultdict(set)
     for each in operands:
@@ -90,7 +89,7 @@ def _with_ranges(operands: Iterable[Predicate]) -> list[str]:
     return others
 
 
-def _name(column: Column) -> str:
+def _name(column: BoundColumn) -> str:
     return column.name if _PLAIN.fullmatch(column.name) else str(column)
 
 

@@ -1,5 +1,5 @@
-"""The rules, in the order in which they are applied. A rule is a function from plan to plan; it
-writes its reason into the slices that it changes."""
+"""The rules in order of application. A rule is a function from plan to plan that writes its reason
+into the slices that it changes."""
 
 from collections.abc import Callable
 
@@ -23,14 +23,14 @@ from hudi_index_service.optimizer.rules.too_many_predicates import too_many_pred
 
 Rule = Callable[[QueryPlan, Settings], QueryPlan]
 
-BEFORE_COVERAGE: tuple[Rule, ...] = (
+WITHOUT_ENTRIES: tuple[Rule, ...] = (
     implied_predicates,
     contradiction,
     partition_pruning,
 )
-"""These need no entries: of what they leave out, none is looked for."""
+"""Rules that need no entries; no entries are looked up for the slices that they skip."""
 
-ABOUT_ENTRIES: tuple[Rule, ...] = (
+WITH_ENTRIES: tuple[Rule, ...] = (
     index_switched_off,
     no_predicate,
     too_many_predicates,
@@ -39,39 +39,34 @@ ABOUT_ENTRIES: tuple[Rule, ...] = (
     no_usable_index,
     small_table,
     low_coverage,
-)
-"""These take entries away. Where none is left, nothing remains to be decided."""
-
-BY_COST: tuple[Rule, ...] = (
     most_selective_first,
     cheaper_by_cost,
     corrected_by_history,
 )
-"""These weigh the entries that are left against a scan."""
+"""Rules that decline entries, the last three by cost."""
 
-AFTER_COVERAGE = ABOUT_ENTRIES + BY_COST
-
-RULES = BEFORE_COVERAGE + AFTER_COVERAGE
+RULES = WITHOUT_ENTRIES + WITH_ENTRIES
 
 
 def optimize(
-    plan: QueryPlan, settings: Settings, cover: Callable[[QueryPlan], QueryPlan]
+    plan: QueryPlan, settings: Settings, find_entries: Callable[[QueryPlan], QueryPlan]
 ) -> QueryPlan:
     """Applies all rules in order.
 
     Args:
-        plan: Slices with log files are to be merged, all others read by index.
-        cover: Finds the entries of the slices that are to be read by index; without any they are
-            scanned.
+        plan: The first plan: slices with log files are merged, all others read by index.
+        find_entries: Finds the entries of the slices to be read by index; slices without entries
+            are scanned.
 
     Raises:
-        IndexRequired: the caller required the index, and a slice would be read without it.
+        IndexRequired: the caller requires the index, and a slice would be read without it.
     """
-    for rule in BEFORE_COVERAGE:
+    for rule in WITHOUT_ENTRIES:
         plan = rule(plan, settings)
-    if plan.count(Access.SKIP) == len(plan.slices):
-        return plan
-    plan = _decided(cover(plan), settings)
+    if plan.asks_index:
+        plan = find_entries(plan)
+    for rule in WITH_ENTRIES:
+        plan = rule(plan, settings)
     if plan.use_index == "require":
         served = (Access.INDEX, Access.SKIP)
         missed = next((each for each in plan.slices if each.access not in served), None)
@@ -79,15 +74,4 @@ def optimize(
             raise IndexRequired(
                 f"{missed.file_slice.name} cannot be read through an index: {missed.reason}."
             )
-    return plan
-
-
-def _decided(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    for rule in ABOUT_ENTRIES:
-        if not plan.asks_index:
-            return plan
-        plan = rule(plan, settings)
-    if plan.asks_index:
-        for rule in BY_COST:
-            plan = rule(plan, settings)
     return plan

@@ -1,4 +1,4 @@
-"""A predicate that no row makes TRUE, whatever is in the table: nothing is read."""
+"""Reads nothing for a predicate that no row can make TRUE, whatever the table holds."""
 
 from dataclasses import replace
 
@@ -8,8 +8,8 @@ from hudi_index_service.predicate.expression import Constant
 
 
 def contradiction(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Skips every slice, also those with log files, of a predicate that is never TRUE, as written
-    or as `implied_predicates` found out."""
+    """Skips every slice, even with log files, if the predicate is never TRUE, as written or as
+    simplified by `implied_predicates`."""
     if not isinstance(plan.predicate, Constant) or plan.predicate.value is True:
         return plan
     reason = "the predicate is TRUE for no row"

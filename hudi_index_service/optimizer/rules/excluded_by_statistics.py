@@ -1,5 +1,5 @@
-"""Base files whose entries' manifests rule the predicate out, by least and greatest values and
-numbers of NULLs: neither entry nor base file is opened."""
+"""Skips base files whose entries' manifests rule the predicate out, by minimum, maximum and NULL
+count. Neither the entry nor the base file is opened."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ _RULE = "excluded_by_statistics"
 
 
 def excluded_by_statistics(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Skips the slices of which no row can match, by the word of entries that may serve them."""
-    if plan.predicate is None:
+    """Skips the slices where no row can match by the statistics of the entries that serve them."""
+    if plan.predicate is None or not plan.asks_index:
         return plan
     estimates = ManifestEstimates(plan.predicate, plan.partitions)
     found = tuple(

@@ -1,5 +1,5 @@
-"""Conjuncts that others imply are not looked up, and ranges that overlap are looked up as one: see
-`hudi_index_service.predicate.simplify`. The residual on the rows read is the predicate as written.
+"""Drops conjuncts that others imply and merges overlapping ranges before look-up (see
+`hudi_index_service.predicate.simplify`). The residual on the rows read is the predicate as written.
 """
 
 from dataclasses import replace

@@ -1,11 +1,11 @@
-"""The kill switches of table and settings, and use_index="never"."""
+"""Applies the kill switches of table and settings, and use_index="never"."""
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.plan import QueryPlan
 
 
 def index_switched_off(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Scans everything when the query, the table or the settings say so."""
+    """Scans everything when the query, the table or the settings switch indexes off."""
     if plan.use_index == "never":
         return plan.decline_index('the query says use_index="never"', "index_switched_off")
     if plan.switched_off:

@@ -1,4 +1,4 @@
-"""Where most is scanned anyway, an index may not be worth opening: see `read.min_coverage`."""
+"""Opens no index where most of the table is scanned anyway; see `read.min_coverage`."""
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.plan import Access, QueryPlan

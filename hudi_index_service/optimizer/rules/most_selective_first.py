@@ -1,21 +1,19 @@
-"""Of an AND the conjunct that leaves the fewest rows goes first: what follows is looked up only as
-long as that takes less than to read the rows that are left. Large files are asked for the steps
-that each look-up takes, which is better than any estimate (`read/row_ids.py`); small ones are not
-worth asking."""
+"""Puts the most selective conjunct of an AND first. Later conjuncts are looked up only while that
+costs less than reading the remaining rows. The indexes of large files are asked for the steps of
+each look-up instead, which is more exact than any estimate (`read/row_ids.py`); for small files
+that is not worth the cost."""
 
 from dataclasses import replace
 
 from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost.constants import LARGE_FILE
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Predicate
 
-LARGE_FILE = 100_000
-"""Rows of a base file from which on look-ups are asked what they take."""
-
 
 def most_selective_first(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Orders the conjuncts by what the manifest of one of the slices says, if that is small."""
+    """Orders the conjuncts by the manifest estimates of one slice, if that slice is small."""
     predicate = plan.predicate
     if not isinstance(predicate, And):
         return plan

@@ -1,4 +1,4 @@
-"""A query without where has nothing to look up."""
+"""Scans if the query has no where, since there is nothing to look up."""
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.plan import QueryPlan

@@ -1,4 +1,4 @@
-"""An index that narrows nothing is not worth opening."""
+"""Declines an index that narrows nothing and so is not worth opening."""
 
 from dataclasses import replace
 

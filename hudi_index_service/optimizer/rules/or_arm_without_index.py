@@ -1,4 +1,4 @@
-"""Of an OR every row stays a candidate if one arm has no index, however well the others have."""
+"""Declines the index for an OR with an unindexed arm, since every row stays a candidate."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +11,8 @@ from hudi_index_service.predicate.expression import And, Or, Predicate
 
 
 def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Scans the slices where nothing narrows the predicate, and an OR would but for some arms."""
+    """Scans the slices where nothing narrows the predicate because some arms of an OR have no
+    index."""
     predicate = plan.predicate
     if predicate is None or not any(_ors(predicate)):
         return plan
@@ -31,18 +32,18 @@ def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
 
 
 def _reason(predicate: Predicate, slice_plan: SlicePlan) -> str | None:
-    """Why an OR is not answered of which some arms are; None if there is no such OR."""
+    """Why an OR with some indexed arms is not answered; None if there is no such OR."""
     for each in _ors(predicate):
         missing = [arm for arm in each.operands if not narrows(arm, slice_plan)]
         if len(missing) < len(each.operands):
-            # Without its literals: what people search for stays out of the log.
+            # Without literals: search terms stay out of the log.
             columns = sorted(frozenset[str]().union(*(arm.columns() for arm in missing)))
             return f"an OR has an arm on {', '.join(columns)} that no index answers"
     return None
 
 
 def _ors(predicate: Predicate) -> Iterator[Or]:
-    """The predicate, or its conjuncts, as far as they are ORs."""
+    """The ORs among the predicate's conjuncts, or the predicate itself if it is an OR."""
     for each in predicate.operands if isinstance(predicate, And) else (predicate,):
         if isinstance(each, Or):
             yield each

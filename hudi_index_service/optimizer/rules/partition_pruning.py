@@ -1,4 +1,4 @@
-"""Partitions whose path rules the predicate out, log files and all, are not read."""
+"""Skips partitions whose path rules the predicate out, including their log files."""
 
 from dataclasses import replace
 

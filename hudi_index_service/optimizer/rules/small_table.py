@@ -1,4 +1,4 @@
-"""What is small is scanned before an index is open: see `read.min_table_mb`."""
+"""Scans small tables, which takes less time than opening an index; see `read.min_table_mb`."""
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.plan import Access, QueryPlan

@@ -1,5 +1,5 @@
-"""RFC-51's own example of a rule: "SQL with more than 10 predicates does not push down to use
-secondary index, but uses the existing scanning logic"."""
+"""Scans if the predicate has many leaves. RFC-51's own example of a rule: "SQL with more than 10
+predicates does not push down to use secondary index, but uses the existing scanning logic"."""
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.plan import QueryPlan

@@ -1,4 +1,4 @@
-"""Full-text functions in queries: ``match`` and its like as conditions, ``score`` for ordering."""
+"""Full-text functions in queries: ``match`` and its variants as conditions, ``score`` to order."""
 
 from hudi_index_service.sql.full_text.calls import Calls
 from hudi_index_service.sql.full_text.functions import FullTextFunctions

@@ -1,4 +1,4 @@
-"""What a call of a full-text condition asks for, as it stands in an analyzed plan."""
+"""The arguments of a full-text condition's call in an analyzed plan."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,19 +7,19 @@ from py4j.protocol import Py4JJavaError
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.expression import MatchMode
-from hudi_index_service.sql.select.scala import elements
+from hudi_index_service.sql.catalyst.scala import elements
 
 _STRING, _NULL = "string", "void"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchCall:
     """The arguments of a call.
 
     Attributes:
-        text_column: The expression that is searched.
-        text: What is searched for; None for NULL.
-        edits: How far a word may be away, as written; None where that is not said.
+        text_column: The expression to search.
+        text: The search text; None for NULL.
+        edits: Maximum edit distance of a word, as written; None if not given.
     """
 
     text_column: Any
@@ -27,27 +27,28 @@ class Asked:
     edits: str | None
 
     @classmethod
-    def of(cls, name: str, call: Any) -> "Asked":
+    def of(cls, name: str, call: Any) -> "SearchCall":
         """Reads a call.
 
         Raises:
             PredicateInvalid: it has too few or too many arguments.
-            PredicateUnsupported: what is searched for is no text that is known beforehand.
+            PredicateUnsupported: the search text is not a constant text.
         """
         arguments = list(elements(call.children()))
         most = 3 if MatchMode(name) is MatchMode.FUZZY else 2
         if not 2 <= len(arguments) <= most:
-            edits = ", and how many edits a word may be away" if most > 2 else ""
+            edits = ", and the maximum number of edits of a word" if most > 2 else ""
             raise PredicateInvalid(
                 f"{name} was called with {len(arguments)} arguments.",
-                remedy=f"It takes a column and the text to search for{edits}.",
+                remedy=f"Give it a column and the text to search for{edits}.",
             )
         column, text, *edits_given = arguments
         kind = str(text.dataType().catalogString())
         known = _constant(text) if kind in (_STRING, _NULL) else None
         if known is None:
             raise PredicateUnsupported(
-                f"{name} of {text.sql()}, which is no text, or not known before the query runs.",
+                f"{name} cannot search for {text.sql()}, which is no text or not known before the "
+                "query runs.",
                 remedy="Quote the text, or pass it as a parameter of the query.",
             )
         edits_known = [_constant(each) for each in edits_given]
@@ -59,19 +60,20 @@ def _edits(name: str, known: "list[tuple[str | None] | None]") -> str | None:
         return None
     if known[0] is None or known[0][0] is None:
         raise PredicateUnsupported(
-            f"{name} with a number of edits that is not known before the query runs.",
+            f"{name} takes a number of edits that is known before the query runs.",
             remedy="Write the number.",
         )
     return known[0][0]
 
 
 def _constant(expression: Any) -> tuple[str | None] | None:
-    """The value of a constant as text, None for NULL; None if it is none."""
+    """A tuple with the value of a constant as text, or with None for NULL; None if the expression
+    is not a constant."""
     if not expression.foldable():
         return None
     try:
         value = expression.eval(None)
-    except Py4JJavaError:  # the optimizer would have put something else in its place
+    except Py4JJavaError:  # the optimizer would have replaced it
         return None
     if value is None:
         return (None,)

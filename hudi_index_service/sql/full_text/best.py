@@ -1,12 +1,21 @@
-"""The best rows of a search, where a query asks for no more: ORDER BY score() DESC LIMIT k."""
+"""The best rows of a search, for queries with ORDER BY score() DESC LIMIT k."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES
+from hudi_index_service.sql.catalyst.expression import read_condition
+from hudi_index_service.sql.catalyst.relation import (
+    attribute_id,
+    attribute_ids,
+    hudi_relation,
+    reads_hudi,
+)
+from hudi_index_service.sql.catalyst.scala import class_name, cores, elements
 from hudi_index_service.sql.full_text.call import Call, call_of
 from hudi_index_service.sql.full_text.calls import Calls
+from hudi_index_service.sql.full_text.conditions import conditions_on
 from hudi_index_service.sql.full_text.score import WORDS
 from hudi_index_service.sql.full_text.tree import (
     FILTER,
@@ -16,20 +25,12 @@ from hudi_index_service.sql.full_text.tree import (
     conjuncts,
     with_children,
 )
-from hudi_index_service.sql.select.decision import RelationUse, serving_indexes
-from hudi_index_service.sql.select.expression import read_condition
-from hudi_index_service.sql.select.leaf import conditions_on
-from hudi_index_service.sql.select.pinned import pinned
-from hudi_index_service.sql.select.relation import (
-    attribute_id,
-    attribute_ids,
-    hudi_relation,
-    reads_hudi,
-)
-from hudi_index_service.sql.select.rows import MOST_BYTES, read_here
-from hudi_index_service.sql.select.scala import class_name, cores, elements
-from hudi_index_service.sql.select.spark_types import as_spark_sees
-from hudi_index_service.sql.select.weighing import Declined, candidates
+from hudi_index_service.sql.relations.decision import RelationUse, serving_indexes
+from hudi_index_service.sql.relations.pinned import pinned
+from hudi_index_service.sql.relations.rows import read_here
+from hudi_index_service.sql.relations.spark_types import as_spark_sees
+from hudi_index_service.sql.relations.weighing import KeepSparkScan, candidates
+from hudi_index_service.table import IndexedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,12 +42,12 @@ _MOST_ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """What stands below a LIMIT.
+    """The plan below a LIMIT.
 
     Attributes:
         above: The nodes from the limit down to the filter.
-        score: What the rows are ordered by: an expression on the relation's columns.
-        relation: Below the filter.
+        score: The sort key, an expression on the relation's columns.
+        relation: The node below the filter.
     """
 
     above: list[Any]
@@ -60,7 +61,7 @@ class _Ranking:
 
 @dataclass(frozen=True, slots=True)
 class BestRows:
-    """Asks the index for the best rows alone.
+    """Reads only the best rows, from the index.
 
     Attributes:
         table: Opens the table of a path.
@@ -71,8 +72,8 @@ class BestRows:
     calls: Calls
 
     def instead(self, limit: Any) -> tuple[Any, RelationUse] | None:
-        """What takes the place of a LocalLimit with all below it, and how its relation is used;
-        None if it asks for something else, or for more than `IndexedTable.search` finds."""
+        """The replacement of a LocalLimit and everything below it, and the use of its relation;
+        None if the plan has another form or needs more than `IndexedTable.search` finds."""
         ranking = _ranking(limit)
         call = None if ranking is None else call_of(ranking.score, self.calls.by_number)
         relation = None if ranking is None else hudi_relation(ranking.relation)
@@ -99,7 +100,7 @@ class BestRows:
         output = run.reader.query.output
         if as_spark_sees(output, columns.types) != output:
             return None
-        if isinstance(candidates(run, cores(self.spark)), Declined):
+        if isinstance(candidates(run, cores(self.spark)), KeepSparkScan):
             return None
         instant = run.plan.snapshot.instant
         best = table.search(
@@ -113,7 +114,7 @@ class BestRows:
             query_type=relation.query_type,
         )
         rows = best.select(range(len(columns.names)))
-        if rows.nbytes > MOST_BYTES:
+        if rows.nbytes > DRIVER_BYTES:
             return None
         found = read_here(self.spark, rows, columns.attributes())
         self.calls.here.remember(found, rows, {call.label: best.column(len(columns.names))})
@@ -137,8 +138,8 @@ class BestRows:
     def _other_conditions(
         self, ranking: _Ranking, score: Call, table: IndexedTable
     ) -> list[Any] | None:
-        """The conditions beside the search that is scored, and what it asks for anyway; None if
-        rows pass the filter that do not match."""
+        """The conditions other than the scored search and its IS NOT NULL; None if the filter
+        passes rows that do not match the search."""
         text = ranking.score.children().head()
         found, searched = [], False
         for each in conjuncts(ranking.filter.condition()):
@@ -152,8 +153,8 @@ class BestRows:
 
 
 def _ranking(limit: Any) -> _Ranking | None:
-    """Reads a LocalLimit: projections, a global sort by one key, one projection, a filter, a Hudi
-    relation. None of another one."""
+    """Reads a LocalLimit over projections, a global sort by one key, one projection, a filter and a
+    Hudi relation; None for any other form."""
     if class_name(limit.limitExpr()) != _LITERAL:
         return None
     if not 0 < int(limit.limitExpr().value()) <= _MOST_ROWS:

@@ -1,4 +1,4 @@
-"""One call of a full-text function, bound to what it searches."""
+"""One call of a full-text function, bound to the column that it searches."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,33 +11,33 @@ from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_index_service.columns import column_path
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
-from hudi_index_service.index.requirements import analyzed_texts, requirements
-from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.index.entries.requirements import analyzed_texts, requirements
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Constant, Match, MatchMode
 from hudi_index_service.predicate.spark_sql import identifier_sql, string_sql
+from hudi_index_service.sql.catalyst.scala import class_name
 from hudi_index_service.sql.full_text.evaluation import OfTexts, OnSeries
 from hudi_index_service.sql.full_text.tree import PYTHON_CALL
-from hudi_index_service.sql.select.scala import class_name
+from hudi_index_service.table import IndexedTable
 
 _PLACE = re.compile(r":? (?:'[^']*' at |\()line \d+, column \d+ of the predicate\)?")
-# PythonEvalTypes: of a function that is no expression, and of one on pandas' series.
+# PythonEvalTypes: of a function that is not an expression, and of one on pandas series.
 STANDS_IN = 207
 RUNS = 200
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that is bound.
+    """A bound call.
 
     Attributes:
-        name: The function's.
-        returned: What it returns.
-        made: Makes what gives its values.
-        label: The same of calls that mean the same, and of no others: Spark takes calls for equal
-            that have equal names and arguments.
-        match: The condition, with the analyser of the text's column; None of a score.
-        scored: What a score rests on; None of a condition.
+        name: Name of the function.
+        returned: Its return type.
+        made: Creates the evaluator of its values.
+        label: Equal only for calls with the same meaning, since Spark considers calls with equal
+            names and arguments equal.
+        match: The condition, with the analyzer of the text's column; None for a score.
+        scored: The search that a score is based on; None for a condition.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Call:
 
     @cached_property
     def of(self) -> OfTexts:
-        """Its values. Raises what making them raises."""
+        """The evaluator of its values. Raises the errors of `made`."""
         return self.made()
 
     @cached_property
     def function(self) -> Any:
-        """A function of Spark's that runs it."""
+        """A Spark function that runs it."""
         return UserDefinedFunction(OnSeries(self.of), self.returned, self.name, RUNS)._judf
 
 
@@ -70,7 +70,7 @@ def call_of(expression: Any, calls: Mapping[int, Call]) -> Call | None:
 
 
 def search_text(mode: MatchMode, column: str, text: str, edits: str | None) -> str:
-    """A condition as the façade takes it.
+    """A condition as a where text.
 
     Args:
         edits: None for the default.
@@ -81,7 +81,7 @@ def search_text(mode: MatchMode, column: str, text: str, edits: str | None) -> s
 
 
 def search(table: IndexedTable, condition: str) -> Match | Constant:
-    """What a condition of one full-text function means on a table.
+    """Parses a condition of one full-text function on a table.
 
     Raises:
         PredicateUnsupported, PredicateInvalid, ColumnNotFound: see `IndexedTable.scan`.
@@ -94,7 +94,7 @@ def search(table: IndexedTable, condition: str) -> Match | Constant:
     try:
         found = parse_predicate(condition, schema, texts=texts)
     except (PredicateUnsupported, PredicateInvalid) as error:
-        # The place is one in a text that nobody wrote.
-        raise type(error)(_PLACE.sub("", error.message), remedy=error.remedy) from error
+        # The position refers to a generated text, not to the user's.
+        raise error.reworded(_PLACE.sub("", error.message)) from error
     assert isinstance(found, Match | Constant), "it is one function"
     return found

@@ -1,9 +1,9 @@
-"""The calls of full-text functions in a query, bound to what they search.
+"""The calls of full-text functions in a query, bound to the columns that they search.
 
-Spark would take its Python functions out of conditions while it optimizes a plan. So that the
-conditions of a query stay above its relations, where an index can answer them, a bound call is
-first a *stand-in*: an expression on the text alone, of a kind that Spark can neither run nor take
-out. What no index has decided becomes a Python function then, in the plan that is run.
+Spark's optimizer would extract Python functions from conditions. To keep the conditions above the
+relations, where an index can answer them, a bound call is first a *stand-in*: an expression only on
+the text, of a kind that Spark can neither run nor extract. Stand-ins that no index has answered
+become Python functions in the plan that is run.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.columns import column_name
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.predicate.expression import Match, MatchMode
+from hudi_index_service.sql.catalyst.scala import elements
 from hudi_index_service.sql.full_text.call import RUNS, Call, call_of, search, search_text
-from hudi_index_service.sql.full_text.here import RowsHere
+from hudi_index_service.sql.full_text.here import DriverRows
 from hudi_index_service.sql.full_text.origin import NoColumn, path_of
 from hudi_index_service.sql.full_text.tree import (
     Pairs,
@@ -26,7 +26,7 @@ from hudi_index_service.sql.full_text.tree import (
     rewritten,
     with_expressions,
 )
-from hudi_index_service.sql.select.scala import elements
+from hudi_index_service.table import IndexedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,20 +39,19 @@ class Calls:
     Attributes:
         frame: The query with stand-ins, which must not be run.
         by_number: The calls, by their stand-ins' result id.
-        here: The rows that have been read for it.
-        known: Conditions that have been looked up.
+        here: The rows that the driver has read for it.
+        known: Cached conditions.
     """
 
     spark: "SparkSession"
     frame: "DataFrame"
     by_number: Mapping[int, Call]
-    here: RowsHere
+    here: DriverRows
     known: dict[tuple[str, str, str], str | None] = field(default_factory=dict)
 
     def condition(self, expression: Any, table: IndexedTable) -> str | None:
-        """A stand-in's condition as the façade takes it; None if the expression is none, or the
-        table has not the analyser that the call is bound to: Spark carries conditions over to
-        columns that equal the one asked for."""
+        """A stand-in's condition as a where text; None if the expression is not one, or the table
+        does not have the call's analyzer: Spark propagates conditions to equal columns."""
         call = call_of(expression, self.by_number)
         if call is None or call.match is None:
             return None
@@ -73,8 +72,8 @@ class Calls:
         return condition if isinstance(found, Match) and found.words == match.words else None
 
     def decided(self, node: Any, table: IndexedTable) -> Any:
-        """A filter right above rows of the table that have been asked for its condition: they
-        fulfil its searches."""
+        """A filter directly above rows that were selected by its condition, with its searches
+        replaced by TRUE."""
         true = boolean(self.spark, True)
         searches = [
             each for each in conjuncts(node.condition()) if self.condition(each, table) is not None
@@ -82,7 +81,7 @@ class Calls:
         return with_expressions(self.spark, node, [(each, true) for each in searches])
 
     def evaluated(self, plan: Any) -> Any:
-        """A plan without stand-ins: with their values, where the texts are here; else with
+        """A plan without stand-ins: with their values if the driver has the texts, else with
         functions that Spark runs."""
         plan = self.here.computed(plan, self.by_number)
         return rewritten(self.spark, plan, self._functions)

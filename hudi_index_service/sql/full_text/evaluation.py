@@ -1,4 +1,4 @@
-"""What Spark's Python workers run for a call that no index has decided: the index's analyser."""
+"""Functions for Spark's Python workers, which evaluate calls that no index has answered."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -6,11 +6,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from hudi_index_service.predicate.expression import Match
-from hudi_index_service.read.scoring import Scoring
+from hudi_index_service.read.ranked.scoring import Scoring
 
 
 class OfTexts(Protocol):
-    """Gives a value for each text, null where the text is NULL."""
+    """Computes a value for each text, null for NULL."""
 
     def values(self, texts: pa.Array) -> pa.Array:
         """The values, in the order of the texts."""
@@ -29,7 +29,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well texts fit."""
+    """Scores of texts."""
 
     scoring: Scoring
 
@@ -40,7 +40,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class OnSeries:
-    """The same on pandas' series: the body of a vectorised function of Spark's."""
+    """An `OfTexts` on pandas series: the body of a vectorized Spark function."""
 
     of: OfTexts
 

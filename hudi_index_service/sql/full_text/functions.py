@@ -1,8 +1,8 @@
 """The names of full-text functions in a Spark session.
 
-Spark's parser and analyzer take any query that calls them, once functions of these names are there.
-They are temporary functions that do nothing by themselves: what a call searches for, and by which
-analyser, is found in the analyzed plan of the query (`calls`).
+Spark's parser and analyzer accept queries that call them once functions of these names exist. These
+are temporary functions that do nothing themselves: the search text and analyzer of a call come from
+the query's analyzed plan (`calls`).
 """
 
 import re
@@ -17,8 +17,8 @@ from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_index_service.errors import PredicateUnsupported
 from hudi_index_service.predicate.expression import MatchMode
+from hudi_index_service.sql.catalyst.scala import class_name
 from hudi_index_service.sql.full_text.tree import PYTHON_CALL
-from hudi_index_service.sql.select.scala import class_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ RETURNED: dict[str, DataType] = {
     **{mode.value: BooleanType() for mode in MatchMode},
     SCORE: FloatType(),
 }
-"""By name, what a function returns."""
+"""Function name → return type."""
 
 _CALL = re.compile(rf"\b({'|'.join(RETURNED)})\s*\(", re.IGNORECASE)
 _registering = Lock()
@@ -36,7 +36,7 @@ _BY_ROW = 100  # PythonEvalType of a plain function
 
 
 class Unbound:
-    """What stands behind a name until a query of `IndexSession` gives it a meaning."""
+    """The function registered under a name until a query of `IndexSession` binds it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -44,20 +44,20 @@ class Unbound:
     def __call__(self, *_: object) -> NoReturn:
         raise PredicateUnsupported(
             f"{self._name} was not called in a query of IndexSession.sql.",
-            remedy="Ask IndexSession(spark).sql for the rows first, in a SELECT, then write or "
-            "transform its DataFrame.",
+            remedy="First select the rows with IndexSession(spark).sql, then write or transform "
+            "its DataFrame.",
         )
 
 
 class FullTextFunctions:
-    """The functions in one session. They are there while a query is analyzed that calls them, and
-    only where that query finds no other function of the name: a function of the user's own always
-    wins, and the session stays as it was."""
+    """The functions in one session. They exist only while a query that calls them is analyzed, and
+    only if the session has no other function of the name: the user's own functions take precedence,
+    and the session stays unchanged."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
         self.java = cache(self._made)
-        """Gives the function with a name as it is registered."""
+        """Returns the registered function of a name."""
 
     def sql(self, query: str, args: Any, **kwargs: Any) -> "DataFrame":
         """``spark.sql``, for queries that may call the functions."""
@@ -99,7 +99,7 @@ class FullTextFunctions:
         self._spark._jsparkSession.udf().registerPython(name, self.java(name))
 
     def name(self, expression: Any) -> str | None:
-        """Which of the functions an expression of Catalyst's calls; None if it is another."""
+        """The name of the function that a Catalyst expression calls; None if it calls another."""
         if class_name(expression) != PYTHON_CALL:
             return None
         name = str(expression.name())
@@ -113,7 +113,7 @@ class FullTextFunctions:
 
 
 def _unknown_function(error: AnalysisException) -> str:
-    """The function that a query calls and nobody knows; "" if something else is wrong."""
+    """The unresolved function that a query calls; "" for any other error."""
     if error.getErrorClass() != "UNRESOLVED_ROUTINE":
         return ""
     parameters = error.getMessageParameters() or {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.columns import column_name, column_values
+from hudi_index_service.sql.catalyst.scala import class_name, elements
 from hudi_index_service.sql.full_text.call import Call, call_of
 from hudi_index_service.sql.full_text.origin import NoColumn, path_of, place_of
 from hudi_index_service.sql.full_text.tree import (
@@ -22,14 +23,13 @@ from hudi_index_service.sql.full_text.tree import (
     with_children,
     with_expressions,
 )
-from hudi_index_service.sql.select.rows import read_here
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.relations.rows import read_here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class RowsHere:
+class DriverRows:
     """The rows that have been read for the leaves of a plan."""
 
     def __init__(self, spark: "SparkSession") -> None:
@@ -41,20 +41,20 @@ class RowsHere:
     def remember(
         self, leaf: Any, rows: pa.Table, known: Mapping[str, pa.Array] | None = None
     ) -> None:
-        """Tells which rows a leaf has, whose attributes are their columns.
+        """Stores the rows of a leaf whose attributes are their columns.
 
         Args:
-            known: Values of calls that are known already, by their labels.
+            known: Label → values, for calls whose values are already known.
         """
         self._places.put(leaf, len(self._rows))
         self._rows.append((rows, known or {}))
 
     def computed(self, plan: Any, calls: Mapping[int, Call]) -> Any:
-        """A plan with the values of those stand-ins that ask for a column of such a leaf, in an
-        Aggregate, Project or Filter with nothing but Project and Filter between.
+        """A plan with the values of the stand-ins on a column of such a leaf, in an Aggregate,
+        Project or Filter with only Project and Filter between.
 
         Args:
-            calls: By their stand-ins' result id.
+            calls: Stand-in's result id → call.
         """
         if not self._rows or not has_python_calls(self._spark, plan):
             return plan
@@ -112,7 +112,7 @@ class RowsHere:
 
 
 def _values(call: Call, expression: Any, leaf: Any, rows: pa.Table) -> Any:
-    """The values of a stand-in; None where it asks for something else than a column of the leaf."""
+    """The values of a stand-in; None if its argument is not a column of the leaf."""
     try:
         asked, fields = path_of(expression.children().head())
         place = place_of(leaf, asked)

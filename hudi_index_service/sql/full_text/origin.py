@@ -1,12 +1,12 @@
-"""Which column of which table an expression of an analyzed plan is."""
+"""Resolves an expression of an analyzed plan to a table's column."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hudi_index_service.columns import column_name
-from hudi_index_service.sql.select.relation import reads_hudi
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.catalyst.relation import reads_hudi
+from hudi_index_service.sql.catalyst.scala import class_name, elements
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -20,7 +20,7 @@ class Origin:
 
     Attributes:
         relation: The relation.
-        column: Its name, as the façade takes it.
+        column: Its name in the façade's syntax.
     """
 
     relation: Any
@@ -28,11 +28,11 @@ class Origin:
 
 
 class NoColumn(Exception):
-    """The expression is no column of a Hudi table as it stands there."""
+    """The expression is not an unchanged column of a Hudi table."""
 
 
 def cte_definitions(plan: Any) -> dict[int, Any]:
-    """The plans of a query's CTEs, sub-queries' among them left out, by their numbers."""
+    """Id → plan of a query's CTEs, without those of sub-queries."""
     found = {}
     if class_name(plan) == f"{_LOGICAL}CTERelationDef":
         found[int(plan.id())] = plan.child()
@@ -52,11 +52,11 @@ class Origins:
     ctes: Mapping[int, Any]
 
     def of(self, expression: Any, around: Sequence[Any]) -> list[Origin]:
-        """Where a column comes from; from several relations if it passes a UNION.
+        """The origins of a column; several if it passes through a UNION.
 
         Args:
-            expression: In a node's expressions.
-            around: The node, and those that the sub-query which it is in stands in.
+            expression: One of a node's expressions.
+            around: The node, and the nodes around its sub-query.
 
         Raises:
             NoColumn
@@ -113,7 +113,7 @@ class _Found:
 
 
 def path_of(expression: Any) -> tuple[Any, tuple[str, ...]]:
-    """The attribute that an expression is, or has a field of, and the names of that field.
+    """The attribute of an expression, and the names of the struct field that it takes, if any.
 
     Raises:
         NoColumn

@@ -1,18 +1,19 @@
-"""Finds the calls of full-text functions in a query, and binds them to what they search."""
+"""Finds the calls of full-text functions in a query and binds them to columns."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, ScoreUnavailable
-from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.predicate.expression import Constant, Match, MatchMode
-from hudi_index_service.read.spark import frame_of_plan
-from hudi_index_service.sql.full_text.asked import Asked
+from hudi_index_service.read.spark.frames import frame_of_plan
+from hudi_index_service.sql.catalyst.relation import table_path
+from hudi_index_service.sql.catalyst.scala import class_name, elements
+from hudi_index_service.sql.full_text.asked import SearchCall
 from hudi_index_service.sql.full_text.call import STANDS_IN, Call, search, search_text
 from hudi_index_service.sql.full_text.calls import Calls
 from hudi_index_service.sql.full_text.evaluation import Matching, Scores
 from hudi_index_service.sql.full_text.functions import RETURNED, SCORE, FullTextFunctions
-from hudi_index_service.sql.full_text.here import RowsHere
+from hudi_index_service.sql.full_text.here import DriverRows
 from hudi_index_service.sql.full_text.origin import NoColumn, Origin, Origins, cte_definitions
 from hudi_index_service.sql.full_text.score import block, scoring_of
 from hudi_index_service.sql.full_text.tree import (
@@ -31,8 +32,7 @@ from hudi_index_service.sql.full_text.tree import (
     with_children,
     with_expressions,
 )
-from hudi_index_service.sql.select.relation import table_path
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.table import IndexedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,11 +47,11 @@ def bound_calls(
         table: Opens the table of a base path.
 
     Raises:
-        PredicateUnsupported: a call asks for something that is no column of an indexed table, or
-            for a text that is not known before the query runs.
-        PredicateInvalid: a call has too few arguments, or wrong ones.
-        ScoreUnavailable: a score cannot be given.
-        What opening a table raises.
+        PredicateUnsupported: an argument that is not a column of an indexed table, or a text that
+            is not known before the query runs.
+        PredicateInvalid: a call has too few or wrong arguments.
+        ScoreUnavailable: a score cannot be computed.
+        IndexServiceError: a table cannot be opened.
     """
     plan = frame._jdf.queryExecution().analyzed()
     spark = frame.sparkSession
@@ -60,7 +60,7 @@ def bound_calls(
     if not binder.found:
         return None
     bound.setAnalyzed()
-    return Calls(spark, frame_of_plan(spark, bound), binder.calls, RowsHere(spark))
+    return Calls(spark, frame_of_plan(spark, bound), binder.calls, DriverRows(spark))
 
 
 class _Binder:
@@ -83,7 +83,7 @@ class _Binder:
         """A plan with stand-ins.
 
         Args:
-            around: The nodes that the sub-query stands in, the nearest first.
+            around: The nodes around the sub-query, the nearest first.
         """
         if not has_python_calls(self._spark, node):
             return node
@@ -97,7 +97,7 @@ class _Binder:
         return self._with_scores(node, children, changes, scores, scope)
 
     def _changes(self, node: Any, scope: Sequence[Any]) -> tuple[Pairs, list[Any]]:
-        """What stands in for a node's own searches; and its scores."""
+        """The stand-ins for a node's own searches, and its scores."""
         changes: Pairs = []
         scores = []
         for each in python_calls(self._spark, node):
@@ -106,7 +106,7 @@ class _Binder:
             if name == SCORE:
                 if not each.children().isEmpty():
                     raise PredicateInvalid(
-                        "score was called with arguments.", remedy="It takes none."
+                        "score() was called with arguments.", remedy="Call it without arguments."
                     )
                 scores.append(each)
             elif name is not None:
@@ -121,8 +121,8 @@ class _Binder:
         scores: list[Any],
         scope: Sequence[Any],
     ) -> Any:
-        """A node with stand-ins for its scores, and perhaps a Project above it that hides what is
-        asked for to have them."""
+        """A node with stand-ins for its scores, if necessary below a Project that hides the columns
+        added for them."""
         call, text = self._score(node, scope)
         spark, needed = self._spark, list(elements(text.references()))
         stand_ins = [(each, self._stand_in(call, text)) for each in scores]
@@ -147,11 +147,11 @@ class _Binder:
         return projected(spark, list(elements(node.output())), found)
 
     def _score(self, node: Any, scope: Sequence[Any]) -> tuple[Call, Any]:
-        """The score of the search in the block that ends in a node, and the column it is on."""
+        """The score of the search in the block that ends in a node, and the search's column."""
         search, place = self._block_search(node)
         name = self._functions.name(search)
         assert name is not None, "a search was looked for"
-        asked = Asked.of(name, search)
+        asked = SearchCall.of(name, search)
         key = _meaning(search)
         if key not in self._scores:
             origins = self._columns(name, asked, (place, *scope[1:]))
@@ -162,7 +162,7 @@ class _Binder:
         return self._scores[key], asked.text_column
 
     def _block_search(self, node: Any) -> tuple[Any, Any]:
-        """The one search of the query block that ends in a node, and the node that it stands in."""
+        """The only search of the query block that ends in a node, and the search's node."""
         found = {
             _meaning(each): (each, part)
             for part in block(node)
@@ -172,25 +172,23 @@ class _Binder:
         if len(found) == 1:
             return next(iter(found.values()))
         if not found:
-            raise ScoreUnavailable("score() is called where no match is asked for.")
+            raise ScoreUnavailable("score() is called in a query block without a match.")
         raise ScoreUnavailable(
-            f"score() is called where {len(found)} searches are asked for: which one is meant "
-            "cannot be told.",
-            remedy="Leave one of them, or ask for the others in an outer query.",
+            f"score() is ambiguous in a query block with {len(found)} searches.",
+            remedy="Keep one of them, or move the others to an outer query.",
         )
 
     def _search(self, name: str, call: Any, scope: Sequence[Any]) -> Any:
-        """What stands in for a condition."""
-        asked = Asked.of(name, call)
+        """The stand-in for a condition."""
+        asked = SearchCall.of(name, call)
         columns = self._columns(name, asked, scope)
         if asked.text is None:
             return boolean(self._spark, None)
         found = [self._found(name, asked, asked.text, each) for each in columns]
         if len({each.words for each in found if isinstance(each, Match)}) > 1:
             raise PredicateUnsupported(
-                f"{name} asks for several columns at once, whose words are found by different "
-                "analyzers.",
-                remedy="Call it below the UNION, on each column by itself.",
+                f"{name} searches several columns at once, whose indexes have different analyzers.",
+                remedy="Call it below the UNION, on each column separately.",
             )
         match = found[0]
         if isinstance(match, Constant):
@@ -199,18 +197,18 @@ class _Binder:
         call = Call(name, RETURNED[name], lambda: Matching(match), label, match)
         return self._stand_in(call, asked.text_column)
 
-    def _columns(self, name: str, asked: Asked, scope: Sequence[Any]) -> list[Origin]:
+    def _columns(self, name: str, asked: SearchCall, scope: Sequence[Any]) -> list[Origin]:
         try:
             return self._origins.of(asked.text_column, scope)
         except NoColumn as error:
             raise PredicateUnsupported(
-                f"{name} asks for {asked.text_column.sql()}, which is no column of a Hudi "
+                f"{name} searches {asked.text_column.sql()}, which is not a column of a Hudi "
                 "table there.",
                 remedy="Name the column itself; call the function in the sub-query or view that "
                 "reads the table.",
             ) from error
 
-    def _found(self, name: str, asked: Asked, text: str, origin: Origin) -> Match | Constant:
+    def _found(self, name: str, asked: SearchCall, text: str, origin: Origin) -> Match | Constant:
         path = table_path(origin.relation)
         assert path is not None, "an origin reads a Hudi table"
         table = self._table(path)
@@ -224,11 +222,11 @@ class _Binder:
 
 
 def _meaning(expression: Any) -> str:
-    """The same of expressions that Spark takes for equal."""
+    """A text that is equal for expressions that Spark considers equal."""
     return str(expression.canonicalized().toString())
 
 
 def _require(attributes: list[Any], children: list[Any]) -> None:
     for each in attributes:
         if not any(child.outputSet().contains(each) for child in children):
-            raise ScoreUnavailable("score() is called where the text searched is not at hand.")
+            raise ScoreUnavailable("score() is called where the searched text is not available.")

@@ -1,21 +1,21 @@
-"""``score()``: which search of a query it scores, and what scores rest on."""
+"""``score()``: the search of a query that it scores, and the data that scores are based on."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from hudi_index_service.errors import ScoreUnavailable
-from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.predicate.expression import Match, MatchMode
-from hudi_index_service.read.scoring import Scoring
-from hudi_index_service.sql.full_text.asked import Asked
+from hudi_index_service.read.ranked.scoring import Scoring
+from hudi_index_service.sql.catalyst.relation import hudi_relation
+from hudi_index_service.sql.catalyst.scala import class_name, elements
+from hudi_index_service.sql.full_text.asked import SearchCall
 from hudi_index_service.sql.full_text.call import search_text
 from hudi_index_service.sql.full_text.origin import Origin
-from hudi_index_service.sql.select.pinned import pinned
-from hudi_index_service.sql.select.relation import hudi_relation
-from hudi_index_service.sql.select.scala import class_name, elements
+from hudi_index_service.sql.relations.pinned import pinned
+from hudi_index_service.table import IndexedTable
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
-# What a query block is made of, without GROUP BY; a table, view or sub-query in FROM has an alias.
+# Nodes of a query block without GROUP BY; a table, view or sub-query in FROM has an alias.
 _BLOCK = {
     f"{_LOGICAL}{name}" for name in ("Project", "Filter", "Join", "Sort", "Window", "Generate")
 }
@@ -23,7 +23,7 @@ WORDS: dict[MatchMode, Literal["any", "all"]] = {MatchMode.ANY: "any", MatchMode
 
 
 def block(node: Any) -> Iterator[Any]:
-    """The nodes of the query block that ends in a node: those that hand its rows on one by one."""
+    """The nodes of the query block that ends in a node: those that pass rows on one by one."""
     yield node
     for child in elements(node.children()):
         if class_name(child) in _BLOCK:
@@ -34,10 +34,10 @@ def scoring_of(
     table: Callable[[str], IndexedTable],
     origins: Sequence[Origin],
     mode: MatchMode,
-    asked: Asked,
+    asked: SearchCall,
 ) -> tuple[Match, Callable[[], Scoring]]:
-    """What is scored; and what looks up what scores rest on, all texts of the column in the
-    snapshot that the query reads.
+    """The scored search, and a function that looks up the scores' basis: all texts of the column in
+    the snapshot that the query reads.
 
     Raises:
         ScoreUnavailable: the search has no score, or Spark reads another snapshot.
@@ -62,10 +62,10 @@ def scoring_of(
     if isinstance(run, str):
         raise ScoreUnavailable(
             f"score() needs the snapshot that Spark reads: {run}.",
-            remedy="REFRESH TABLE, then ask again.",
+            remedy="Run REFRESH TABLE, then the query again.",
         )
     match, text = run.reader.query.predicate, asked.text
-    assert isinstance(match, Match), "it is the condition alone, and its text is not NULL"
+    assert isinstance(match, Match), "it is only the condition, and its text is not NULL"
 
     def scoring() -> Scoring:
         return opened.scoring(

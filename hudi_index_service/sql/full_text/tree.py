@@ -1,4 +1,4 @@
-"""Calls of Python functions in Catalyst's plans, and plans with others in their place."""
+"""Finds and replaces calls of Python functions in Catalyst's plans."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
 
-from hudi_index_service.read.spark import module
-from hudi_index_service.sql.select.scala import (
+from hudi_index_service.read.spark.frames import scala_object
+from hudi_index_service.sql.catalyst.scala import (
     class_name,
     elements,
     partial_function,
@@ -27,7 +27,7 @@ PROJECT, FILTER, SORT = f"{_LOGICAL}Project", f"{_LOGICAL}Filter", f"{_LOGICAL}S
 AGGREGATE = f"{_LOGICAL}Aggregate"
 
 Pairs = list[tuple[Any, Any]]
-"""Expressions, each with what takes its place."""
+"""Expressions, each with its replacement."""
 
 
 def has_python_calls(spark: "SparkSession", plan: Any) -> bool:
@@ -36,7 +36,7 @@ def has_python_calls(spark: "SparkSession", plan: Any) -> bool:
 
 
 def python_calls(spark: "SparkSession", node: Any) -> Iterator[Any]:
-    """The calls in a node's own expressions, those in sub-queries left out."""
+    """The calls in a node's own expressions, without those in sub-queries."""
     pattern = tree_pattern(spark._jvm, "PYTHON_UDF")
     for each in _with_pattern(node, pattern):
         if class_name(each) == PYTHON_CALL:
@@ -44,10 +44,10 @@ def python_calls(spark: "SparkSession", node: Any) -> Iterator[Any]:
 
 
 def rewritten(spark: "SparkSession", plan: Any, pairs: Callable[[Any], Pairs]) -> Any:
-    """A plan with other expressions in it and in its sub-queries.
+    """A plan with expressions replaced in it and in its sub-queries.
 
     Args:
-        pairs: Gives those of a node's own expressions that change.
+        pairs: Returns the replacements in a node's own expressions.
     """
     if not has_python_calls(spark, plan):
         return plan
@@ -67,12 +67,12 @@ def subqueries(spark: "SparkSession", node: Any, changed: Callable[[Any], Any]) 
 
 
 def with_children(spark: "SparkSession", node: Any, children: list[Any]) -> Any:
-    """A node above other children."""
+    """A node with its children replaced."""
     return node.withNewChildren(sequence(spark._jvm, children))
 
 
 def with_expressions(spark: "SparkSession", node: Any, pairs: Pairs) -> Any:
-    """A node with other expressions in its own."""
+    """A node with some of its own expressions replaced."""
     if not pairs:
         return node
     return node.transformExpressions(partial_function(spark._jvm, pairs))
@@ -85,8 +85,8 @@ def projected(spark: "SparkSession", columns: list[Any], child: Any) -> Any:
 
 
 def with_attributes(spark: "SparkSession", node: Any, attributes: list[Any]) -> Any:
-    """A node with attributes in its output that one below it has and hands on; without those that
-    get lost on the way."""
+    """A node whose output includes attributes from below it, except those that are lost on the
+    way."""
     missing = [each for each in attributes if not node.outputSet().contains(each)]
     if not missing:
         return node
@@ -106,13 +106,13 @@ def attribute(spark: "SparkSession", name: str, type: Any) -> Any:
         type,
         True,
         jvm.org.apache.spark.sql.types.Metadata.empty(),
-        module(expressions, "NamedExpression").newExprId(),
+        scala_object(jvm, f"{_EXPRESSIONS}NamedExpression").newExprId(),
         sequence(jvm, []),
     )
 
 
 def named(spark: "SparkSession", expression: Any, name: str) -> Any:
-    """An expression under a name, as a Project has it."""
+    """An expression with a name, for a Project."""
     jvm: Any = spark._jvm
     return jvm.org.apache.spark.sql.Column(expression).alias(name).expr()
 
@@ -123,7 +123,7 @@ def python_call(
     """A new call.
 
     Args:
-        function: What `UserDefinedFunction` is in Java.
+        function: The Java object of a `UserDefinedFunction`.
         kind: Its PythonEvalType.
     """
     jvm: Any = spark._jvm
@@ -135,7 +135,7 @@ def python_call(
         sequence(jvm, arguments),
         kind,
         True,
-        module(expressions, "NamedExpression").newExprId(),
+        scala_object(jvm, f"{_EXPRESSIONS}NamedExpression").newExprId(),
     )
 
 
@@ -147,7 +147,7 @@ def boolean(spark: "SparkSession", value: bool | None) -> Any:
 
 
 def conjunction(spark: "SparkSession", conditions: list[Any]) -> Any:
-    """AND of some conditions, one at least."""
+    """AND of one or more conditions."""
     jvm: Any = spark._jvm
     return reduce(jvm.org.apache.spark.sql.catalyst.expressions.And, conditions)
 
@@ -160,7 +160,7 @@ def conjuncts(condition: Any) -> list[Any]:
 
 
 def _with_pattern(node: Any, pattern: Any) -> Iterator[Any]:
-    """The expressions in which a pattern occurs, outer ones first."""
+    """The expressions that contain a pattern, outer ones first."""
     if node.containsPattern(pattern):
         for expression in elements(node.expressions()):
             yield from _within(expression, pattern)

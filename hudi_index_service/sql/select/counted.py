@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path
-from hudi_index_service.indexed_table import IndexedTable
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.spark_sql import identifier_sql
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.index_estimates import with_index_estimates
-from hudi_index_service.sql.select.counting import (
+from hudi_index_service.read.slices.index_estimates import with_index_estimates
+from hudi_index_service.sql.catalyst.counting import (
     AGGREGATE,
     COUNT,
     LIMIT,
@@ -23,15 +22,16 @@ from hudi_index_service.sql.select.counting import (
     counts_of,
     limited_rows,
 )
-from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
-from hudi_index_service.sql.select.expression import Described, read_condition
-from hudi_index_service.sql.select.observed import Observed
-from hudi_index_service.sql.select.pinned import pinned
-from hudi_index_service.sql.select.plan import PlanNode
-from hudi_index_service.sql.select.relation import HudiRelation, hudi_relation
-from hudi_index_service.sql.select.rows import read_here
-from hudi_index_service.sql.select.scala import class_name, elements, partial_function, sequence
-from hudi_index_service.sql.select.weighing import scanned_alone
+from hudi_index_service.sql.catalyst.expression import Described, read_condition
+from hudi_index_service.sql.catalyst.plan import PlanNode
+from hudi_index_service.sql.catalyst.relation import HudiRelation, hudi_relation
+from hudi_index_service.sql.catalyst.scala import class_name, elements, partial_function, sequence
+from hudi_index_service.sql.relations.decision import RelationUse, serving_indexes, with_others
+from hudi_index_service.sql.relations.observed import Observed
+from hudi_index_service.sql.relations.pinned import pinned
+from hudi_index_service.sql.relations.rows import read_here
+from hudi_index_service.sql.relations.weighing import scanned_alone
+from hudi_index_service.table import IndexedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

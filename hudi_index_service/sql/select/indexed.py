@@ -1,12 +1,12 @@
-"""Which tables have an index, asked once for a query: each question lists a folder."""
+"""Caches for one query which tables have an index, since each check lists a folder."""
 
 from collections.abc import Callable
 
-from hudi_index_service.indexed_table import IndexedTable
+from hudi_index_service.table import IndexedTable
 
 
 class IndexedTables:
-    """Those that one query meets.
+    """The tables of one query that have an index.
 
     Args:
         table: Opens the table of a path.

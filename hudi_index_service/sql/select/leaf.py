@@ -1,5 +1,5 @@
-"""What takes a Hudi relation's place in one query: a leaf with the rows that may fulfil the
-query's conditions on it, and the keys that its joins ask for."""
+"""Replaces a Hudi relation in one query by a leaf with the rows that may match the query's
+conditions on it and the keys of its joins."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
@@ -9,44 +9,40 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
 
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.indexed_table import IndexedTable
-from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.read.index_estimates import with_index_estimates
-from hudi_index_service.read.spark import frame_of_plan
+from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES
+from hudi_index_service.read.slices.index_estimates import with_index_estimates
+from hudi_index_service.read.spark.frames import frame_of_plan
+from hudi_index_service.sql.catalyst.expression import Described
+from hudi_index_service.sql.catalyst.plan import PlanNode
+from hudi_index_service.sql.catalyst.relation import (
+    Columns,
+    HudiRelation,
+)
+from hudi_index_service.sql.catalyst.scala import cores
 from hudi_index_service.sql.full_text import Calls
-from hudi_index_service.sql.select.condition import Conditions
-from hudi_index_service.sql.select.decision import RelationUse, serving_indexes, with_others
-from hudi_index_service.sql.select.expression import Described, Expression
+from hudi_index_service.sql.full_text.conditions import answers, conditions_on
+from hudi_index_service.sql.relations.decision import RelationUse, serving_indexes, with_others
+from hudi_index_service.sql.relations.observed import Observed
+from hudi_index_service.sql.relations.pinned import pinned
+from hudi_index_service.sql.relations.rows import read_by_tasks, read_here
+from hudi_index_service.sql.relations.spark_types import as_spark_sees
+from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
 from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import MOST_KEYS, JoinKeys, distinct_keys
 from hudi_index_service.sql.select.join_keys import Leaf as KeyLeaf
-from hudi_index_service.sql.select.observed import Observed
-from hudi_index_service.sql.select.pinned import pinned
-from hudi_index_service.sql.select.plan import PlanNode
-from hudi_index_service.sql.select.relation import (
-    Columns,
-    HudiRelation,
-    attribute_ids,
-    reads_hudi,
-)
-from hudi_index_service.sql.select.rows import MOST_BYTES, read_by_tasks, read_here
-from hudi_index_service.sql.select.scala import class_name, cores, elements
-from hudi_index_service.sql.select.spark_types import as_spark_sees
-from hudi_index_service.sql.select.weighing import Candidates, Declined, candidates
+from hudi_index_service.table import IndexedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CALL = "PythonUDF"  # of a full-text function, as of all of Python's
 _LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
 
 Leaf = tuple[Any | None, RelationUse]
-"""What takes a relation's place, None where Spark reads it; and why."""
+"""The replacement of a relation, None if Spark reads it; and its use."""
 
 
 @dataclass(slots=True)
-class Leaves:
+class RelationLeaves:
     """The leaves of one query.
 
     Attributes:
@@ -54,10 +50,10 @@ class Leaves:
         explain: See `SelectRewriter.rewritten`.
         calls: The query's full-text functions.
         indexed: The tables with an index.
-        keys: What its joins ask of relations, as far as that is known.
-        patient: Whether relations that tasks would read are left as they are for now: keys may be
-            found that leave fewer rows.
-        postponed: Whether one was.
+        keys: The keys found so far for its joins.
+        defer_task_scans: Whether to leave relations that tasks would read unchanged for now, since
+            join keys may still reduce their rows.
+        deferred: Whether a relation was left for this reason.
     """
 
     spark: "SparkSession"
@@ -66,31 +62,30 @@ class Leaves:
     calls: Calls | None
     indexed: IndexedTables
     keys: JoinKeys = field(default_factory=JoinKeys)
-    patient: bool = False
-    postponed: bool = False
+    defer_task_scans: bool = False
+    deferred: bool = False
     _left: bool = False
     _told: dict[Hashable, Leaf] = field(default_factory=dict)
     _made: dict[Hashable, Leaf] = field(default_factory=dict)
     _declined: dict[Hashable, str] = field(default_factory=dict)
     _read: dict[int, pa.ChunkedArray] = field(default_factory=dict)
     _done: set[int] = field(default_factory=set)
-    _shared: set[int] = field(default_factory=set)
 
     def instead(
         self, node: PlanNode, condition: PlanNode | None, above: PlanNode | None, use: RelationUse
     ) -> Leaf:
-        """The leaf in a relation's place.
+        """The leaf that replaces a relation.
 
         Args:
             node: The relation.
             condition: The Filter above it; None if there is none.
-            above: The node above these that tells which columns are needed; None if all are.
-            use: To be completed.
+            above: The node above these that determines the needed columns; None if all are.
+            use: The use to complete.
         """
         if use.table not in self.indexed:
             return None, replace(use, reason="the table has no index")
         asked = node.asked(condition, above)
-        # The plan is gone through again for each set of keys.
+        # The plan is visited again for each set of keys.
         key = (*asked.key, self.keys.changed[asked.number])
         if key in self._told:
             return self._told[key]
@@ -100,7 +95,7 @@ class Leaves:
             found = self._instead(asked.relation, asked.condition, asked.ids, use)
         self._left |= found[1].rows is None
         if found[0] is None and found[1].by_index:
-            self.postponed = True
+            self.deferred = True
         else:
             self._told[key] = found
         return found
@@ -117,16 +112,16 @@ class Leaves:
             where = conditions_on(table, self.calls).where(condition)
         if self.keys.by_attribute:
             schema = table.schema()
-            keys = self.keys.condition(relation.columns, lambda text: _answers(schema, text))
+            keys = self.keys.condition(relation.columns, lambda text: answers(schema, text))
             if keys is not None:
                 where = keys if where is None else f"({where}) AND ({keys})"
         if where is None:
-            reason = "no condition on it is one that an index answers"
+            reason = "no index answers a condition on it"
             if condition is None:
                 reason = "the query has no condition on it alone"
             return None, replace(use, reason=reason)
         columns = relation.columns.asked(ids)
-        # The very same rows, such as those of a CTE that is not to be computed twice, are one leaf.
+        # Identical rows, such as those of a CTE that must not be computed twice, are one leaf.
         key = (relation.uri, where, *columns.ids, *columns.types)
         if key not in self._made:
             made = self._leaf(table, relation, columns, replace(use, where=where))
@@ -136,42 +131,35 @@ class Leaves:
         return self._made[key]
 
     def may_learn(self, plan: Any) -> bool:
-        """Whether joins of the plan may tell keys: some rows are known, and a relation of a table
-        with an index has not been read."""
+        """Whether joins of the plan may yield keys: some rows are known, and a relation of an
+        indexed table has not been read."""
         if not self._left:
             return False
         leaves = str(plan.collectLeaves().mkString(" ")) if not self._read else ""
         return bool(self._read) or "LocalRelation" in leaves
 
-    def tell_apart(self, plans: list[Any]) -> None:
-        """Notes which relations occur several times in some plans, such as those of a CTE that is
-        not to be computed twice: what one occurrence is joined with is not what the others are."""
-        seen: set[int] = set()
-        for leaf in (leaf for plan in plans for leaf in elements(plan.collectLeaves())):
-            if reads_hudi(leaf):
-                number = attribute_ids(leaf.output())[0]
-                (self._shared if number in seen else seen).add(number)
-
     def values(self, leaf: KeyLeaf) -> pa.Array | None:
-        """The values of an attribute in a leaf of the plan: a relation that was read here, or rows
-        that stand in the plan. None if they are not known, or too many."""
+        """The values of an attribute in a leaf of the plan: a relation read in the driver, or rows
+        in the plan itself. None if they are unknown or too many."""
         column = self._read.get(leaf.attribute)
-        if column is not None and leaf.number not in self._shared:
+        if column is not None and leaf.number not in self.keys.shared:
             return distinct_keys(column)
-        if class_name(leaf.node) != _LOCAL or leaf.node.data().size() > MOST_KEYS:
+        if leaf.kind != _LOCAL:
             return None
-        frame = frame_of_plan(self.spark, leaf.node)
-        place = attribute_ids(leaf.node.output()).index(leaf.attribute)
+        node = leaf.node()
+        if node.data().size() > MOST_KEYS:
+            return None
+        frame, place = frame_of_plan(self.spark, node), leaf.place
         kind = to_arrow_type(frame.schema[place].dataType)
         if pa.types.is_temporal(kind):
-            return None  # Python's end with the year 9999, and have the time zone of the machine
+            return None  # Python's types end in year 9999 and use the machine's time zone
         column = frame.toDF(*map(str, range(len(frame.columns)))).select(str(place))
         return distinct_keys(pa.chunked_array([[row[0] for row in column.collect()]], kind))
 
     def would_gain(self, relation: int) -> bool:
-        """Whether a relation, by the id of its first attribute, has not been read with what is
-        known of it already."""
-        return relation not in self._done and relation not in self._shared
+        """Whether new keys could reduce a relation (the id of its first attribute), because it has
+        not been read yet."""
+        return relation not in self._done and relation not in self.keys.shared
 
     def _leaf(
         self,
@@ -196,7 +184,7 @@ class Leaves:
             return None, replace(use, reason="Spark sees its columns in other types")
         run = run.narrowed(output)
         weighed = candidates(run, cores(self.spark))
-        if isinstance(weighed, Declined):
+        if isinstance(weighed, KeepSparkScan):
             self._declined[asked] = weighed.reason
             return None, replace(use, reason=weighed.reason)
         if use.plan is not None:
@@ -211,7 +199,7 @@ class Leaves:
         if weighed.few:
             started = perf_counter()
             rows = run.table()
-            if rows.nbytes <= MOST_BYTES:
+            if rows.nbytes <= DRIVER_BYTES:
                 if observed is not None:
                     observed.read_here(run.statistics, perf_counter() - started)
                 node = read_here(self.spark, rows, columns.attributes())
@@ -226,7 +214,7 @@ class Leaves:
                 reason = "the rows that the index finds are large, and Spark scans them faster"
                 self._declined[asked] = reason
                 return None, replace(use, reason=reason, by_index=False, observed=None)
-        if self.patient:
+        if self.defer_task_scans:
             return None, use
         node = read_by_tasks(self.spark, run, columns.attributes(), observed)
         return node, replace(use, in_tasks=True)
@@ -234,27 +222,3 @@ class Leaves:
 
 def _finds(rows: str, weighed: Candidates) -> str:
     return with_others(f"the index finds {rows}", weighed.scanned)
-
-
-def conditions_on(table: IndexedTable, calls: Calls | None) -> Conditions:
-    """Translates Catalyst's conditions on the table."""
-    schema = table.schema()
-
-    def answered(where: str) -> bool:
-        return _answers(schema, where)
-
-    if calls is None:
-        return Conditions(answered)
-
-    def searched(each: Expression) -> str | None:
-        return calls.condition(each.java, table) if each.kind == _CALL else None
-
-    return Conditions(answered, searched)
-
-
-def _answers(schema: pa.Schema, where: str) -> bool:
-    try:
-        parse_predicate(where, schema)
-    except IndexServiceError:
-        return False
-    return True

@@ -1,5 +1,5 @@
-"""A second index type, as another package would bring it: the sorted values of integer columns with
-their row ids, in NumPy files."""
+"""A second index type, as another package would provide it: the sorted values of integer columns
+with their row ids, in NumPy files."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -17,18 +17,20 @@ from hudi_index_service.index.contract import (
     BuiltIndex,
     ColumnSpec,
     ColumnStatistics,
+    IndexReader,
+    IndexType,
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.predicate.expression import Compare, IsNull, Not, Operator, Predicate
 
 
-class SortedValues:
+class SortedValues(IndexType):
     """See `hudi_index_service.index.contract.IndexType`."""
 
     name = "sorted"
-    contract = 1
+    contract = 2
     version = 1
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ class _Builder:
         self._batches.clear()
 
 
-class _Reader:
+class _Reader(IndexReader):
     def __init__(self, index: PackedIndex) -> None:
         self._index = index
 

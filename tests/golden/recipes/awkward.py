@@ -1,4 +1,4 @@
-"""Tables of awkward values in the states that queries meet, and what Spark is asked of them."""
+"""Tables of awkward values in the states that queries encounter, with Spark's answers."""
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,7 +13,7 @@ _ASKS = list(dict.fromkeys([*PREDICATES, *RANGES, *CELL_BY_CELL]))
 
 def awkward_rows(spark: SparkSession, start: int, end: int, version: int = 0) -> DataFrame:
     """Rows with NULLs, NaN, -0.0, infinities, empty strings, Unicode, far dates, and all of these
-    inside arrays and structs."""
+    in arrays and structs."""
     names = (
         "array('', 'Ünïcödé', '😀 emoji', 'a%b', 'a_b', 'back\\\\\\\\slash', "
         "'plain', 'PLAIN', null)"
@@ -105,6 +105,6 @@ def _with_logs(table: Writing, partition_column: str | None) -> None:
     table.keep("compacted")
     changed = awkward_rows(spark, 30, 60, version=2).where("part = 'p2'")
     write(changed, path, options, "upsert")
-    gone = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
-    write(gone, path, options, "delete")
+    deleted = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
+    write(deleted, path, options, "delete")
     table.keep("deleted", _ASKS)

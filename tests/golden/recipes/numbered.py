@@ -1,4 +1,4 @@
-"""Tables of numbered rows (`numbered_rows`), in the states that builds and cleaning meet."""
+"""Tables of numbered rows (`numbered_rows`) in the states that builds and cleaning encounter."""
 
 from tests.faults.invariants import QUERIES
 from tests.golden.recipe import Writing, recipe
@@ -15,7 +15,7 @@ from tests.hudi_tables import (
 
 @recipe
 def clustered_then_upserted(table: Writing) -> None:
-    """Two partitions, clustered, then the even ids' partition rewritten by a plain upsert."""
+    """Two partitions, clustered; then the even ids' partition rewritten by a plain upsert."""
     spark, path = table.spark, table.path
     options = hudi_options("cow", partition_column="dt")
     write(numbered_rows(spark, 0, 100), path, options, "bulk_insert", mode="overwrite")
@@ -28,7 +28,7 @@ def clustered_then_upserted(table: Writing) -> None:
 
 @recipe
 def compacted_then_updated(table: Writing) -> None:
-    """Merge on read, not partitioned: base file, log file, compacted; then another log file."""
+    """Merge on read, not partitioned: a base file, a log file, compacted; then another log file."""
     spark, path = table.spark, table.path
     options = hudi_options("mor", "MERGE_ON_READ")
     one_file = numbered_rows(spark, 0, 100).coalesce(1)
@@ -66,8 +66,8 @@ def cleaned_and_archived(table: Writing) -> None:
 
 @recipe
 def sixty_rows(table: Writing) -> None:
-    """60 rows in two base files, one in each partition; clustered; then 2026-01-01's rewritten by
-    an upsert."""
+    """60 rows in two base files, one in each partition; clustered; then the partition 2026-01-01
+    rewritten by an upsert."""
     spark, path = table.spark, table.path
     options = hudi_options("plain", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 60).coalesce(1), path, options, "bulk_insert", mode="overwrite")
@@ -81,7 +81,7 @@ def sixty_rows(table: Writing) -> None:
 @recipe
 def half_compacted(table: Writing) -> None:
     """Merge on read, a base file in each of two partitions; then the even ids' partition compacted;
-    then a log file above the other partition's base file."""
+    then a log file for the other partition's base file."""
     spark, path = table.spark, table.path
     options = hudi_options("status", "MERGE_ON_READ", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(spark, 0, 40).coalesce(1), path, options, "bulk_insert", mode="overwrite")
@@ -94,8 +94,8 @@ def half_compacted(table: Writing) -> None:
 
 @recipe
 def rewritten_three_times(table: Writing) -> None:
-    """Two partitions, clustered; then the odd ids' partition written anew three times, after which
-    Hudi has cleaned what was clustered there."""
+    """Two partitions, clustered; then the odd ids' partition rewritten three times, after which
+    Hudi has cleaned its clustered base file."""
     spark, path = table.spark, table.path
     options = hudi_options(
         "t", partition_column="dt", **{"hoodie.clean.commits.retained": "1"}, **NO_METADATA_TABLE
@@ -119,10 +119,12 @@ def four_base_files(table: Writing) -> None:
 
 @recipe
 def two_partitions(table: Writing) -> None:
-    """20 rows in two base files, one in each partition."""
+    """20 rows in two base files, one in each partition; then clustered."""
     options = hudi_options("small", partition_column="dt", **NO_METADATA_TABLE)
     write(numbered_rows(table.spark, 0, 20).coalesce(1), table.path, options, "bulk_insert")
-    table.keep()
+    table.keep("written")
+    run_clustering(table.spark, table.path)
+    table.keep("clustered")
 
 
 @recipe

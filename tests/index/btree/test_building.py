@@ -1,4 +1,4 @@
-"""A base file is built by the service's own tasks, in parts and whole, to the same answers."""
+"""A base file built by the service's tasks, in parts or whole, gives the same answers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from hudi_index_service.build.entry.task import BuildTask, TaskStatus
 from hudi_index_service.build.executor import LocalExecutor
-from hudi_index_service.build.task import BuildTask, TaskStatus
 from hudi_index_service.config import Settings
 from hudi_index_service.index.contract import ColumnSpec
-from hudi_index_service.index.entry import EntryListing
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.local_copy import readable_index
-from hudi_index_service.index.manifest import Manifest
+from hudi_index_service.index.files.local_copy import readable_index
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
-from hudi_index_service.storage import Storage
+from hudi_index_service.storage.store import Storage
 from tests.build.base_files import build_task, numbered_rows, write_base_file
 from tests.index.conftest import rows_where
 
@@ -25,7 +25,7 @@ ROWS = numbered_rows(10_003)
 
 @pytest.fixture(params=["local", "remote"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    """A local folder, and a store whose files have no local path."""
+    """A local folder, and a remote store whose files have no local path."""
     return Storage(tmp_path if request.param == "local" else f"memory://{tmp_path}")
 
 
@@ -36,12 +36,12 @@ def task_for(storage: Storage) -> BuildTask:
     return replace(task, due=replace(task.due, index_type="btree", columns=specs))
 
 
-def built(storage: Storage, task: BuildTask, parallelism: int, cache: Path) -> Manifest:
-    """The entry's manifest, after its index gave the right answers."""
+def build_and_check(storage: Storage, task: BuildTask, parallelism: int, cache: Path) -> Manifest:
+    """The entry's manifest, after checking that the index answers correctly."""
     (outcome,) = [each for each in LocalExecutor(parallelism).run([task]) if each is not None]
     assert outcome.status is TaskStatus.BUILT, outcome.error
     entry = EntryListing(storage, "btree").find(task.due.base_file)
-    columns = [column.stored() for column in entry.manifest.columns]
+    columns = entry.manifest.columns
     with readable_index(storage, entry, Settings(cache_folder=cache)) as (index, blocks):
         reader = KIND.open(index, columns)
     for where in (
@@ -57,14 +57,14 @@ def built(storage: Storage, task: BuildTask, parallelism: int, cache: Path) -> M
     return entry.manifest
 
 
-def test_parts_make_the_entry_that_one_go_makes(storage: Storage, tmp_path: Path) -> None:
+def test_building_in_parts_gives_the_same_entry(storage: Storage, tmp_path: Path) -> None:
     task = task_for(storage)
-    in_parts = built(storage, task, 3, tmp_path / "cache")
+    in_parts = build_and_check(storage, task, 3, tmp_path / "cache")
     storage.delete([file.path for file in storage.files(".hoodie/.index")])
-    whole = built(storage, task, 1, tmp_path / "cache")
+    whole = build_and_check(storage, task, 1, tmp_path / "cache")
     assert [member.name for member in whole.data.members] == ["leaves", "parquet-metadata", "tree"]
     assert (whole.base_file, whole.definitions) == (in_parts.base_file, in_parts.definitions)
-    for ours, theirs in zip(in_parts.columns, whole.columns, strict=True):
-        # Values that several parts have are counted in each.
-        assert ours.model_copy(update={"distinct": theirs.distinct}) == theirs
+    for in_part, in_whole in zip(in_parts.columns, whole.columns, strict=True):
+        # A value in several parts is counted in each of them.
+        assert in_part.model_copy(update={"distinct": in_whole.distinct}) == in_whole
     assert whole.build.versions["lmdb"]

@@ -1,5 +1,5 @@
-"""Flipped bits are detected or harmless, whatever they hit. (tests/read/test_btree.py does the same
-by the public door.)"""
+"""Flipped bits are detected or harmless, wherever they are. (tests/read/test_btree.py tests the
+same through the public API.)"""
 
 import random
 from dataclasses import replace
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.merge import Source
 from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree, write_tree
+from hudi_index_service.index.btree.writing.merge import Source
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import checksums, pack
+from hudi_index_service.index.files.packed_file import checksums, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import BuildIndex, IndexedData, building
 
@@ -42,7 +42,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> IndexedData:
 
 
 def answers(data: IndexedData) -> list[object]:
-    """The answers, or why there is none."""
+    """The row ids for each condition, or "refused"."""
     found: list[object] = []
     try:
         reader = data.kind.open(data.index, data.columns)
@@ -58,7 +58,7 @@ def answers(data: IndexedData) -> list[object]:
     return found
 
 
-def test_a_flipped_bit_is_refused_or_harmless(indexed: IndexedData, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_detected_or_harmless(indexed: IndexedData, tmp_path: Path) -> None:
     whole = indexed.index.path.read_bytes()
     expected = answers(indexed)
     damaged = replace(indexed, index=replace(indexed.index, path=tmp_path / "damaged"))
@@ -73,7 +73,7 @@ def test_a_flipped_bit_is_refused_or_harmless(indexed: IndexedData, tmp_path: Pa
     assert refused > 60
 
 
-def test_a_bit_flipped_while_it_is_open_is_refused_or_harmless(
+def test_bits_flipped_in_an_open_file_are_detected_or_harmless(
     indexed: IndexedData, tmp_path: Path
 ) -> None:
     path = tmp_path / "open"
@@ -94,16 +94,16 @@ def test_a_bit_flipped_while_it_is_open_is_refused_or_harmless(
         assert found == rows
 
 
-def test_verify_finds_what_checksums_do_not(indexed: IndexedData, tmp_path: Path) -> None:
+def test_verify_finds_errors_that_checksums_miss(indexed: IndexedData, tmp_path: Path) -> None:
     assert indexed.kind.verify(indexed.index, indexed.columns) == []
     wrong = [
-        replace(c, statistics=ColumnStatistics(c.statistics.null_count + 1))
-        for c in indexed.columns
+        StoredColumn.of(column.spec, ColumnStatistics(column.null_count + 1))
+        for column in indexed.columns
     ]
     found = indexed.kind.verify(indexed.index, wrong)
-    assert found[0] == "column n is NULL in 400 rows, the manifest says 401."
+    assert found[0] == "column n is NULL in 400 rows; the manifest says 401."
     assert len(found) == 3
-    other = StoredColumn("other", pa.int64(), ("key",), ColumnStatistics(0))
+    other = StoredColumn(name="other", type="int64", fields=("key",), null_count=0)
     assert indexed.kind.verify(indexed.index, [other]) == ["column other is missing."]
     fewer = replace(indexed.index, rows=19_999)
     assert "holds 20000 rows" in indexed.kind.verify(fewer, indexed.columns)[0]
@@ -115,8 +115,8 @@ def test_verify_finds_what_checksums_do_not(indexed: IndexedData, tmp_path: Path
     assert "damaged" in indexed.kind.verify(damaged, indexed.columns)[0]
 
 
-def test_leaves_in_another_order_are_found(indexed: IndexedData, tmp_path: Path) -> None:
-    """As only a fault of the builder could write them: all checksums are right."""
+def test_verify_finds_leaves_in_the_wrong_order(indexed: IndexedData, tmp_path: Path) -> None:
+    """Only a bug in the builder could write this: all checksums are correct."""
     source = Source.of_part(indexed.index)
     places: list[tuple[int, Branch, LeafPlace]] = [
         (column, branch, place)
@@ -144,12 +144,14 @@ def test_leaves_in_another_order_are_found(indexed: IndexedData, tmp_path: Path)
     assert found == ["column n has leaves that do not follow each other."]
 
 
-def test_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_layout_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hudi_index_service.index.btree.tree.LAYOUT", 2)
     description = Description(2, {"n": True})
     write_tree(tmp_path / "tree", [], description)
     content = (tmp_path / "tree").read_bytes()
     assert Tree(lambda: content).description() == description
     monkeypatch.undo()
-    with pytest.raises(EntryInvalid, match="has layout 2, this release reads 1"):
+    with pytest.raises(EntryInvalid, match="has layout 2; this release reads 1"):
         Tree(lambda: content).description()

@@ -15,8 +15,8 @@ from hudi_index_service.index.btree.intervals import (
 BYTES = [b"", b"\x00", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\xff", b"\xff\xff"]
 
 
-def several(ends: list[bytes]) -> list[Interval]:
-    """Intervals in order and apart: of each two ends that follow each other."""
+def disjoint_intervals(ends: list[bytes]) -> list[Interval]:
+    """Disjoint intervals in order, made of pairs of neighbouring ends."""
     ordered = sorted({*ends})
     return [Interval(a, b) for a, b in zip(ordered[::2], ordered[1::2], strict=False)]
 
@@ -27,10 +27,10 @@ def several(ends: list[bytes]) -> list[Interval]:
     other=st.lists(st.sampled_from(BYTES), max_size=8),
     open_end=st.booleans(),
 )
-def test_an_intersection_holds_what_both_hold(
+def test_an_intersection_contains_the_keys_in_both(
     one: list[bytes], other: list[bytes], open_end: bool
 ) -> None:
-    left, right = several(one), several(other)
+    left, right = disjoint_intervals(one), disjoint_intervals(other)
     if open_end and left:
         left[-1] = Interval(left[-1].low, None)
     both = intersection(left, right)
@@ -40,10 +40,10 @@ def test_an_intersection_holds_what_both_hold(
     assert list(both) == sorted(both, key=lambda each: each.low)
 
 
-def test_points_and_prefixes() -> None:
+def test_points_and_prefixes_contain_exactly_their_keys() -> None:
     for key in BYTES:
         assert [other for other in BYTES if point(key).holds(other)] == [key]
-        begin_so = [other for other in BYTES if other.startswith(key)]
-        assert [other for other in BYTES if prefixed(key).holds(other)] == begin_so
+        starting = [other for other in BYTES if other.startswith(key)]
+        assert [other for other in BYTES if prefixed(key).holds(other)] == starting
     assert above_prefix(b"a\xff") == b"b"
     assert above_prefix(b"\xff\xff") is None

@@ -1,4 +1,4 @@
-"""The order of keys is Spark's order of the values, for every type."""
+"""Keys sort in Spark's order of the values, for every type."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -19,16 +19,16 @@ from hudi_index_service.index.btree.keys import (
     number_keys,
     position,
 )
-from hudi_index_service.index.btree.sorting import sorted_bytes, sorted_numbers
+from hudi_index_service.index.btree.writing.sorting import sorted_bytes, sorted_numbers
 from hudi_index_service.predicate import evaluate
-from hudi_index_service.predicate.expression import Column, Compare, Operator
+from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 from tests.index.test_leaves import VALUES
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 
 
 def keys_of(values: list[object], type: pa.DataType) -> list[bytes]:
-    array = pa.array([None, *values], type).slice(1)  # which begins inside its buffers
+    array = pa.array([None, *values], type).slice(1)  # starts inside its buffers
     if has_number_keys(type):
         numbers = number_keys(array)
         return [key_bytes(numbers, at) for at in range(len(numbers))]
@@ -62,7 +62,9 @@ ANY: dict[pa.DataType, st.SearchStrategy[object]] = {
 }  # fmt: skip
 
 
-def is_true(column: Column, operator: Operator, value: pa.Scalar, data: pa.Table) -> list[bool]:
+def is_true(
+    column: BoundColumn, operator: Operator, value: pa.Scalar, data: pa.Table
+) -> list[bool]:
     return list(evaluate(Compare(column, operator, value), data).to_pylist())
 
 
@@ -71,7 +73,7 @@ def test_keys_compare_as_spark_compares_values(type: pa.DataType) -> None:
     @PROPERTY
     @given(values=st.lists(ANY[type], min_size=1, max_size=30), one=ANY[type])
     def holds(values: list[object], one: object) -> None:
-        column, data = Column("c", type), pa.table({"c": pa.array(values, type)})
+        column, data = BoundColumn("c", type), pa.table({"c": pa.array(values, type)})
         keys, (key,) = keys_of(values, type), keys_of([one], type)
         scalar = pa.scalar(one, type)
         assert [other < key for other in keys] == is_true(column, Operator.LT, scalar, data)
@@ -81,8 +83,8 @@ def test_keys_compare_as_spark_compares_values(type: pa.DataType) -> None:
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
-def test_the_awkward_values_are_in_order(type: pa.DataType) -> None:
-    """They stand in Spark's order in the list, with -0.0 beside 0.0."""
+def test_keys_of_edge_values_are_in_order(type: pa.DataType) -> None:
+    """The list is in Spark's order, with -0.0 beside 0.0."""
     if pa.types.is_floating(type) or not (has_number_keys(type) or pa.types.is_decimal(type)):
         ordered = sorted(keys_of(VALUES[type], type))
     else:
@@ -94,13 +96,13 @@ def test_the_awkward_values_are_in_order(type: pa.DataType) -> None:
         assert negative == zero
 
 
-def test_every_nan_is_the_same() -> None:
+def test_all_nans_have_the_same_key() -> None:
     payloads = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF800000000ABCD], np.uint64)
     assert len({*number_keys(pa.array(payloads.view(np.float64))).tolist()}) == 1
 
 
 @pytest.mark.parametrize("length", [CUT_BYTES - 1, CUT_BYTES, CUT_BYTES + 1, 5_000])
-def test_long_keys_are_cut(length: int) -> None:
+def test_long_keys_are_truncated(length: int) -> None:
     keys, cut = byte_keys(pa.array(["a", "é" * (length // 2) + "x" * (length % 2)]))
     assert cut == (length >= CUT_BYTES)
     assert [len(key.as_py()) for key in keys] == [1, min(length, CUT_BYTES)]
@@ -136,7 +138,7 @@ def test_bytes_are_sorted_with_their_rows(keys: list[bytes], repeated: int) -> N
 
 @PROPERTY
 @given(keys=st.sets(st.integers(0, 2**64 - 1), max_size=30), bound=st.binary(max_size=9))
-def test_positions_of_bounds_among_numbers(keys: set[int], bound: bytes) -> None:
+def test_position_counts_the_numbers_below_a_bound(keys: set[int], bound: bytes) -> None:
     numbers = np.array(sorted(keys), dtype=np.uint64)
     below = sum(key_bytes(numbers, at) < bound for at in range(len(numbers)))
     assert position(numbers, bound) == below

@@ -1,4 +1,4 @@
-"""Runs of one builder and parts of a base file are merged into what one go would have built."""
+"""Merging a builder's runs, or the parts of a base file, gives what a single build gives."""
 
 import random
 from decimal import Decimal
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.btree.groups import Groups, merged
 from hudi_index_service.index.btree.keys import ByteKeys
+from hudi_index_service.index.btree.writing.groups import Groups, merged
 from hudi_index_service.index.contract import Answer, ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from tests.index.conftest import IndexedData
 
@@ -26,8 +26,8 @@ ROWS = 9_000
 NAN = float("nan")
 
 
-def some_rows() -> pa.Table:
-    """Few and many values, NULLs, arrays with doubles and NULLs, keys cut and keys alike."""
+def sample_rows() -> pa.Table:
+    """Few and many values, NULLs, arrays with doubles and NULLs, truncated and similar keys."""
     choose = random.Random(11)
 
     def maybe(value: object) -> object:
@@ -53,7 +53,7 @@ def some_rows() -> pa.Table:
     )  # fmt: skip
 
 
-DATA = some_rows()
+DATA = sample_rows()
 WHERE = [
     "few = 'a'", "few <> 'b'", "few IS NULL", "few > 'a'", "many > 0", "many < -1000000000000",
     "many IS NOT NULL", "alike LIKE '0000%'", "alike BETWEEN '000001' AND '000007'", "wide > 0",
@@ -82,12 +82,12 @@ def packed(files: dict[str, Path], path: Path, rows: int) -> PackedIndex:
 
 
 def stored(folder: Path) -> tuple[StoredColumn, ...]:
-    """The columns with the statistics of a build in one go."""
+    """The columns with the statistics of a single build."""
     folder.mkdir()
     builder = KIND.builder(specs(), folder, memory_mb=256)
     builder.add(DATA.combine_chunks().to_batches()[0])
     built = builder.finish()
-    return tuple(StoredColumn(s.name, s.type, s.fields, built.statistics[s.name]) for s in specs())
+    return tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs())
 
 
 def check(index: PackedIndex, columns: tuple[StoredColumn, ...]) -> None:
@@ -100,16 +100,16 @@ def check(index: PackedIndex, columns: tuple[StoredColumn, ...]) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_does_not_fit_into_memory_is_merged(tmp_path: Path, threads: int) -> None:
-    at_once = build_part(DATA, tmp_path / "once", memory_mb=256, threads=threads)
+def test_runs_that_exceed_memory_are_merged(tmp_path: Path, threads: int) -> None:
+    single_build = build_part(DATA, tmp_path / "once", memory_mb=256, threads=threads)
     in_runs = build_part(DATA, tmp_path / "runs", memory_mb=1, threads=threads)
     columns = stored(tmp_path / "columns")
-    check(at_once, columns)
+    check(single_build, columns)
     check(in_runs, columns)
 
 
 @pytest.mark.parametrize("cuts", [[0, ROWS], [0, 1, 4000, 4000, 8192, ROWS]])
-def test_parts_are_joined_without_the_base_file(tmp_path: Path, cuts: list[int]) -> None:
+def test_parts_are_combined_without_the_base_file(tmp_path: Path, cuts: list[int]) -> None:
     parts = [
         build_part(DATA.slice(start, end - start), tmp_path / f"part{start}-{end}", memory_mb=64)
         for start, end in pairwise(cuts)
@@ -123,7 +123,7 @@ def test_parts_are_joined_without_the_base_file(tmp_path: Path, cuts: list[int])
     check(joined, stored(tmp_path / "columns"))
 
 
-def test_damaged_parts_are_not_joined(tmp_path: Path) -> None:
+def test_damaged_parts_are_not_combined(tmp_path: Path) -> None:
     part = build_part(DATA.slice(0, 3000), tmp_path / "part", memory_mb=64)
     content = bytearray(part.path.read_bytes())
     content[part.members["leaves"][0] + part.members["leaves"][1] // 2] ^= 4
@@ -134,7 +134,7 @@ def test_damaged_parts_are_not_joined(tmp_path: Path) -> None:
 
 
 def stream(keys: list[int], offset: int, *, as_bytes: bool) -> list[Groups]:
-    """Groups of three keys; each has a row or two, every fourth a set."""
+    """Groups of three keys; each key has one or two rows, every fourth a bitmap."""
     made = []
     for start in range(0, len(keys), 3):
         some = keys[start : start + 3]

@@ -1,4 +1,4 @@
-"""Of a remote data file only the blocks are fetched that hold the tree and the leaves asked for."""
+"""Only the blocks with the tree and the needed leaves of a remote data file are fetched."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ DATA = pa.table(
 
 @dataclass
 class Store:
-    """Fetches blocks from a whole file into one with gaps."""
+    """Copies blocks from the complete file into one with gaps."""
 
     whole: Path
     copy: Path
@@ -43,14 +43,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> IndexedData:
 
 @pytest.fixture
 def gaps(whole: IndexedData, tmp_path: Path) -> tuple[IndexedData, Store]:
-    """The same index, of whose file nothing is there yet."""
+    """The same index, with none of its file fetched yet."""
     copy = tmp_path / "copy"
     copy.write_bytes(bytes(whole.index.length))
     store = Store(whole.index.path, copy, whole.index.block_size)
     return replace(whole, index=replace(whole.index, path=copy, blocks=store)), store
 
 
-def asked(where: str) -> Predicate:
+def predicate_of(where: str) -> Predicate:
     return negation_normal_form(parse_predicate(where, DATA.schema))
 
 
@@ -58,28 +58,30 @@ def asked(where: str) -> Predicate:
     ("where", "blocks"),
     [("n = 17", 2), ("n = 17 AND n > 3", 2), ("s = '2f1'", 2), ("n BETWEEN 5 AND 20000", 6)],
 )
-def test_only_what_is_asked_for_is_fetched(
+def test_a_look_up_fetches_only_the_blocks_it_needs(
     whole: IndexedData, gaps: tuple[IndexedData, Store], where: str, blocks: int
 ) -> None:
     indexed, store = gaps
     reader = indexed.kind.open(indexed.index, indexed.columns)
     opening = len(store.fetched)
-    assert reader.row_ids(asked(where)) == whole.reader.row_ids(asked(where))
+    assert reader.row_ids(predicate_of(where)) == whole.reader.row_ids(predicate_of(where))
     assert opening <= 2
     assert 0 < len(store.fetched) <= opening + blocks < len(whole.index.block_crc32)
     reader.close()
 
 
-def test_everything_can_be_fetched(whole: IndexedData, gaps: tuple[IndexedData, Store]) -> None:
+def test_full_range_look_ups_fetch_all_blocks(
+    whole: IndexedData, gaps: tuple[IndexedData, Store]
+) -> None:
     indexed, store = gaps
     reader = indexed.kind.open(indexed.index, indexed.columns)
     for where in ("n >= 0", "s >= ''"):
-        assert reader.row_ids(asked(where)) == whole.reader.row_ids(asked(where))
+        assert reader.row_ids(predicate_of(where)) == whole.reader.row_ids(predicate_of(where))
     assert len(store.fetched) == len(whole.index.block_crc32)
     reader.close()
 
 
-def test_blocks_that_are_damaged_in_the_store_are_refused(
+def test_blocks_damaged_in_the_store_are_refused(
     whole: IndexedData, gaps: tuple[IndexedData, Store], tmp_path: Path
 ) -> None:
     indexed, store = gaps
@@ -91,5 +93,5 @@ def test_blocks_that_are_damaged_in_the_store_are_refused(
     store.whole = tmp_path / "damaged"
     store.whole.write_bytes(content)
     with pytest.raises(EntryInvalid, match="damaged"):
-        reader.row_ids(asked("n >= 0"))
+        reader.row_ids(predicate_of("n >= 0"))
     reader.close()

@@ -1,4 +1,4 @@
-"""A reader in several threads, and in processes forked from the one that opened it."""
+"""A reader used by several threads, and by processes forked from the one that opened it."""
 
 import os
 import tempfile
@@ -12,11 +12,11 @@ from pyroaring import BitMap
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import IndexReader
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.predicate.expression import Column, Compare, Operator
+from hudi_index_service.predicate.expression import BoundColumn, Compare, Operator
 from tests.index.conftest import BuildIndex, IndexedData, building
 
 ROWS = 60_000
-COLUMN = Column("n", pa.int64())
+COLUMN = BoundColumn("n", pa.int64())
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def rows_below(reader: IndexReader, value: int) -> BitMap:
     return reader.row_ids(Compare(COLUMN, Operator.LT, pa.scalar(value)))
 
 
-def test_many_threads_get_their_own_answers(indexed: IndexedData) -> None:
+def test_concurrent_threads_get_correct_answers(indexed: IndexedData) -> None:
     def ask(value: int) -> bool:
         expected = {row for row in range(ROWS) if (row * 7919) % ROWS < value}
         return {*rows_below(indexed.reader, value)} == expected
@@ -43,7 +43,7 @@ def test_many_threads_get_their_own_answers(indexed: IndexedData) -> None:
 
 
 def in_a_fork(reader: IndexReader) -> str:
-    """What a forked process says of the reader: "" if it answers there as here."""
+    """What a forked process reports: "well" if the reader gives the same answer there as here."""
     expected = rows_below(reader, 5_000)
     into, out = os.pipe()
     child = os.fork()
@@ -51,33 +51,33 @@ def in_a_fork(reader: IndexReader) -> str:
         try:
             with ThreadPoolExecutor(4) as threads:
                 found = list(threads.map(lambda _: rows_below(reader, 5_000), range(8)))
-            said = "" if found == [expected] * 8 else "another answer"
+            report = "" if found == [expected] * 8 else "another answer"
             reader.close()
         except BaseException as error:  # noqa: BLE001 - the child must not go on as pytest
-            said = repr(error)
-        os.write(out, said.encode() or b"well")
+            report = repr(error)
+        os.write(out, report.encode() or b"well")
         os._exit(0)
     os.close(out)
     with os.fdopen(into) as answer:
-        said = answer.read()
+        report = answer.read()
     assert os.waitpid(child, 0)[1] == 0
-    return said
+    return report
 
 
-def test_a_forked_process_opens_its_own(indexed: IndexedData) -> None:
+def test_a_forked_process_opens_its_own_environment(indexed: IndexedData) -> None:
     assert in_a_fork(indexed.reader) == "well"
-    assert len(rows_below(indexed.reader, 100)) == 100  # what the child closed was its own
+    assert len(rows_below(indexed.reader, 100)) == 100  # the child closed only its own
     assert in_a_fork(indexed.reader) == "well"
 
 
-def test_two_readers_of_one_file(indexed: IndexedData) -> None:
+def test_closing_one_reader_of_a_file_leaves_the_other_open(indexed: IndexedData) -> None:
     other = indexed.kind.open(indexed.index, indexed.columns)
     assert rows_below(other, 70) == rows_below(indexed.reader, 70)
     indexed.reader.close()
     assert len(rows_below(other, 70)) == 70
 
 
-def test_what_is_unpacked_has_no_name(
+def test_the_unpacked_tree_is_an_unlinked_file(
     indexed: IndexedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -86,20 +86,20 @@ def test_what_is_unpacked_has_no_name(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_open_reader_outlives_its_file(indexed: IndexedData) -> None:
+def test_an_open_reader_works_after_its_file_is_deleted(indexed: IndexedData) -> None:
     indexed.index.path.unlink()
     assert len(rows_below(indexed.reader, 100)) == 100
 
 
-def test_a_closed_reader_says_so(indexed: IndexedData) -> None:
+def test_a_closed_reader_refuses_look_ups(indexed: IndexedData) -> None:
     indexed.reader.close()
     indexed.reader.close()
     with pytest.raises(EntryInvalid):
         rows_below(indexed.reader, 10)
 
 
-def test_threads_that_open_and_close_are_not_taken_for_one_another(indexed: IndexedData) -> None:
-    """LMDB knows its files by their inodes, which a file just deleted leaves to the next one."""
+def test_threads_can_open_and_close_readers_concurrently(indexed: IndexedData) -> None:
+    """LMDB identifies its files by inode, and a new file can reuse that of a deleted one."""
     kind, index, columns = indexed.kind, indexed.index, indexed.columns
 
     def open_and_close(_: int) -> int:

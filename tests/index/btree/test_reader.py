@@ -1,4 +1,4 @@
-"""What the tree answers, exactly or as a superset, where other index types answer otherwise."""
+"""Which answers of the tree are exact or a superset, where it differs from other index types."""
 
 import random
 from pathlib import Path
@@ -9,12 +9,12 @@ import pytest
 from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid
 from hudi_index_service.index.btree.keys import CUT_BYTES
 from hudi_index_service.index.btree.leaves import LEAF_ROWS, SET_ROWS
-from hudi_index_service.index.contract import Answer, Together
+from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.predicate import negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import (
     ArrayContains,
-    Column,
+    BoundColumn,
     Compare,
     In,
     IsNull,
@@ -24,12 +24,12 @@ from hudi_index_service.predicate.expression import (
     Predicate,
     RLike,
 )
-from hudi_index_service.predicate.like import parse_like
-from hudi_index_service.predicate.regex import parse_regex
+from hudi_index_service.predicate.patterns.like import parse_like
+from hudi_index_service.predicate.patterns.regex import parse_regex
 from tests.index.conftest import BuildIndex, IndexedData, building, rows_where
 from tests.index.test_leaves import BROKEN, PATTERNS, VALUES, rows_of
 
-TEXT = Column("c", pa.string())
+TEXT = BoundColumn("c", pa.string())
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,7 @@ def like(pattern: str) -> Like:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_like_is_answered_by_what_every_match_begins_with(
-    strings: IndexedData, pattern: str
-) -> None:
+def test_like_is_answered_by_its_prefix(strings: IndexedData, pattern: str) -> None:
     leaf = like(pattern)
     kinds = [part.kind for part in leaf.parts]
     if kinds in ([], ["text"], ["any"], ["text", "any"]):
@@ -61,9 +59,7 @@ def test_like_is_answered_by_what_every_match_begins_with(
 
 
 @pytest.mark.parametrize("pattern", ["^a", "^Buying .*r$", r"\Aab(ab)*$", "ab$", "(?i)^abc"])
-def test_expressions_are_narrowed_by_what_every_match_begins_with(
-    strings: IndexedData, pattern: str
-) -> None:
+def test_regexes_are_narrowed_by_their_prefix(strings: IndexedData, pattern: str) -> None:
     leaf = RLike(TEXT, pattern, parse_regex(pattern))
     assert strings.check(leaf) is (Answer.SUPERSET if leaf.regex.prefix else Answer.NONE)
     assert strings.answer(Not(leaf)) is Answer.NONE
@@ -75,12 +71,12 @@ LONG = [CUT, CUT + "a", CUT + "b", CUT[:-1], CUT[:-1] + "é", CUT[:-2] + "yz" + 
 
 @pytest.fixture(scope="module")
 def long_values(build: BuildIndex) -> IndexedData:
-    """Values around the longest whole key, some of which differ only behind it."""
+    """Values around the longest whole key; some differ only after the cut."""
     return build(pa.table({"c": [*LONG, None, *LONG]}))
 
 
-def test_only_literals_as_long_as_cut_keys_make_supersets(long_values: IndexedData) -> None:
-    assert long_values.columns[0].statistics.truncated == 10
+def test_only_literals_as_long_as_cut_keys_give_supersets(long_values: IndexedData) -> None:
+    assert long_values.columns[0].truncated == 10
     for text in (*LONG, "z", CUT + "c", CUT[:-1] + "w", CUT[:100]):
         is_long = len(text.encode()) >= CUT_BYTES
         expected = Answer.SUPERSET if is_long else Answer.EXACT
@@ -96,7 +92,7 @@ def test_only_literals_as_long_as_cut_keys_make_supersets(long_values: IndexedDa
     assert long_values.check(like(CUT + "a%")) is Answer.SUPERSET
 
 
-def test_long_literals_are_exact_where_no_value_is_cut(build: BuildIndex) -> None:
+def test_long_literals_are_exact_if_no_key_is_cut(build: BuildIndex) -> None:
     indexed = build(pa.table({"c": ["a", CUT[:-1], None, "xy", "y", ""]}))
     for text in (CUT, CUT + "a", CUT[:-1] + "é", "y" * 600, "\x00" * 600):
         for operator in Operator:
@@ -104,7 +100,7 @@ def test_long_literals_are_exact_where_no_value_is_cut(build: BuildIndex) -> Non
         assert indexed.check(like(text + "%")) is not Answer.NONE
 
 
-def test_long_elements_and_binary(build: BuildIndex) -> None:
+def test_long_elements_and_binary_values_are_answered(build: BuildIndex) -> None:
     arrays = [[CUT + "a", "y"], ["y", None], [CUT, CUT + "b"], None]
     indexed = build(pa.table({"c": arrays}))
     for text, expected in (
@@ -112,16 +108,16 @@ def test_long_elements_and_binary(build: BuildIndex) -> None:
         (CUT + "c", Answer.SUPERSET),
         ("y", Answer.EXACT),
     ):
-        leaf = ArrayContains(Column("c", pa.list_(pa.string())), pa.scalar(text))
+        leaf = ArrayContains(BoundColumn("c", pa.list_(pa.string())), pa.scalar(text))
         assert indexed.check(leaf) is expected
     raw = build(pa.table({"c": [b"\xff" * 600, b"\xff" * 508, b"\xff" * 507, None]}))
-    column = Column("c", pa.binary())
+    column = BoundColumn("c", pa.binary())
     for value in (b"\xff" * 600, b"\xff" * 507, b"\xff"):
         for operator in set(Operator) - {Operator.NE}:
             assert raw.check(Compare(column, operator, pa.scalar(value))) is not Answer.NONE
 
 
-def test_text_that_is_no_utf8_compares_by_its_bytes(build: BuildIndex) -> None:
+def test_invalid_utf8_compares_by_its_bytes(build: BuildIndex) -> None:
     values = pa.array(BROKEN).view(pa.string())
     indexed = build(pa.table({"c": values}))
     for literal in (values[0], values[1], values[2], values[6], pa.scalar("a")):
@@ -139,8 +135,8 @@ def test_text_that_is_no_utf8_compares_by_its_bytes(build: BuildIndex) -> None:
     assert indexed.reader.value_counts("c", None, 100) is None
 
 
-def test_leaves_of_every_shape(build: BuildIndex) -> None:
-    """Keys with one row, with some, with as many as a set takes, over many leaves."""
+def test_leaves_of_every_shape_are_exact(build: BuildIndex) -> None:
+    """Keys with one row, with several, and with enough rows for a bitmap, over many leaves."""
     choose = random.Random(5)
     often = [7] * SET_ROWS + [8] * (SET_ROWS - 1) + [2**40] * 3000 + [9] * 300
     values = [*often, *(choose.randrange(-(10**9), 10**9) for _ in range(3 * LEAF_ROWS)), None]
@@ -155,13 +151,13 @@ def test_leaves_of_every_shape(build: BuildIndex) -> None:
         leaf = negation_normal_form(parse_predicate(where, data.schema))
         assert indexed.check(leaf) is Answer.EXACT
     assert indexed.kind.verify(indexed.index, indexed.columns) == []
-    assert indexed.columns[0].statistics.distinct == len({*values} - {None})
+    assert indexed.columns[0].distinct == len({*values} - {None})
 
 
-def test_estimates_are_exact_for_a_few_ranges_and_near_for_long_lists(build: BuildIndex) -> None:
+def test_estimates_are_exact_for_a_range_and_close_for_long_lists(build: BuildIndex) -> None:
     data = pa.table({"n": pa.array([i // 3 for i in range(30_000)])})
     indexed = build(data, batch_rows=10_000)
-    column = Column("n", pa.int64())
+    column = BoundColumn("n", pa.int64())
     some = In(column, tuple(pa.scalar(value) for value in range(0, 9000, 30)))
     assert 0.5 <= indexed.reader.estimate(some) / 900 <= 2
     range_ = negation_normal_form(parse_predicate("n BETWEEN 100 AND 4099", data.schema))
@@ -175,19 +171,19 @@ def test_values_are_counted(build: BuildIndex) -> None:
     indexed = build(pa.table({"c": texts, "n": list(range(len(texts)))}))
     counts = indexed.reader.value_counts("c", None, 100)
     assert counts == {t: texts.count(t) for t in {*texts} - {None}}
-    among = indexed.reader.row_ids(Compare(Column("n", pa.int64()), Operator.LT, pa.scalar(6)))
+    among = indexed.reader.row_ids(Compare(BoundColumn("n", pa.int64()), Operator.LT, pa.scalar(6)))
     assert indexed.reader.value_counts("c", among, 100) == {"a": 2, "b": 1, "": 1, "c": 1}
     assert indexed.reader.value_counts("c", None, 10) is None
     assert indexed.reader.value_counts("n", None, 10_000) is None
 
 
-def test_columns_are_looked_up_one_by_one(build: BuildIndex) -> None:
+def test_conjuncts_on_several_columns_are_not_answered_together(build: BuildIndex) -> None:
     indexed = build(pa.table({"a": [1, 2], "b": [1, 2]}))
     leaves: list[Predicate] = [
-        Compare(Column(name, pa.int64()), Operator.GT, pa.scalar(1)) for name in "ab"
+        Compare(BoundColumn(name, pa.int64()), Operator.GT, pa.scalar(1)) for name in "ab"
     ]
-    assert indexed.answer(Together(tuple(leaves))) is Answer.NONE
-    other = Column("other", pa.string())
+    assert indexed.answer(Conjunction(tuple(leaves))) is Answer.NONE
+    other = BoundColumn("other", pa.string())
     for leaf in (IsNull(other), Not(IsNull(other)), like("a%"), *leaves[:0]):
         assert indexed.answer(leaf) is Answer.NONE
 
@@ -201,20 +197,20 @@ def test_columns_are_looked_up_one_by_one(build: BuildIndex) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_types_it_cannot_hold_are_named(type: pa.DataType) -> None:
+def test_unsupported_types_are_refused_by_name(type: pa.DataType) -> None:
     with pytest.raises(ColumnNotIndexable, match="price") as refused:
         index_type("btree").fields("price", type, {})
     assert str(type) in refused.value.message
 
 
-def test_it_has_no_options() -> None:
+def test_btree_has_no_column_options() -> None:
     with pytest.raises(IndexDefinitionInvalid, match="no column option 'analyzer'"):
         index_type("btree").fields("c", pa.string(), {"analyzer": "standard"})
     for type in VALUES:
         assert index_type("btree").fields("c", type, {}) == ("key",)
 
 
-def test_what_is_built_leaves_nothing_else_behind(build: BuildIndex, tmp_path: Path) -> None:
+def test_a_build_leaves_only_its_members_behind(build: BuildIndex, tmp_path: Path) -> None:
     indexed = build(pa.table({"c": ["a"] * 5000}), batch_rows=500, memory_mb=1)
     assert sorted(indexed.index.members) == ["leaves", "tree"]
     folder = Path(str(indexed.index.path).removesuffix(".pack"))

@@ -1,9 +1,9 @@
 """How the golden entries were made: ``python -m tests.index.golden.make <index type> <empty
 folder>``.
 
-They guard the disk format: what stands in ``format_1/`` was written by format 1.0, and what stands
-in ``btree_1/`` by version 1 of the B+ tree's layout; both must be read, and answered from, by every
-later release. A new format gets a folder of its own; these are never made again.
+They guard the disk format: ``format_1/`` was written by format 1.0, ``btree_1/`` by version 1 of
+the B+ tree's layout. Every later release must read both and answer from them. A new format gets a
+folder of its own; these are never made again.
 """
 
 import sys
@@ -15,13 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_index_service.build.entry.task import BuildTask, run_task
 from hudi_index_service.build.reconcile import DueEntry
-from hudi_index_service.build.task import BuildTask, run_task
-from hudi_index_service.definitions import Column, DefinitionStore, SeenTimeline
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import ColumnSpec
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.storage import Storage
-from hudi_index_service.table.protocol import BaseFile
+from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
+from hudi_index_service.storage.store import Storage
 
 FOLDER = Path(__file__).parent / "format_1"
 PARTITION, FILE_ID, INSTANT = "dt=2026-01-01", "0a1b2c3d-0000-4000-8000-000000000000-0", "20260101"

@@ -1,4 +1,4 @@
-"""Packages with index types of their own, installed into a folder for a test."""
+"""Packages with index types of their own, which a test installs into a folder."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ COPIED_COLUMNS = (Path(__file__).parent / "copied_columns.py").read_text()
 
 
 def install(folder: Path, index_type: str, code: str, *, class_name: str = "Plugged") -> None:
-    """A package as pip leaves it: a module, and an entry point that names a class in it."""
+    """A package as pip installs it: a module, and an entry point that names a class in it."""
     module = f"plug_in_{index_type}"
     (folder / f"{module}.py").write_text(code)
     info = folder / f"{module}-1.0.dist-info"

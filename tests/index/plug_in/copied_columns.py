@@ -1,5 +1,5 @@
-"""An index type of another package: the columns themselves, once more, and Spark's semantics over
-them. It does the least that the contract asks for, and leaves out what may be left out."""
+"""An index type from another package: a copy of the columns, evaluated with Spark's semantics. It
+implements the minimum of the contract and none of the optional methods."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,12 @@ from hudi_index_service.index.contract import (
     BuiltIndex,
     ColumnSpec,
     ColumnStatistics,
+    IndexReader,
+    IndexType,
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.packed_file import read_member
+from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import (
     And,
@@ -33,11 +35,11 @@ from hudi_index_service.predicate.expression import (
 FILE = "columns"
 
 
-class CopiedColumns:
+class CopiedColumns(IndexType):
     """See `hudi_index_service.index.contract.IndexType`."""
 
     name = "copied"
-    contract = 1
+    contract = 2
     version = 1
 
     def fields(self, column: str, type: pa.DataType, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ class Builder:
         self._batches.clear()
 
 
-class Reader:
+class Reader(IndexReader):
     def __init__(self, data: pa.Table) -> None:
         self._data = data
 

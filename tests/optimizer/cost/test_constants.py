@@ -1,4 +1,4 @@
-"""What single steps cost: shipped, calibrated, or not to be read."""
+"""The constants of the cost model: shipped, calibrated, or unreadable."""
 
 import logging
 from collections.abc import Iterator
@@ -23,22 +23,22 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
     forget_constants()
 
 
-def test_those_shipped_serve_until_somebody_calibrates(settings: Settings) -> None:
+def test_shipped_constants_are_used_until_calibrated(settings: Settings) -> None:
     assert load_constants(settings) == Constants()
     calibrated = Constants(scanned_mib_ms=1.5)
     constants_path(settings).write_text(calibrated.model_dump_json())
-    assert load_constants(settings) == Constants(), "they are read once a process"
+    assert load_constants(settings) == Constants(), "they are read once per process"
     forget_constants()
     assert load_constants(settings) == calibrated
 
 
-def test_what_a_file_leaves_out_is_as_shipped(settings: Settings) -> None:
+def test_constants_missing_from_the_file_are_as_shipped(settings: Settings) -> None:
     constants_path(settings).write_text('{"open_ms": 9, "of_a_later_release": 1}')
     assert load_constants(settings) == Constants(open_ms=9)
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", '{"open_ms": 0}', '{"open_ms": "Infinity"}'])
-def test_a_broken_file_is_told_of_once_and_not_used(
+def test_a_broken_file_is_ignored_with_one_warning(
     settings: Settings, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -51,6 +51,8 @@ def test_steps_follow_from_milliseconds() -> None:
     slow = Constants(step_ms=2 * Constants().step_ms)
     assert 10_000 < Constants().row_steps < 40_000
     assert slow.row_steps == Constants().row_steps // 2
-    assert 1_000_000 // 100 < Constants().few_steps(1_000_000) < 1_000_000 // 10
-    assert slow.few_steps(1_000_000) == pytest.approx(Constants().few_steps(1_000_000) / 2, abs=1)
-    assert slow.few_steps(10) == FEWEST_STEPS
+    assert 1_000_000 // 100 < Constants().cheap_steps(1_000_000) < 1_000_000 // 10
+    assert slow.cheap_steps(1_000_000) == pytest.approx(
+        Constants().cheap_steps(1_000_000) / 2, abs=1
+    )
+    assert slow.cheap_steps(10) == FEWEST_STEPS

@@ -1,4 +1,4 @@
-"""What a relation of a Spark query costs, on paper."""
+"""Cost of a relation in a Spark query, computed without files."""
 
 from dataclasses import replace
 
@@ -7,46 +7,47 @@ import pytest
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost import Constants, CostModel
 from hudi_index_service.optimizer.cost.in_spark import NOTHING, Reader, SparkCosts, Work
-from hudi_index_service.optimizer.plan import QueryPlan, Surroundings
+from hudi_index_service.optimizer.decide import RelationCosts
+from hudi_index_service.optimizer.plan import CostContext, QueryPlan
 from tests.optimizer.tables import PaperTable
 
 ROWS = 4_000_000
 FILE = {"rows": ROWS, "mb": 100, "index": {"a": {"distinct": ROWS}}}
 TABLE = PaperTable({"a": "int64", "b": "string"}, [FILE] * 8)
-EVERYONE = tuple(Reader)
+ALL_READERS = tuple(Reader)
 
 
 def costs(plan: QueryPlan, cores: int = 2, **constants: float) -> SparkCosts:
-    plan = replace(plan, surroundings=Surroundings(share=0.5))
+    plan = replace(plan, surroundings=CostContext(share=0.5))
     model = replace(CostModel.of(plan, Settings()), constants=Constants(**constants))
     return SparkCosts.of(plan, model, 2, cores)
 
 
 def reader(rows: int, cores: int = 2, **constants: float) -> Reader:
-    """Who reads a table in which so many rows of each file match."""
+    """The cheapest reader of a table in which this many rows of each file match."""
     plan = TABLE.plan("a >= 0", ["a", "b"], use_index="require")
-    told = costs(plan, cores, **constants)
-    work = sum((told.reading(each, rows) for each in plan.slices), NOTHING)
+    spark_costs = costs(plan, cores, **constants)
+    work = sum((spark_costs.reading(each, rows) for each in plan.slices), NOTHING)
     assert work.rows == rows * len(plan.slices)
-    return told.cheapest(work, EVERYONE)
+    return RelationCosts.of(spark_costs, 1, 0, searched=False).cheapest(work, ALL_READERS)
 
 
-def test_few_rows_are_the_drivers_and_most_are_sparks() -> None:
+def test_few_rows_are_read_by_the_driver_and_most_by_spark() -> None:
     assert reader(0) is reader(100) is Reader.DRIVER
     assert reader(ROWS) is Reader.SPARK
 
 
-def test_tasks_read_where_there_are_many_to_share_the_work() -> None:
+def test_tasks_read_if_many_cores_share_the_work() -> None:
     assert reader(20, cores=8, tasks_ms=1, task_slice_ms=1) is Reader.TASKS
     assert reader(20, cores=1, tasks_ms=1, task_slice_ms=1) is Reader.DRIVER
 
 
-def test_rows_cost_more_where_handing_them_over_does() -> None:
+def test_costly_row_transfer_favours_spark() -> None:
     assert reader(200) is Reader.DRIVER
     assert reader(200, handed_row_ms=10) is Reader.SPARK
 
 
-def test_spark_reads_no_other_partitions_and_hardly_what_statistics_exclude() -> None:
+def test_spark_skips_partitions_but_opens_files_excluded_by_statistics() -> None:
     every = TABLE.first_plan("a = 1", ["a"])
     first, *others = every.slices
     excluded = replace(

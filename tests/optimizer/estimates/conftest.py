@@ -1,33 +1,33 @@
-"""Plans of slices whose entries' manifests are those of given rows: nothing is built."""
+"""Plans of slices whose entries have the manifests of given rows; nothing is built."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.build.extremes import Extremes
-from hudi_index_service.index.entry import Entry
-from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.manifest import (
+from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.entries.entry import Entry
+from hudi_index_service.index.entries.manifest import (
     BuildInfo,
     DataFile,
     IndexedBaseFile,
     Manifest,
-    ManifestColumn,
 )
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.optimizer.serving import ServedColumns, ServingEntry
+from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.table.protocol import BaseFile, FileSlice
 
 
-def described(name: str, column: pa.ChunkedArray, distinct: int | None) -> ManifestColumn:
-    """What a manifest says of a column, as a build writes it."""
+def described(name: str, column: pa.ChunkedArray, distinct: int | None) -> StoredColumn:
+    """A column's description in a manifest, as a build writes it."""
     extremes = Extremes()
     for chunk in column.chunks:
         extremes.add(chunk)
-    return ManifestColumn(
+    return StoredColumn(
         name=name,
         type=str(column.type),
         fields=("keyword",),
@@ -45,7 +45,7 @@ def slice_of(
     values: Mapping[str, pa.Scalar] | None = None,
     path: str = "part/file.parquet",
 ) -> SlicePlan:
-    """The plan of a base file with these rows, all columns of which an entry holds."""
+    """The plan of a base file with these rows, whose columns are all in an entry."""
     columns = tuple(
         described(name, data.column(name), (distinct or {}).get(name)) for name in data.column_names
     )
@@ -63,19 +63,18 @@ def slice_of(
     )
     partition = path.rpartition("/")[0]
     file = BaseFile(path, partition, "file", "20260101000000000", 1)
-    stored = ServedColumns(each.stored() for each in columns)
-    serving = ServingEntry(Entry("folder", manifest), index_type("lucene"), stored)
+    serving = ServingEntry(Entry("folder", manifest), index_type("lucene"), columns)
     return SlicePlan(
         FileSlice(partition, "file", file), Access.INDEX, (serving,), values=values or {}
     )
 
 
 def normal(where: str, schema: pa.Schema) -> Predicate:
-    """The predicate that a where text means, as rules and readers have it."""
+    """The normal form of a where text, as rules and readers get it."""
     return negation_normal_form(parse_predicate(where, schema, time_zone="UTC"))
 
 
 def count_where(predicate: Predicate, data: pa.Table) -> int:
-    """How many rows make it TRUE."""
+    """How many rows the predicate is TRUE for."""
     truth = evaluate(predicate, data).fill_null(False)
     return int(np.count_nonzero(truth.to_numpy(zero_copy_only=False)))

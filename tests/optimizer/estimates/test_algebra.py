@@ -1,4 +1,4 @@
-"""Bounds of AND and OR hold however the operands hang together; the guess is between them."""
+"""Bounds of AND and OR hold however the operands correlate; the guess is between them."""
 
 from functools import reduce
 from operator import and_, or_
@@ -25,7 +25,7 @@ ROW_SETS = st.builds(BitMap, st.sets(st.integers(0, TOTAL - 1)))
 
 @st.composite
 def known_sets(draw: st.DrawFn) -> tuple[BitMap, RowEstimate]:
-    """Any rows, and what somebody knows of their number who is right."""
+    """Any rows, and a correct estimate of their number."""
     rows = draw(ROW_SETS)
     least = draw(st.integers(0, len(rows)))
     most = draw(st.integers(len(rows), TOTAL))
@@ -40,7 +40,7 @@ def holds(estimate: RowEstimate, rows: BitMap) -> None:
 
 @settings(derandomize=True, database=None, max_examples=200)
 @given(st.lists(known_sets(), min_size=1, max_size=6))
-def test_bounds_hold_however_sets_hang_together(sets: list[tuple[BitMap, RowEstimate]]) -> None:
+def test_bounds_hold_for_any_correlation(sets: list[tuple[BitMap, RowEstimate]]) -> None:
     rows, known = [each for each, _ in sets], [each for _, each in sets]
 
     holds(all_of(known, TOTAL), reduce(and_, rows))
@@ -49,7 +49,7 @@ def test_bounds_hold_however_sets_hang_together(sets: list[tuple[BitMap, RowEsti
 
 @settings(derandomize=True, database=None, max_examples=200)
 @given(trees(), st.lists(known_sets(), min_size=6, max_size=6))
-def test_bounds_of_a_tree_hold_whatever_its_leaves_have(
+def test_bounds_of_a_tree_hold_for_any_leaves(
     tree: Predicate, sets: list[tuple[BitMap, RowEstimate]]
 ) -> None:
     by_leaf = {leaf(number): each for number, each in enumerate(sets)}
@@ -67,7 +67,7 @@ def test_bounds_of_a_tree_hold_whatever_its_leaves_have(
     holds(rows_of(tree, lambda each: by_leaf[each][1], TOTAL), rows(tree))
 
 
-def test_bounds_are_the_narrowest_there_are() -> None:
+def test_bounds_are_as_narrow_as_possible() -> None:
     assert all_of([exactly(70), exactly(80)], 100).least == 50
     assert all_of([exactly(70), exactly(80)], 100).most == 70
     assert all_of([exactly(20), exactly(30)], 100).least == 0
@@ -76,15 +76,15 @@ def test_bounds_are_the_narrowest_there_are() -> None:
     assert any_of([exactly(70), exactly(80)], 100).most == 100
 
 
-def test_conjuncts_are_backed_off_the_most_selective_first() -> None:
+def test_back_off_starts_with_the_most_selective_conjunct() -> None:
     half, tenth = exactly(500), exactly(100)
     several = [half, tenth, half, half]
     assert all_of(several, 1000).expected == pytest.approx(100 * 0.5**0.5 * 0.5**0.25 * 0.5**0.125)
-    # More than four count no more.
+    # More than four have no further effect.
     assert all_of([*several, half], 1000).expected == all_of(several, 1000).expected
 
 
-def test_arms_are_independent() -> None:
+def test_or_arms_are_assumed_independent() -> None:
     assert any_of([exactly(500), exactly(100)], 1000).expected == pytest.approx(550)
 
 
@@ -97,7 +97,7 @@ def test_the_guess_stays_within_the_bounds() -> None:
     assert any_of([exactly(0), exactly(3)], 1000) == exactly(3)
 
 
-def test_one_operand_is_itself_and_no_row_is_none() -> None:
+def test_one_operand_is_unchanged_and_an_empty_table_has_no_rows() -> None:
     assert all_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
     assert any_of([RowEstimate(1, 2.5, 9)], 10) == RowEstimate(1, 2.5, 9)
     assert all_of([exactly(0), exactly(0)], 0) == exactly(0)
@@ -106,27 +106,27 @@ def test_one_operand_is_itself_and_no_row_is_none() -> None:
 
 @pytest.mark.parametrize(("value", "rows"), [(True, 7), (False, 0), (None, 0)])
 def test_constants(value: bool | None, rows: int) -> None:
-    def unasked(predicate: Predicate) -> RowEstimate:
+    def unexpected(predicate: Predicate) -> RowEstimate:
         raise AssertionError(predicate)
 
-    assert rows_of(Constant(value), unasked, 7) == exactly(rows)
+    assert rows_of(Constant(value), unexpected, 7) == exactly(rows)
 
 
-def test_a_negated_constant_is_one_too() -> None:
-    """As a partition's value makes of NOT (part IN (…))."""
+def test_a_negated_constant_is_a_constant() -> None:
+    """As NOT (part IN (…)) becomes with a partition's value."""
     for value, rows in ((True, 0), (False, 7), (None, 0)):
         assert rows_of(Not(Constant(value)), lambda each: exactly(1), 7) == exactly(rows)
 
 
-def test_leaves_are_asked_with_their_negation() -> None:
-    asked: list[Predicate] = []
+def test_leaves_are_estimated_with_their_negation() -> None:
+    estimated: list[Predicate] = []
 
     def rows(predicate: Predicate) -> RowEstimate:
-        asked.append(predicate)
+        estimated.append(predicate)
         return exactly(1)
 
     negated = Not(leaf(0))
     rows_of(And((negated, leaf(1))), rows, 7)
 
-    assert asked == [negated, leaf(1)]
+    assert estimated == [negated, leaf(1)]
     assert isinstance(leaf(1), IsNull)

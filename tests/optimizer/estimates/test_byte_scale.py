@@ -1,4 +1,4 @@
-"""Where texts stand between two others."""
+"""Position of a text between two others."""
 
 import pytest
 from hypothesis import given, settings
@@ -17,20 +17,20 @@ def share(least: str, greatest: str, value: str, *, above: bool = False) -> floa
     ("least", "greatest", "value", "expected"),
     [
         ("0000", "9999", "5000", 0.5),
-        ("order-0000", "order-9999", "order-2500", 0.25),  # what all begin with tells nothing
+        ("order-0000", "order-9999", "order-2500", 0.25),  # the common prefix does not count
         ("a", "z", "n", 0.5),
         ("Aa", "Zz", "Nn", 0.5),
         ("a", "b", "a", 0.0),
         ("a", "b", "b", 1.0),
     ],
 )
-def test_texts_are_spread_as_numbers_and_letters_are(
+def test_positions_follow_digits_and_letters(
     least: str, greatest: str, value: str, expected: float
 ) -> None:
     assert share(least, greatest, value) == pytest.approx(expected, abs=0.03)
 
 
-def test_a_beginning_spans_all_that_begin_so() -> None:
+def test_a_prefix_spans_all_texts_that_start_with_it() -> None:
     low = share("0000", "9999", "42")
     assert share("0000", "9999", "42", above=True) - low == pytest.approx(0.01, rel=0.05)
     assert share("key-00", "key-99", "ke", above=True) == 1

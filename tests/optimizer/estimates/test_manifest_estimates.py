@@ -1,4 +1,4 @@
-"""What manifests tell of rows: bounds that hold, guesses that are near."""
+"""Row estimates from manifests: bounds that hold, guesses that are close."""
 
 import gc
 import random
@@ -27,7 +27,7 @@ PREDICATES = [normal(where, SCHEMA) for where in LEAVES]
 
 
 def some_rows(dice: random.Random, *, nulls: bool = True) -> pa.Table:
-    """A few rows of values with all that is odd about them; some columns have one value only."""
+    """A few rows of values, odd ones included; some columns have only one value."""
     rows, columns = dice.randrange(0, 6), {}
     for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
         values = dice.sample(VALUES[name], dice.randrange(1, len(VALUES[name]) + 1))
@@ -54,7 +54,7 @@ def test_bounds_hold_for_every_leaf_on_every_type() -> None:
         for predicate in PREDICATES:
             found = holds(plan, predicate, data)
             exact += found.least == found.most
-    assert exact > 60 * len(PREDICATES) / 4  # they say something
+    assert exact > 60 * len(PREDICATES) / 4  # the bounds are not trivial
 
 
 @settings(derandomize=True, deadline=None, database=None, max_examples=150)
@@ -133,7 +133,7 @@ def sales() -> pa.Table:
         "state = 3 OR id < 5000",
     ],
 )
-def test_guesses_are_near_where_values_are_spread_evenly(sales: pa.Table, where: str) -> None:
+def test_guesses_are_close_for_evenly_spread_values(sales: pa.Table, where: str) -> None:
     plan = slice_of(sales, distinct={"code": 10_000, "word": 26})
     predicate = normal(where, sales.schema)
     rows = count_where(predicate, sales)
@@ -141,7 +141,7 @@ def test_guesses_are_near_where_values_are_spread_evenly(sales: pa.Table, where:
     assert holds(plan, predicate, sales).expected == pytest.approx(rows, rel=0.25, abs=10)
 
 
-def test_one_value_a_column_is_known_exactly() -> None:
+def test_columns_with_one_value_are_estimated_exactly() -> None:
     data = pa.table({"a": ["x", "x", None], "n": pa.array([1, 1, 1], pa.int32())})
     plan = slice_of(data)
     for where, rows in {
@@ -159,7 +159,7 @@ def test_one_value_a_column_is_known_exactly() -> None:
         assert estimated_rows(plan, normal(where, data.schema)) == RowEstimate(rows, rows, rows)
 
 
-def test_columns_that_no_entry_holds_may_have_any_values() -> None:
+def test_unindexed_columns_may_have_any_values() -> None:
     held, whole = pa.table({"a": [1, 2, None]}), pa.table({"a": [1, 2, None], "b": [1, 1, None]})
     plan = slice_of(held)
     for where in ("b = 1", "b <> 1", "b IS NULL", "NOT (b <=> 1)", "b NOT IN (2)", "b < 5",
@@ -169,7 +169,7 @@ def test_columns_that_no_entry_holds_may_have_any_values() -> None:
         assert found.least <= count_where(normal(where, whole.schema), whole) <= found.most
 
 
-def test_a_partitions_value_counts_not_what_the_file_holds() -> None:
+def test_a_partitions_value_overrides_that_of_the_file() -> None:
     data = pa.table({"part": ["old", "old"], "n": [1, 2]})
     plan = slice_of(data, values={"part": pa.scalar("new")})
     estimates = {
@@ -194,7 +194,7 @@ def test_one_estimator_serves_many_slices() -> None:
     ]
 
 
-def test_what_is_made_of_a_manifest_is_kept_and_does_not_keep_it() -> None:
+def test_cached_manifest_values_do_not_keep_the_manifest_alive() -> None:
     plan = slice_of(pa.table({"n": [1, 2, 3]}))
     (serving,) = plan.entries
     assert serving.values["n"] is serving.values["n"]
@@ -209,10 +209,10 @@ def test_what_is_made_of_a_manifest_is_kept_and_does_not_keep_it() -> None:
 PARTITIONS = {"day=1": "1", "day=2": "2", "day=3": "3", "other": None}
 
 
-def partition_values(told: Mapping[str, str | None]) -> PartitionValues:
-    """Partitions of which most paths tell the value of `part`."""
-    values = {path: {"part": pa.scalar(value)} if value else {} for path, value in told.items()}
-    column = pa.array(list(told.values()), pa.string())
+def partition_values(by_path: Mapping[str, str | None]) -> PartitionValues:
+    """Partitions, most of whose paths give the value of `part`."""
+    values = {path: {"part": pa.scalar(value)} if value else {} for path, value in by_path.items()}
+    column = pa.array(list(by_path.values()), pa.string())
     return PartitionValues(values, pa.record_batch([column], ["part"]))
 
 
@@ -221,7 +221,7 @@ def partition_values(told: Mapping[str, str | None]) -> PartitionValues:
     ["part = '2'", "part > '1' AND n > 5", "part = '1' OR n > 5", "n > 5", "part IN ('1', '3')",
      "NOT (part IN ('1', NULL) AND n > 2)", "part = '2' AND (part < '3' OR n = 1) AND n < 9"],
 )  # fmt: skip
-def test_partitions_told_at_once_are_those_told_one_by_one(where: str) -> None:
+def test_partitions_estimated_together_equal_those_estimated_singly(where: str) -> None:
     data = pa.table({"part": pa.array(["4"] * 10), "n": list(range(10))})
     predicate, partitions = normal(where, data.schema), partition_values(PARTITIONS)
     at_once = ManifestEstimates(predicate, partitions)
@@ -230,7 +230,7 @@ def test_partitions_told_at_once_are_those_told_one_by_one(where: str) -> None:
         assert at_once.rows(plan) == estimated_rows(plan, predicate)
 
 
-def test_partitions_in_which_the_same_is_true_ask_the_same() -> None:
+def test_partitions_with_the_same_remaining_predicate_share_it() -> None:
     schema = pa.schema([("part", pa.string()), ("n", pa.int64())])
     predicate = normal("part < '3' AND n > 5", schema)
     left = partition_values(PARTITIONS).within(predicate)
@@ -241,11 +241,11 @@ def test_partitions_in_which_the_same_is_true_ask_the_same() -> None:
     assert "other" not in left
 
 
-def test_slices_without_entries_are_not_known_and_those_passed_over_have_none() -> None:
+def test_slices_without_entries_are_unknown_and_skipped_ones_empty() -> None:
     data = pa.table({"n": [1, 2]})
     plan, predicate = slice_of(data), normal("n = 1", data.schema)
 
     assert estimated_rows(replace(plan, entries=()), predicate) is None
     assert estimated_rows(plan.skipped("no row", "rule"), predicate) == RowEstimate(0, 0, 0)
-    # What a rule declined is known all the same.
+    # Declined slices are still estimated.
     assert estimated_rows(plan.declined("it is small", "rule"), predicate) == RowEstimate(0, 1, 2)

@@ -1,22 +1,22 @@
-"""Shares of rows of which nothing is known."""
+"""Default selectivities, for rows of which nothing is known."""
 
 import pytest
 
 from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.predicate.expression import MatchMode
-from hudi_index_service.predicate.like import parse_like
+from hudi_index_service.predicate.patterns.like import parse_like
 
 
-def test_the_more_a_pattern_asks_for_the_fewer_fit() -> None:
+def test_longer_patterns_match_fewer_rows() -> None:
     like = [selectivities.like(parse_like(each)) for each in ("%", "%a", "%ab", "%ab%", "a_")]
     assert like == pytest.approx([1, 0.2, 0.04, 0.2, 0.18])
 
 
-def test_some_fit_a_pattern_that_somebody_asks_for() -> None:
+def test_every_pattern_is_assumed_to_match_some_rows() -> None:
     least = selectivities.like(parse_like("%a long text%"))
     assert least == selectivities.text("a long text") == 0.005
 
 
 @pytest.mark.parametrize("mode", MatchMode)
-def test_every_search_finds_some(mode: MatchMode) -> None:
+def test_every_search_is_assumed_to_match_some_rows(mode: MatchMode) -> None:
     assert 0 < selectivities.match(mode) < 0.1

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from hudi_index_service.predicate.expression import (
-    Column,
+    BoundColumn,
     Constant,
     IsNull,
     Predicate,
@@ -16,8 +16,8 @@ _LEAVES = 6
 
 
 def leaf(number: int) -> Predicate:
-    """One of some leaves."""
-    return IsNull(Column(f"c{number}", pa.int32()))
+    """The leaf with this number."""
+    return IsNull(BoundColumn(f"c{number}", pa.int32()))
 
 
 def trees(

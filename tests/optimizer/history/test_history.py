@@ -1,4 +1,4 @@
-"""The history: what it learns, what it forgets, and that it is never in a query's way."""
+"""The history: what it learns, what it forgets, and that it never blocks a query."""
 
 import logging
 import os
@@ -27,9 +27,9 @@ def seen(
     used: frozenset[str] = frozenset("a"),
     **amounts: float,
 ) -> Observation:
-    """A query that was expected to have so many rows, and had other ones."""
+    """A query with its expected and its actual number of rows."""
     columns = frozenset("a")
-    return Observation(shape, columns, columns - used, used, {"rows": (expected, actual)}, amounts)
+    return Observation(shape, columns, columns - used, used, (expected, actual), amounts)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def rows_factor(history: History, shape: str = "a = ?", table: str = TABLE) -> f
     return None if correction is None else correction.rows
 
 
-def test_a_correction_comes_of_several_queries_alike(folder: Path) -> None:
+def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
     history = History(folder, SETTINGS)
     factors = []
     for _ in range(10):
@@ -57,18 +57,18 @@ def test_a_correction_comes_of_several_queries_alike(folder: Path) -> None:
     assert rows_factor(history, table="/data/others") is None
 
 
-def test_queries_that_contradict_each_other_correct_little(folder: Path) -> None:
+def test_contradictory_queries_correct_little(folder: Path) -> None:
     alike, mixed = History(folder / "1", SETTINGS), History(folder / "2", SETTINGS)
     for number in range(4):
         alike.record(TABLE, seen(expected=10, actual=87))
         mixed.record(
             TABLE, seen(expected=10, actual=0 if number % 2 else 703)
-        )  # ln's mean is alike
+        )  # same mean logarithm
 
     assert 1 < (rows_factor(mixed) or 0) < (rows_factor(alike) or 0)
 
 
-def test_one_query_that_is_far_off_does_not_turn_everything(folder: Path) -> None:
+def test_one_outlier_has_limited_effect(folder: Path) -> None:
     history = History(folder, SETTINGS)
     for actual in (10, 10, 10, 10_000_000):
         history.record(TABLE, seen(expected=10, actual=actual))
@@ -76,28 +76,7 @@ def test_one_query_that_is_far_off_does_not_turn_everything(folder: Path) -> Non
     assert 1 < (rows_factor(history) or 0) < 2.5
 
 
-def test_looking_up_in_vain_is_told_after_several_queries(folder: Path) -> None:
-    history, told = History(folder, SETTINGS), []
-    for _ in range(6):
-        history.record(
-            TABLE, seen(actual=10, in_vain=1.0, asked=2.0, asked_ms=30.0, unasked_ms=20.0)
-        )
-        correction = history.correction(TABLE, "a = ?")
-        told.append(None if correction is None else correction.in_vain)
-
-    assert told[:2] == [None, None]
-    last = told[-1]
-    assert last is not None
-    assert (last.asked_ms, last.scan_ms) == pytest.approx((15, 10))  # of a slice
-    assert 5 < last.queries < 6
-    for _ in range(80):  # scanned from then on
-        history.record(TABLE, seen(actual=10))
-    correction = history.correction(TABLE, "a = ?")
-    assert correction is not None
-    assert correction.in_vain is None  # it is tried again
-
-
-def test_what_was_seen_later_counts_more(folder: Path) -> None:
+def test_later_queries_count_more(folder: Path) -> None:
     history = History(folder, HistorySettings(half_life_queries=4))
     for actual in [109] * 20 + [10] * 20:
         history.record(TABLE, seen(expected=10, actual=actual))
@@ -105,7 +84,7 @@ def test_what_was_seen_later_counts_more(folder: Path) -> None:
     assert (rows_factor(history) or 0) == pytest.approx(1, abs=0.1)
 
 
-def test_what_was_seen_long_ago_counts_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_queries_count_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1_800_000_000.0
     monkeypatch.setattr(module, "time", lambda: clock)
     history = History(folder, HistorySettings(half_life_days=1))
@@ -124,7 +103,7 @@ def test_what_was_seen_long_ago_counts_less(folder: Path, monkeypatch: pytest.Mo
     assert history.queries_since(TABLE, clock - 40 * 86_400) == 23
 
 
-def test_the_next_process_goes_on(folder: Path) -> None:
+def test_the_next_process_continues_the_history(folder: Path) -> None:
     first = History(folder, SETTINGS)
     for _ in range(5):
         first.record(TABLE, seen(bytes=100.0))
@@ -143,17 +122,17 @@ def test_the_next_process_goes_on(folder: Path) -> None:
     assert shape.queries == 7
 
 
-def test_files_are_the_users_alone(folder: Path) -> None:
+def test_files_are_accessible_only_to_the_user(folder: Path) -> None:
     history = History(folder, SETTINGS)
     history.record(TABLE, seen())
-    assert not folder.exists()  # nothing is written in the query's time
+    assert not folder.exists()  # nothing is written during the query
     history.flush()
 
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
-def test_shapes_asked_longest_ago_leave(folder: Path) -> None:
+def test_least_recently_queried_shapes_are_dropped(folder: Path) -> None:
     history = History(folder, HistorySettings(max_shapes=3))
     for name in "abcad":
         history.record(TABLE, seen(f"{name} = ?"))
@@ -178,7 +157,7 @@ def test_memory_is_bounded_while_nothing_can_be_written(folder: Path) -> None:
     assert len(history._unwritten) == 3
 
 
-def test_forgetting_leaves_no_byte(folder: Path) -> None:
+def test_forgetting_leaves_no_trace(folder: Path) -> None:
     history = History(folder, SETTINGS)
     for table in (TABLE, "/data/others"):
         for number in range(50):
@@ -195,7 +174,7 @@ def test_forgetting_leaves_no_byte(folder: Path) -> None:
     assert b"/data/" not in left
 
 
-def test_forgetting_where_there_is_nothing(folder: Path) -> None:
+def test_forgetting_an_empty_history(folder: Path) -> None:
     assert History(folder, SETTINGS).forget() == 0
     assert not folder.exists()
 
@@ -224,7 +203,9 @@ def test_a_damaged_file_is_set_aside(folder: Path, caplog: pytest.LogCaptureFixt
     assert (folder / "queries.sqlite.damaged").exists()
 
 
-def test_pages_damaged_in_the_middle(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_with_damaged_pages_is_replaced(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first = History(folder, SETTINGS)
     for number in range(400):
         first.record(TABLE, seen(f"column_{number} = ?"))
@@ -240,7 +221,7 @@ def test_pages_damaged_in_the_middle(folder: Path, caplog: pytest.LogCaptureFixt
     assert [each.queries for each in History(folder, SETTINGS).shapes(TABLE)] == [4]
 
 
-def test_a_row_that_makes_no_sense_is_forgotten(folder: Path) -> None:
+def test_an_invalid_row_is_dropped(folder: Path) -> None:
     first = History(folder, SETTINGS)
     _use(first)
     with sqlite3.connect(folder / "queries.sqlite") as connection:
@@ -253,7 +234,7 @@ def test_a_row_that_makes_no_sense_is_forgotten(folder: Path) -> None:
     assert [each.queries for each in history.shapes(TABLE)] == [4]
 
 
-def test_a_file_of_a_newer_release_stays_as_it_is(
+def test_a_file_of_a_newer_release_is_left_unchanged(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     _use(History(folder, SETTINGS))
@@ -266,12 +247,12 @@ def test_a_file_of_a_newer_release_stays_as_it_is(
 
     history = History(folder, SETTINGS)
     _use(history)
-    assert rows_factor(history) is not None  # of this process alone
+    assert rows_factor(history) is not None  # from this process only
     assert len(_warnings(caplog)) == 1
     assert path.read_bytes() == before
 
 
-def test_a_locked_file_is_not_waited_for(
+def test_queries_do_not_wait_for_a_locked_file(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hudi_index_service.optimizer.history.file.WRITE_SECONDS", 0.01)
@@ -280,7 +261,7 @@ def test_a_locked_file_is_not_waited_for(
     holder.execute("BEGIN EXCLUSIVE")
 
     history = History(folder, SETTINGS)
-    assert rows_factor(history) is not None  # who reads never waits for who writes
+    assert rows_factor(history) is not None  # readers never wait for writers
     _use(history)
     assert len(_warnings(caplog)) == 1
     holder.execute("ROLLBACK")
@@ -288,7 +269,7 @@ def test_a_locked_file_is_not_waited_for(
     assert [each.queries for each in history.shapes(TABLE)] == [8]  # written the next time
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_cannot_be_created(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("no folder")
     history = History(tmp_path / "state" / "history", SETTINGS)
     _use(history)
@@ -307,7 +288,7 @@ history = History(Path(sys.argv[1]), HistorySettings(half_life_queries=1e12))
 for number in range(90):
     shape = f"column_{number % 3} = ?"
     history.record("/data/messages", Observation(
-        shape, frozenset("a"), frozenset(), frozenset("a"), {"rows": (10, 109)}, {"bytes": 1.0}
+        shape, frozenset("a"), frozenset(), frozenset("a"), (10, 109), {"bytes": 1.0}
     ))
     if number % 7 == 0:
         history.flush()
@@ -322,17 +303,17 @@ def test_several_processes_at_once_lose_nothing(folder: Path) -> None:
         )
         for _ in range(3)
     ]
-    said = [each.communicate()[1] for each in processes]
+    printed = [each.communicate()[1] for each in processes]
 
     assert [each.returncode for each in processes] == [0] * 3
-    assert said == [""] * 3  # not a single warning
+    assert printed == [""] * 3  # not a single warning
     shapes = History(folder, SETTINGS).shapes(TABLE)
     assert [each.queries for each in shapes] == [90] * 3
     assert sum(each.sums["bytes"] for each in shapes) == pytest.approx(270, rel=1e-3)
     assert History(folder, SETTINGS).queries_since(TABLE, 0) == 270
 
 
-def test_one_that_is_killed_leaves_a_whole_file(folder: Path) -> None:
+def test_a_killed_process_leaves_an_intact_file(folder: Path) -> None:
     endless = PROCESS.replace("range(90)", "iter(int, 1)").replace("number % 7 == 0", "True")
     process = subprocess.Popen([sys.executable, "-c", endless, str(folder)])
     history = History(folder, SETTINGS)
@@ -346,7 +327,7 @@ def test_one_that_is_killed_leaves_a_whole_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fork", ["child"])
-def test_a_forked_child_writes_what_is_its_own(folder: Path, fork: str) -> None:
+def test_a_forked_child_writes_only_its_own_queries(folder: Path, fork: str) -> None:
     history = History(folder, SETTINGS)
     history.record(TABLE, seen("parent = ?"))
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Queries that differ in their literals alone have one shape."""
+"""Queries that differ only in their literals have the same shape."""
 
 import pyarrow as pa
 import pytest
@@ -47,7 +47,7 @@ def shape(where: str) -> str:
         ("b = 1 OR b = 2", "b = ?"),
     ],
 )
-def test_a_shape_has_columns_and_operators_and_no_literal(where: str, expected: str) -> None:
+def test_a_shape_has_columns_and_operators_but_no_literals(where: str, expected: str) -> None:
     assert shape(where) == expected
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from hudi_index_service.hudi.spark import local_session
 from tests.versions.writing.table import Table
 from tests.versions.writing.tables import TABLES, to_be_upgraded, upgrade
 
@@ -34,30 +35,24 @@ def main(bundle: str, folder: str, *earlier: str) -> None:
         spark.stop()
 
 
+# One tier of compiled code: the JVM runs many small jobs, and no long one.
+_JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def _session(bundle: str, warehouse: Path) -> SparkSession:
-    session = (
-        SparkSession.builder.master("local[1]")
-        .appName("hudi-index-versions")
-        .config("spark.jars", bundle)
-        .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
-        .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
-        .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
-        .config(
-            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
-        )
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.default.parallelism", "1")
-        .config("spark.sql.warehouse.dir", str(warehouse))
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
-        .getOrCreate()
+    settings = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+    }
+    return local_session(
+        "hudi-index-versions",
+        warehouse,
+        cores=1,
+        memory="2g",
+        bundle=bundle,
+        settings=settings,
     )
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 if __name__ == "__main__":

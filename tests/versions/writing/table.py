@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 # Every one is asked of every state. The rows are those of `numbered_rows`.
@@ -232,11 +232,6 @@ class Table:
         read = self._read(**{"hoodie.datasource.query.type": "read_optimized"})
         names = read.select("_hoodie_partition_path", "_hoodie_file_name").distinct().collect()
         return sorted(f"{partition}/{name}".lstrip("/") for partition, name in names)
-
-
-def _ids_where(predicate: str) -> Column:
-    ids = F.collect_list(F.when(F.expr(predicate), F.col("id")))
-    return F.sort_array(ids).alias(predicate)
 
 
 def _key_generator(partition_columns: str) -> str:

@@ -1,0 +1,1 @@
+"""Builds the index entry of one base file."""

@@ -1,0 +1,70 @@
+"""Finds the least and greatest value of a column, for the manifest's statistics."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+class Extremes:
+    """Running minimum and maximum of a column, for planning.
+
+    A column of arrays or with a NaN has neither. A bound is also missing if its value is long or
+    cannot be written as text (a timestamp beyond the range that Arrow prints, bytes that are not
+    text).
+    """
+
+    _LONGEST = 128
+
+    def __init__(self) -> None:
+        self._low: pa.Scalar | None = None
+        self._high: pa.Scalar | None = None
+        self._unknown = False
+
+    @property
+    def bounds(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+        """The least and the greatest value seen; None for a missing one."""
+        return self._low, self._high
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a value was seen that makes both bounds unknown."""
+        return self._unknown
+
+    def merge(self, values: pa.Array, *, unknown: bool) -> None:
+        """Adds another instance's bounds, and whether they are unknown."""
+        self._unknown |= unknown
+        self.add(values)
+
+    def add(self, array: pa.Array) -> None:
+        """Adds the next values."""
+        if pa.types.is_nested(array.type):
+            return
+        if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
+            self._unknown = True
+        known = [pa.repeat(value, 1) for value in (self._low, self._high) if value is not None]
+        found = pc.min_max(array)
+        fresh = [pa.repeat(found[end], 1) for end in ("min", "max") if found[end].is_valid]
+        if fresh:
+            # Arrow compares the values, because Python's dates end with the year 9999.
+            found = pc.min_max(pa.concat_arrays(known + fresh))
+            self._low, self._high = found["min"], found["max"]
+
+    def _spelled(self, scalar: pa.Scalar | None) -> str | None:
+        if scalar is None or self._unknown:
+            return None
+        try:
+            spelled = str(scalar.cast(pa.string()).as_py())
+        except (pa.ArrowInvalid, UnicodeDecodeError):
+            return None
+        if spelled.startswith("<value out of range"):
+            return None
+        return spelled if len(spelled.encode()) <= self._LONGEST else None
+
+    @property
+    def minimum(self) -> str | None:
+        """The least value seen."""
+        return self._spelled(self._low)
+
+    @property
+    def maximum(self) -> str | None:
+        """The greatest value seen."""
+        return self._spelled(self._high)

@@ -1,0 +1,168 @@
+"""Builds an index on the local disk from a base file's columns, for all or part of its rows.
+
+Reading and indexing overlap: a thread decodes the next batches while the index type's builder
+indexes the last one. Memory does not depend on the base file's size: it holds a few batches of
+bounded size and the builder's allowance.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index_service.build.entry.extremes import Extremes
+from hudi_index_service.build.entry.parts import WHOLE, Part
+from hudi_index_service.build.entry.prefetch import read_ahead
+from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.staging import (
+    StagedPart,
+    Staging,
+    bounds_of,
+    joined_extremes,
+    joined_index,
+)
+from hudi_index_service.hudi.files.base_file import read_columns, refuse_legacy_calendar
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, IndexType, StoredColumn
+from hudi_index_service.index.entries.manifest import DataFile
+from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.storage.store import Storage
+
+_BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded and being indexed
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A finished index, and the columns' least and greatest values."""
+
+    built: BuiltIndex
+    extremes: Mapping[str, Extremes]
+
+
+class PartStaged(Exception):
+    """This part is staged, but others are missing; the last one to be staged joins them."""
+
+
+class BaseFileIndexer:
+    """Indexes one base file.
+
+    Args:
+        memory_mb: The MiB that the builder may hold.
+        batch_rows: The maximum number of rows read at a time.
+        threads: The number of threads that the builder may use.
+        indexed: The counter of indexed rows.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        base_file: BaseFile,
+        kind: IndexType,
+        *,
+        memory_mb: int,
+        batch_rows: int,
+        threads: int = 1,
+        indexed: RowCount | None = None,
+    ) -> None:
+        self._storage = storage
+        self._base_file = base_file
+        self._kind = kind
+        self._memory_mb = memory_mb
+        self._batch_rows = batch_rows
+        self._threads = threads
+        self._indexed = indexed or RowCount()
+
+    def index(self, columns: Sequence[ColumnSpec], work: Path, part: Part = WHOLE) -> Indexed:
+        """Indexes the rows of a part in a new folder below `work`."""
+        folder = work / "index"
+        folder.mkdir()
+        path = self._base_file.path
+        extremes = {spec.name: Extremes() for spec in columns}
+        with open_parquet(self._storage, path) as file:
+            # Checked for all columns: reads of rows found by the index do not see this footer.
+            refuse_legacy_calendar(file.metadata, source=path)
+            batches = self._batches(file, columns, part, extremes)
+            builder = self._kind.builder(
+                columns,
+                folder,
+                memory_mb=self._memory_mb,
+                part=part.number,
+                threads=self._threads,
+            )
+            try:
+                with read_ahead(batches, depth=_BATCHES_AHEAD) as ready:
+                    for batch in ready:
+                        builder.add(batch)
+                        self._indexed.add(batch.num_rows)
+                return Indexed(builder.finish(), extremes)
+            except BaseException:
+                builder.abort()
+                raise
+
+    def _batches(
+        self,
+        file: pq.ParquetFile,
+        columns: Sequence[ColumnSpec],
+        part: Part,
+        extremes: Mapping[str, Extremes],
+    ) -> Generator[pa.RecordBatch, None, None]:
+        stored = read_columns(
+            file,
+            pa.schema([(spec.name, spec.type) for spec in columns]),
+            batch_rows=self._batch_rows,
+            source=self._base_file.path,
+            rows=part.rows(file.metadata.num_rows),
+        )
+        with closing(stored):
+            for batch in stored:
+                for name, extreme in extremes.items():
+                    extreme.add(batch.column(name))
+                yield batch
+
+    def index_in_parts(
+        self, columns: Sequence[ColumnSpec], work: Path, part: Part, staging: Staging
+    ) -> Indexed:
+        """The index of the whole base file, if this part was the last missing one.
+
+        Raises:
+            PartStaged: other parts are still missing.
+            FileNotFoundError: another task has joined the parts and removed them.
+        """
+        described = self._staged(self.index(columns, work, part), columns, work, part, staging)
+        parts = staging.complete(described)
+        if parts is None:
+            raise PartStaged
+        joined = work / "joined"
+        joined.mkdir()
+        files = self._kind.combine([staging.fetch(each, work) for each in parts], joined)
+        return Indexed(joined_index(parts, files), joined_extremes(parts))
+
+    def _staged(
+        self,
+        indexed: Indexed,
+        columns: Sequence[ColumnSpec],
+        work: Path,
+        part: Part,
+        staging: Staging,
+    ) -> StagedPart:
+        name = staging.data_name(part)
+        built, extremes = indexed.built, indexed.extremes
+        packed = pack(built.files, work / name)
+        described = StagedPart(
+            number=part.number,
+            of=part.of,
+            base_file=self._base_file.path,
+            length=self._base_file.size,
+            rows=built.rows,
+            data=DataFile.of(name, packed),
+            columns=tuple(StoredColumn.of(spec, built.statistics[spec.name]) for spec in columns),
+            bounds=bounds_of(extremes, columns),
+            unknown=tuple(name for name, each in extremes.items() if each.unknown),
+            versions=dict(built.versions),
+        )
+        staging.add(work / name, described)
+        return described

@@ -1,0 +1,352 @@
+"""One task of a build: builds the entry of one base file and publishes its manifest.
+
+The same code runs in Spark executors and in local threads. The manifest is created by put-if-absent
+and nothing is visible before it exists: a killed task leaves only a data file that no manifest
+names, which the cleaner removes.
+"""
+
+import logging
+import os
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter, time
+from typing import Any
+
+import hudi_index_parquet
+import pyarrow as pa
+
+from hudi_index_service.build.entry.indexing import BaseFileIndexer, Indexed, PartStaged
+from hudi_index_service.build.entry.memory import prepare_worker
+from hudi_index_service.build.entry.parts import LEAST_BYTES, WHOLE, Part
+from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.scratch import scratch_folder
+from hudi_index_service.build.entry.staging import Staging
+from hudi_index_service.build.reconcile import DueEntry, refuse_newer
+from hudi_index_service.errors import (
+    BuildFailed,
+    EntryInvalid,
+    IndexServiceError,
+    NativeModuleMissing,
+    PermissionDenied,
+    StorageFailed,
+)
+from hudi_index_service.hudi.files.parquet_file import footer_sha256, row_source
+from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
+from hudi_index_service.index.entries.demand import DesiredEntry, EntryContent, holds_all
+from hudi_index_service.index.entries.entry import (
+    DATA_SUFFIX,
+    MANIFEST_STEM,
+    EntryListing,
+    entry_folder,
+)
+from hudi_index_service.index.entries.manifest import (
+    PARQUET_METADATA,
+    BuildInfo,
+    DataFile,
+    IndexedBaseFile,
+    Manifest,
+)
+from hudi_index_service.index.entries.requirements import merged
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.metadata.documents import NewerFormat, document_name
+from hudi_index_service.storage.store import Storage
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 5  # lost races in a row before a task gives up; each time another builder won
+
+
+class TaskStatus(Enum):
+    """How a task ended."""
+
+    BUILT = "built"
+    PRESENT = "present"  #: another builder had already published the entry
+    GONE = "gone"  #: Hudi cleaned the base file in the meantime
+    UNWANTED = "unwanted"  #: the indexes were dropped in the meantime
+    LEFT = "left"  #: the build's time was spent before the task began
+    STAGED = "staged"  #: this part is done, others are not; never the final status of a base file
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTask:
+    """Everything a task needs; sent to Spark executors.
+
+    Attributes:
+        schema: The table's schema, used to build definitions that changed since reconcile as they
+            are now. If None, the due columns are built.
+        deadline: Seconds since the epoch after which the task no longer begins; None for no limit.
+        part_bytes: The minimum bytes of a part, if executors build the base file in parts.
+        part: The part of the base file that this task indexes; set by executors.
+        threads: The number of indexing threads, limited by the number of cores; set by executors.
+        kind: The index type with the build's settings; if None, with the settings of the process
+            that runs the task.
+        indexed: The counter of indexed rows; None for no counting.
+    """
+
+    storage: Storage
+    due: DueEntry
+    build_id: str
+    memory_mb: int
+    batch_rows: int
+    schema: pa.Schema | None = None
+    deadline: float | None = None
+    part_bytes: int = LEAST_BYTES
+    part: Part = WHOLE
+    threads: int = 1
+    kind: IndexType | None = None
+    indexed: RowCount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """The outcome for one base file's entry."""
+
+    path: str
+    index_type: str
+    status: TaskStatus
+    rows: int = 0
+    index_bytes: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+
+def run_task(task: BuildTask) -> TaskOutcome:
+    """Builds and publishes one entry. Never raises: a failure goes into the build's report and does
+    not affect the entries of other base files."""
+    started = perf_counter()
+    outcome = TaskOutcome(task.due.base_file.path, task.due.index_type, TaskStatus.FAILED)
+    try:
+        if task.deadline is not None and time() > task.deadline and not _begun(task):
+            return replace(outcome, status=TaskStatus.LEFT)
+        prepare_worker(task.memory_mb, runs_jvm=index_type(task.due.index_type).runs_jvm)
+        outcome = _EntryBuild(task).run()
+    except FileNotFoundError as error:
+        outcome = replace(outcome, **_gone_or_failed(task, error))
+    except IndexServiceError as error:
+        outcome = replace(outcome, error=str(error))
+    except Exception as error:  # noqa: BLE001 - native libraries may raise anything
+        outcome = replace(outcome, error=f"{type(error).__name__}: {error}")
+    return replace(outcome, seconds=perf_counter() - started)
+
+
+def _begun(task: BuildTask) -> bool:
+    """Whether another part of the same base file is staged: then this part is built too."""
+    if task.part.is_whole:
+        return False
+    folder = entry_folder(task.due.index_type, task.due.base_file)
+    return Staging(task.storage, folder, task.build_id).has_begun()
+
+
+def _gone_or_failed(task: BuildTask, error: FileNotFoundError) -> dict[str, Any]:
+    """Whether a missing file means that the base file was cleaned, or another failure."""
+    try:
+        task.storage.size(task.due.base_file.path)
+    except FileNotFoundError:
+        return {"status": TaskStatus.GONE}
+    except IndexServiceError as unreachable:
+        return {"error": str(unreachable)}
+    return {"error": str(error)}
+
+
+class _EntryBuild:
+    def __init__(self, task: BuildTask) -> None:
+        self._task = task
+        self._storage = task.storage
+        self._base_file = task.due.base_file
+        self._kind: IndexType = task.kind or index_type(task.due.index_type)
+        self._folder = entry_folder(task.due.index_type, task.due.base_file)
+        self._part = task.part
+        self._indexer = BaseFileIndexer(
+            task.storage,
+            task.due.base_file,
+            self._kind,
+            memory_mb=task.memory_mb,
+            batch_rows=task.batch_rows,
+            threads=min(task.threads, len(os.sched_getaffinity(0))),
+            indexed=task.indexed,
+        )
+
+    def run(self) -> TaskOutcome:
+        own: Manifest | None = None  # what this task published, with a column dropped meanwhile
+        for _ in range(_ATTEMPTS):
+            listing = self._listing()
+            try:
+                present = self._current(listing)
+            except NewerFormat:  # a newer release has built the entry meanwhile, and serves it
+                return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.PRESENT)
+            demand = self._demand()
+            content = self._content(demand, present)
+            if not content.columns:
+                self._withdraw(own)
+                return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.UNWANTED)
+            if (
+                present is not None
+                and holds_all(present, content.columns)
+                and not (demand is not None and demand.has_extra_columns(present))
+            ):
+                if present == own:  # the dropped column was defined again
+                    return self._outcome(TaskStatus.BUILT, present)
+                self._withdraw(own)
+                return self._outcome(TaskStatus.PRESENT, present)
+            generation = max(listing.generations(self._folder), default=0) + 1
+            try:
+                published = self._build(content, generation)
+            except PartStaged:
+                return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.STAGED)
+            if published is None:
+                continue
+            self._withdraw(own)
+            own = published
+            if self._is_below_another(published):
+                continue
+            # A column may have been dropped during the build, before this entry was visible.
+            demand = self._demand()
+            if demand is None or not demand.has_extra_columns(published):
+                return self._outcome(TaskStatus.BUILT, published)
+        raise BuildFailed(
+            f"{self._folder}: other builders published {_ATTEMPTS} times in a row.",
+            remedy="Let one builder at a time work on the table.",
+        )
+
+    def _listing(self) -> EntryListing:
+        return EntryListing(self._storage, self._kind.name, folder=self._folder)
+
+    def _is_below_another(self, own: Manifest) -> bool:
+        """Whether a higher generation serves that lacks some of this one's columns: its builder had
+        published under this number before, and withdrew that."""
+        listing = self._listing()
+        if max(listing.generations(self._folder), default=0) <= own.generation:
+            return False
+        try:
+            serving = self._current(listing)
+        except NewerFormat:
+            return False
+        return serving is not None and not holds_all(serving, own.specs())
+
+    def _demand(self) -> DesiredEntry | None:
+        """What the definitions now require of the entry."""
+        if self._task.schema is None:
+            return None
+        return DesiredEntry.now(self._kind.name, self._storage, self._task.schema)
+
+    def _content(self, demand: DesiredEntry | None, present: Manifest | None) -> EntryContent:
+        due = self._task.due
+        if demand is not None:
+            return demand.content(due.definitions, present)
+        if present is None:
+            return EntryContent(due.columns, due.definitions)
+        # Some build wanted the present columns: the next generation keeps them.
+        columns = merged([*present.specs(), *due.columns])
+        return EntryContent(columns, {**present.definitions, **due.definitions})
+
+    def _withdraw(self, own: Manifest | None) -> None:
+        """Removes the generation that this task just published with columns that were dropped
+        meanwhile: they may have been dropped for good."""
+        if own is not None:
+            manifest = document_name(MANIFEST_STEM, own.generation)
+            paths = [f"{self._folder}/{name}" for name in (manifest, own.data.name)]
+            self._storage.delete(paths)
+            self._destroy(paths[1])
+
+    def _destroy(self, data_path: str) -> None:
+        """Removes the external data of an index that is not published, or no longer. The cleaner
+        removes what stays."""
+        try:
+            self._kind.destroy(self._storage.uri, [data_path])
+        except (NativeModuleMissing, PermissionDenied, StorageFailed) as error:
+            log.warning("External data of %s is left to the cleaner: %s", data_path, error)
+
+    def _current(self, listing: EntryListing) -> Manifest | None:
+        """The manifest that serves now, if any. Raises NewerFormat if a newer release built it."""
+        try:
+            manifest = listing.find(self._base_file).manifest
+        except NewerFormat:
+            raise
+        except EntryInvalid:
+            return None
+        refuse_newer(manifest, self._kind)
+        return manifest if manifest.generation > self._task.due.damaged else None
+
+    def _outcome(self, status: TaskStatus, manifest: Manifest) -> TaskOutcome:
+        return TaskOutcome(
+            self._base_file.path,
+            manifest.index_type,
+            status,
+            rows=manifest.base_file.rows,
+            index_bytes=manifest.data.length,
+        )
+
+    def _build(self, content: EntryContent, generation: int) -> Manifest | None:
+        """Builds and publishes one generation. None if another builder took its number."""
+        started = _now()
+        with scratch_folder() as work:
+            indexed = self._indexed(content.columns, work)
+            built = indexed.built
+            footer = hudi_index_parquet.stripped_footer(
+                row_source(self._storage, self._base_file.path), size=self._base_file.size
+            )
+            data_name = f"data-{self._task.build_id}-{uuid.uuid4().hex[:12]}{DATA_SUFFIX}"
+            data_path = f"{self._folder}/{data_name}"
+            files = self._kind.store(built.files, self._storage.uri, data_path)
+            packed = pack({**files, PARQUET_METADATA: footer}, work / data_name)
+            manifest = Manifest(
+                generation=generation,
+                index_type=self._kind.name,
+                index_type_version=self._kind.version,
+                base_file=IndexedBaseFile(
+                    path=self._base_file.path,
+                    length=self._base_file.size,
+                    rows=built.rows,
+                    footer_sha256=footer_sha256(
+                        self._storage, self._base_file.path, self._base_file.size
+                    ),
+                ),
+                data=DataFile.of(data_name, packed),
+                columns=tuple(
+                    StoredColumn.of(
+                        spec,
+                        built.statistics[spec.name],
+                        minimum=indexed.extremes[spec.name].minimum,
+                        maximum=indexed.extremes[spec.name].maximum,
+                    )
+                    for spec in content.columns
+                ),
+                definitions=dict(content.definitions),
+                build=BuildInfo(
+                    id=self._task.build_id,
+                    started=started,
+                    finished=_now(),
+                    versions={
+                        "hudi-index-service": version("hudi-index-service"),
+                        **built.versions,
+                    },
+                ),
+            )
+            self._storage.upload(data_path, work / data_name)
+        path = f"{self._folder}/{document_name(MANIFEST_STEM, generation)}"
+        try:
+            self._storage.create(path, manifest.to_json())
+        except FileExistsError:
+            self._storage.delete([data_path])
+            self._destroy(data_path)
+            return None
+        return manifest
+
+    def _indexed(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
+        """The index of the whole base file. Staged parts exist only for the columns of the first
+        attempt; later attempts index the whole file here."""
+        part, self._part = self._part, WHOLE
+        if part.is_whole:
+            return self._indexer.index(columns, work)
+        staging = Staging(self._storage, self._folder, self._task.build_id)
+        return self._indexer.index_in_parts(columns, work, part, staging)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

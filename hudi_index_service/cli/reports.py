@@ -1,0 +1,216 @@
+"""Formats definitions, builds, status, cleaning, verification and history as lines of text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hudi_index_service.build.progress import BuildProgress
+from hudi_index_service.build.record import BuildRecord, BuildState
+from hudi_index_service.build.run import Build
+from hudi_index_service.cli.output import counted
+from hudi_index_service.maintain.clean import Cleaning
+from hudi_index_service.maintain.drop import Dropped
+from hudi_index_service.maintain.status import IndexStatus, TableStatus
+from hudi_index_service.maintain.verify import Verification
+from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.optimizer.history.record import HistoryShape
+
+_PARTITIONS_SHOWN = 20
+
+
+def definition_line(definition: IndexDefinition) -> str:
+    """What `hudi-index create` and `alter` print."""
+    names = ", ".join(column.name for column in definition.columns)
+    return f"Index {definition.name} ({', '.join(definition.index_types)}) on {names}."
+
+
+def drop_lines(dropped: Dropped) -> Iterator[str]:
+    """What `hudi-index drop` prints."""
+    for definition in dropped.indexes:
+        yield f"Index {definition.name} is dropped."
+    yield from map(definition_line, dropped.narrowed)
+    if dropped.purge is not None:
+        removed = dropped.purge.cleaning
+        yield f"{len(removed.removals)} files removed, {removed.bytes:,} bytes."
+
+
+def status_lines(status: TableStatus) -> Iterator[str]:
+    """What `hudi-index status` prints."""
+    for each in status:
+        yield from _index_lines(each)
+    if any(each.shared_with for each in status):
+        yield f"All indexes: {status.index_bytes:,} bytes, counting shared files once."
+    yield from coverage_hints(status)
+    for build in status.builds:
+        yield _running_line(build) if build.state is BuildState.RUNNING else ended_line(build)
+    for failing in status.failing:
+        error = " ".join(failing.error.split())
+        yield f"Failed {failing.times} times: {failing.path}: {error}"
+    if status.outliving.entries:
+        yield (
+            f"{status.outliving.entries} entries ({status.outliving.bytes:,} bytes) outlive their "
+            "base file; `hudi-index clean` removes them."
+        )
+
+
+def _index_lines(status: IndexStatus) -> Iterator[str]:
+    columns = ", ".join(column.name for column in status.definition.columns)
+    shared = f" in files shared with {', '.join(status.shared_with)}" if status.shared_with else ""
+    yield f"Index {status.definition.name} ({status.index_type}) on {columns}:"
+    yield (
+        f"  {status.covered} of {status.base_files} base files covered ({status.coverage:.1%}), "
+        f"{status.indexed} indexed, {status.index_bytes:,} bytes{shared}."
+    )
+    if status.due:
+        yield (
+            f"  {status.due} base files are due, the oldest for {status.lag_seconds:,.0f} s or "
+            f"{status.lag_instants} instants."
+        )
+    lacking = [p for p in status.partitions if p.covered < p.base_files and p.partition]
+    for partition in lacking[:_PARTITIONS_SHOWN]:
+        yield f"  {partition.partition}: {partition.covered} of {partition.base_files} covered."
+    if len(lacking) > _PARTITIONS_SHOWN:
+        yield f"  and {len(lacking) - _PARTITIONS_SHOWN} more partitions not fully covered."
+
+
+def coverage_hints(status: TableStatus) -> list[str]:
+    """The base files that incremental builds will not cover, and how to cover them."""
+    if not status:
+        return [
+            f"The table has no index: `hudi-index create {status.uri} NAME COLUMN...` defines one."
+        ]
+    hints = []
+    older = [(each, each.base_files - each.indexed - each.due) for each in status]
+    named = ", ".join(
+        f"{number} of {each.base_files} base files for {each.definition.name} ({each.index_type})"
+        for each, number in older
+        if number
+    )
+    if named:
+        hints.append(
+            f"Not indexed and not due: {named}. They were written before the index was defined, "
+            f"or not by clustering or compaction: `hudi-index build {status.uri} --strategy all` "
+            "indexes them."
+        )
+    logged = max((each.indexed - each.covered for each in status), default=0)
+    if logged:
+        hints.append(
+            f"{counted(logged, 'indexed base file')} with log files: covered again after the next "
+            "compaction and build."
+        )
+    return hints
+
+
+def progress_counts(now: BuildProgress) -> str:
+    """A build's progress as text, for its progress bar."""
+    counts = [f"{now.files_done:,}/{now.files:,} files"]
+    if now.rows_done or now.rows:
+        total = "?" if now.rows is None else f"{'~' if now.rows_estimated else ''}{now.rows:,}"
+        counts.append(f"{now.rows_done:,}/{total} rows")
+    if now.eta_seconds is not None:
+        counts.append(f"{now.eta_seconds:,.0f} s left")
+    return ", ".join(counts)
+
+
+def _running_line(record: BuildRecord) -> str:
+    now = record.progress
+    if now is None:
+        return f"Build {record.id} runs and has not reported progress yet."
+    rows = "an unknown number of" if now.rows is None else f"{now.rows:,}"
+    about = "about " if now.rows_estimated and now.rows is not None else ""
+    left = "unknown" if now.eta_seconds is None else f"{now.eta_seconds:,.0f} s"
+    return (
+        f"Build {record.id} runs: {now.files_done} of {now.files} files, {now.files_failed} "
+        f"failed, {now.rows_done:,} of {about}{rows} rows, {now.rows_per_second or 0:,.0f} rows/s, "
+        f"time left: {left}."
+    )
+
+
+def ended_line(record: BuildRecord) -> str:
+    """The outcome of a build that is over."""
+    told = record.to_dict()
+    counts = [f"{told[key]} {key}" for key in ("due", "built", "failed", "left") if told[key]]
+    seconds = [f"{told['seconds']:.1f} s"] if isinstance(told["seconds"], float) else []
+    reason = told["error"] or told["stopped_by"]
+    said = f" ({' '.join(str(reason).split())})" if reason else ""
+    return f"Build {record.id} {record.state}{said}: {', '.join([*counts, *seconds])}."
+
+
+def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
+    """What `hudi-index build` prints; `hints` describe what the build did not cover."""
+    cost = build.estimate
+    if cost is not None:
+        for entry in build.due:
+            yield f"{entry.base_file.size:>14,}  {entry.index_type}  {entry.base_file.path}"
+        seconds = "unknown" if cost.seconds is None else f"about {cost.seconds:,.1f} s"
+        size = "unknown" if cost.index_bytes is None else f"about {cost.index_bytes:,} bytes"
+        yield (
+            f"Would build {cost.files} of {len(build.due)} due entries from {cost.bytes:,} bytes; "
+            f"time: {seconds}, size: {size}."
+        )
+    named = f"Build {build.id} {build.state}: " if build.id else ""
+    yield (
+        f"{named}{len(build.due)} due, {len(build.built)} built, {len(build.failed)} failed, "
+        f"{build.seconds:.1f} s."
+    )
+    if build.stopped_by is not None:
+        yield f"{build.stopped_by.capitalize()}; {build.left} left for the next build."
+    yield from hints
+
+
+def clean_lines(cleaning: Cleaning, dry_run: bool) -> Iterator[str]:
+    """What `hudi-index clean` prints."""
+    for removal in cleaning.removals:
+        yield f"{removal.size:>14,}  {removal.path}  {removal.reason}"
+    for copy in cleaning.copies:
+        yield f"{copy.size:>14,}  {copy.path}  no entry has this content"
+    verb = "would be removed" if dry_run else "removed"
+    for removal in cleaning.stored:
+        yield f"External data for {removal.path} {verb}: {removal.reason}"
+    for removal in cleaning.unremoved:
+        yield f"{removal.path} could not be removed: {removal.reason}"
+    files = len(cleaning.removals) + len(cleaning.copies)
+    yield f"{counted(files, 'file')} {verb}, {cleaning.bytes:,} bytes in the table."
+
+
+def verify_lines(found: Verification) -> Iterator[str]:
+    """What `hudi-index verify` prints."""
+    for problem in found.problems:
+        fate = "repaired" if problem.repaired else "wrong"
+        yield f"{fate}: {problem.path}: {problem.reason}"
+    for base_file in found.skipped:
+        yield f"skipped: {base_file}: a newer release wrote its entry"
+    yield (
+        f"{found.entries} entries checked, {found.rows} rows looked up, "
+        f"{len(found.problems)} problems, "
+        f"{len(found.problems) - len(found.unrepaired)} repaired."
+    )
+
+
+def history_lines(shapes: Sequence[HistoryShape]) -> Iterator[str]:
+    """What `hudi-index history` prints."""
+    for shape in shapes:
+        yield from _shape_lines(shape)
+    yield f"{counted(len(shapes), 'shape')}."
+
+
+def _shape_lines(shape: HistoryShape) -> Iterator[str]:
+    told = shape.to_dict()
+    yield shape.shape
+    yield (
+        f"  {counted(told['queries'], 'query')}, the last "
+        f"at {told['last']}; {told['rows']:,.1f} rows on average"
+    )
+    ways = [
+        f"{told[way] / told['weight']:.0%} {word}, {told[took]:,.1f} ms on average"
+        for way, took, word in (
+            ("by_index", "index_ms", "by index"),
+            ("scanned", "scan_ms", "by scan"),
+        )
+        if told[way] and told["weight"]
+    ]
+    if ways:
+        yield f"  read {'; '.join(ways)}"
+    if told["unindexed"]:
+        yield f"  no index on {', '.join(told['unindexed'])}"
+    if told["corrections"]:
+        factors = (f"{name} × {value:.3g}" for name, value in told["corrections"].items())
+        yield f"  corrects {', '.join(factors)}"

@@ -1,0 +1,93 @@
+"""`serve`: listens for commit callbacks until it is stopped.
+
+It runs the listener and worker of `IndexHook` outside the writer's process: for Spark jobs in other
+languages, Flink, Hudi Streamer, or several writers at once. It builds in local threads.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hudi_index_service import config
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hook import IndexHook
+from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.hook.write_options import SECRET_OPTION
+from hudi_index_service.storage.private_file import write_private_file
+
+
+def serve(
+    tables: Iterable[str | Path],
+    *,
+    wait: float = 0.0,
+    host: str | None = None,
+    port: int | None = None,
+    strategy: Strategy = Strategy.INCREMENTAL,
+    clean: bool = False,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serves the tables until SIGTERM or SIGINT, then finishes the requested builds. A second
+    signal ends the process at once. Must be called from the main thread.
+
+    Args:
+        wait, strategy, clean, options: As for `IndexHook`.
+        host, port: Override the settings ``hook.host`` and ``hook.port``.
+        say: Receives the lines that explain how to write to the tables. They never contain the
+            secret: it is the setting ``hook.secret``, or else a random one, which is in a file
+            below the state folder while this runs, readable only by this user.
+
+    Raises:
+        ConfigInvalid: a wrong argument or setting, the address cannot be bound, or the file for a
+            random secret cannot be written.
+        StorageUnsupported: a table on unsupported storage.
+    """
+    chosen = _with_address(settings if settings is not None else config.settings(), host, port)
+    hook = IndexHook(
+        tables, wait=wait, strategy=strategy, clean=clean, options=options, settings=chosen
+    )
+    with stopped_by_signals() as stop, hook, _instructions(hook, chosen) as lines:
+        for line in lines:
+            say(line)
+        stop.wait()
+        say("Stopping after the requested builds.")
+
+
+def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:
+    asked = {"host": host, "port": port}
+    update = {key: value for key, value in asked.items() if value is not None}
+    return settings.model_copy(update={"hook": settings.hook.model_copy(update=update)})
+
+
+@contextmanager
+def _instructions(hook: IndexHook, settings: Settings) -> Iterator[list[str]]:
+    """The write options without the secret, since printed lines end up in system journals. A secret
+    generated for this run is in a file, with the other options, while the context lasts."""
+    options = hook.write_options(hook.tables[0])
+    lines = [f"Listening for commits of {', '.join(hook.tables)}. Write with these options:"]
+    if settings.hook.secret and settings.hook.secret.get_secret_value():
+        options[SECRET_OPTION] = "<the setting hook.secret>"
+        yield [*lines, *_as_properties(options)]
+        return
+    path = settings.state_folder / "serve" / f"{urlsplit(hook.url).port}.properties"
+    try:
+        write_private_file(path, "".join(f"{line}\n" for line in _as_properties(options)).encode())
+    except OSError as error:
+        raise ConfigInvalid(
+            f"Cannot write the secret of this run to {path}: {error}.",
+            remedy="Set HUDI_INDEX_HOOK__SECRET, or set state_folder to a folder of yours.",
+        ) from error
+    options[SECRET_OPTION] = f"<in {path}>"
+    ending = f"All of them, with the secret of this run, are in {path}; only this user can read it."
+    try:
+        yield [*lines, *_as_properties(options), ending]
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _as_properties(options: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in options.items()]

@@ -1,0 +1,162 @@
+"""`watch`: polls timelines and builds what is due. It needs no write option."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from hudi_index_service import config
+from hudi_index_service.build.run import Build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid, IndexServiceError
+from hudi_index_service.hook.allowed_tables import AllowedTables
+from hudi_index_service.hook.signals import stopped_by_signals
+from hudi_index_service.hook.worker import Worker
+from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.upkeep import TableUpkeep, read_write_keys
+
+log = logging.getLogger(__name__)
+
+
+def watch(
+    tables: Iterable[str | Path],
+    *,
+    interval: float | None = None,
+    once: bool = False,
+    strategy: Strategy = Strategy.INCREMENTAL,
+    clean: bool = False,
+    options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = print,
+) -> bool:
+    """Watches the tables until SIGTERM or SIGINT, then finishes the running builds. A second signal
+    ends the process at once. Builds in local threads. Must be called from the main thread.
+
+    Args:
+        interval: Seconds between two polls; None for the setting ``watch.interval_seconds``.
+        once: Poll once, build what is due, and return.
+        strategy, clean, options: As for `TableUpkeep`.
+        say: Receives progress lines.
+
+    Returns:
+        False if, with `once`, a build failed; the log has the reason.
+
+    Raises:
+        ConfigInvalid: a wrong argument or setting.
+        StorageUnsupported: a table on unsupported storage.
+    """
+    chosen = settings if settings is not None else config.settings()
+    seconds = chosen.watch.interval_seconds if interval is None else interval
+    if not seconds > 0:
+        raise ConfigInvalid(
+            f"interval={seconds} is not positive.", remedy="Use more than 0 seconds."
+        )
+    read_write_keys(options or {})  # reports mistakes now, not at the first poll
+    upkeep = {
+        uri: TableUpkeep(
+            uri, strategy=strategy, clean=clean, patient=True, options=options, settings=chosen
+        )
+        for uri in AllowedTables(tables)
+    }
+    worker = Worker(
+        lambda uri: upkeep[uri].run(),
+        queue=len(upkeep),
+        parallelism=chosen.hook.parallelism,
+        backoff=Backoff(chosen.hook.backoff_seconds, chosen.hook.backoff_max_seconds),
+    )
+    poll = Poll(upkeep, worker)
+    with stopped_by_signals() as stop:
+        worker.start()
+        try:
+            if once:
+                poll.look()
+                poll.when_done(stop.set)
+                stop.wait()
+            else:
+                say(f"Watching {', '.join(upkeep)} every {seconds:g} s.")
+                while not stop.is_set():
+                    poll.look()
+                    stop.wait(seconds)
+                say("Stopping after the running builds.")
+        finally:
+            worker.close(finish_waiting=False)
+            for each in upkeep.values():
+                each.close()
+    return poll.is_settled()
+
+
+@dataclass(frozen=True, slots=True)
+class _WatchedTable:
+    """A requested build.
+
+    Attributes:
+        version: `TableUpkeep.version` before the request; None if it could not be read.
+    """
+
+    future: Future[Build]
+    version: str | None
+
+    @property
+    def settled(self) -> str | None:
+        """The version for which everything is built; None if the build did not succeed."""
+        return self.version if _went_well(self.future) else None
+
+
+class Poll:
+    """Wakes the worker for tables that have changed since they were last settled.
+
+    A table is settled once a build that began after a poll has succeeded. Until then every poll
+    wakes it again, and the worker decides how long it rests.
+    """
+
+    def __init__(self, upkeep: Mapping[str, TableUpkeep], worker: Worker) -> None:
+        self._upkeep = upkeep
+        self._worker = worker
+        self._asked: dict[str, _WatchedTable] = {}
+
+    def look(self) -> None:
+        """Polls every table that is not being built."""
+        for uri in self._upkeep:
+            asked = self._asked.get(uri)
+            if asked is not None and not asked.future.done():
+                continue
+            version = self._version(uri)
+            if version is None or asked is None or version != asked.settled:
+                self._asked[uri] = _WatchedTable(self._worker.wake(uri), version)
+
+    def when_done(self, call: Callable[[], object]) -> None:
+        """Calls `call`, possibly more than once, when all builds requested so far are done."""
+        for asked in self._asked.values():
+            asked.future.add_done_callback(lambda _: self._is_done() and call())
+        if self._is_done():
+            call()
+
+    def is_settled(self) -> bool:
+        """Whether the last build of every table succeeded and deferred nothing."""
+        return all(
+            _went_well(asked.future) and not asked.future.result().deferred
+            for asked in self._asked.values()
+        )
+
+    def _is_done(self) -> bool:
+        return all(asked.future.done() for asked in self._asked.values())
+
+    def _version(self, uri: str) -> str | None:
+        """The table's version; None if it cannot be read, for example during an overwrite. The
+        build then reports the reason."""
+        try:
+            return self._upkeep[uri].version()
+        except IndexServiceError as error:
+            log.debug("Cannot read the version of %s: %s", uri, error)
+            return None
+
+
+def _went_well(done: Future[Build]) -> bool:
+    return (
+        done.done()
+        and not done.cancelled()
+        and done.exception() is None
+        and not done.result().failed
+    )

@@ -1,0 +1,211 @@
+"""The proof that a snapshot's slices cover the whole table (design, rule 2).
+
+The slices come from hudi-rs, the files from a separate listing. Every data and log file listed
+must be accounted for. Otherwise the snapshot is refused, because a query could silently miss the
+file's rows. The proof follows Hudi's rules:
+
+- A file whose instant is neither completed nor older than the active timeline was never
+  committed: it belongs to a write in flight, or a rollback could not delete it.
+- A base file older than the one of its file group's slice is an older version. So is a log file
+  completed before that base file's instant began; one completed later belongs to the slice.
+- A file group named in the ``partitionToReplaceFileIds`` of a completed replace commit is replaced
+  from then on. It is identified by partition *and* file id: with the bucket index every partition
+  has a file group of the same id.
+- With ``as_of``, files of later instants do not exist yet.
+
+On table versions 8 and newer a log file's name holds the instant of the delta commit that wrote it.
+On version 6 it holds the base file's instant instead; only the file's blocks show whether the delta
+commit completed, and the reader checks that.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from hudi_index_service.errors import NeedsSpark, TableFeatureUnsupported
+from hudi_index_service.hudi.file_names import (
+    BaseFileName,
+    LogFileName,
+    PartitionMarker,
+    UnknownDataFile,
+    parse_file_name,
+)
+from hudi_index_service.hudi.properties import HOODIE_FOLDER
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.hudi.timeline import Timeline
+from hudi_index_service.storage.store import Storage, StoredFile
+
+FileGroup = tuple[str, str]
+"""Partition and file id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A listed base or log file: path, partition, parsed name and length in bytes."""
+
+    path: str
+    partition: str
+    name: BaseFileName | LogFileName
+    size: int
+
+    @property
+    def group(self) -> FileGroup:
+        """The file group it belongs to."""
+        return self.partition, self.name.file_id
+
+    def as_base_file(self) -> BaseFile:
+        """This file as a base file."""
+        return BaseFile(self.path, self.partition, self.name.file_id, self.name.instant, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files under the table's partitions.
+
+    Attributes:
+        files: Base and log files by path.
+        partitions: The folders with Hudi's partition marker.
+        unknown: Files that look like data but have no Hudi file name.
+    """
+
+    files: Mapping[str, ListedFile]
+    partitions: frozenset[str] = field(default=frozenset())
+    unknown: tuple[str, ...] = ()
+
+    def without_log_files(self) -> "Listing":
+        """The same listing without its log files."""
+        files = {path: f for path, f in self.files.items() if isinstance(f.name, BaseFileName)}
+        return Listing(files, self.partitions, self.unknown)
+
+    def base_files(self) -> tuple[BaseFile, ...]:
+        """All listed base files, visible in a snapshot or not."""
+        return tuple(
+            file.as_base_file()
+            for file in self.files.values()
+            if isinstance(file.name, BaseFileName)
+        )
+
+
+def list_data_files(storage: Storage) -> Listing:
+    """Lists all files below the table except in ``.hoodie``: a local table folder by folder, a
+    remote one with one request per thousand files, and one more."""
+    return classify(storage.files_outside(HOODIE_FOLDER))
+
+
+def classify(stored: Iterable[StoredFile]) -> Listing:
+    """Classifies listed files by their names."""
+    files: dict[str, ListedFile] = {}
+    partitions: set[str] = set()
+    unknown: list[str] = []
+    for file in stored:
+        partition, _, name = file.path.rpartition("/")
+        match parse_file_name(name):
+            case BaseFileName() | LogFileName() as parsed:
+                files[file.path] = ListedFile(file.path, partition, parsed, file.size)
+            case PartitionMarker():
+                partitions.add(partition)
+            case UnknownDataFile():
+                unknown.append(file.path)
+    return Listing(files, frozenset(partitions), tuple(sorted(unknown)))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The proof's input, apart from the slices.
+
+    Attributes:
+        timeline: The active timeline that the slices were made from.
+        table_version: The table's version, which defines the instant in a log file's name.
+        pinned: Requested time of the latest instant included.
+        replaced: File groups that completed commits up to `pinned` replaced → requested time of the
+            (last) replace commit.
+        archived: Returns the completion times of archived instants by requested time; called at
+            most once, in the rare case that a log file depends on one.
+    """
+
+    timeline: Timeline
+    table_version: int
+    pinned: str
+    replaced: Mapping[FileGroup, str]
+    archived: Callable[[], Mapping[str, str]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "archived", cache(self.archived))
+
+    def check(self, listing: Listing, slices: Sequence[FileSlice]) -> None:
+        """Raises:
+        TableFeatureUnsupported: a file is not accounted for; its name is in the message.
+        """
+        if listing.unknown:
+            raise TableFeatureUnsupported(
+                f"{listing.unknown[0]} looks like data, but has no Hudi file name."
+            )
+        by_group = {(s.partition, s.file_id): s for s in slices}
+        in_slices: set[str] = set()
+        for file_slice in slices:
+            self._check_slice(file_slice, listing)
+            in_slices.update(file_slice.log_files)
+            if file_slice.base_file is not None:
+                in_slices.add(file_slice.base_file.path)
+        for file in listing.files.values():
+            if file.path not in in_slices and not self._accounted(file, by_group.get(file.group)):
+                raise NeedsSpark(
+                    f"{file.path} is part of the table at instant {self.pinned}, but no file "
+                    f"slice {'of its file group ' if file.group in by_group else ''}holds it."
+                )
+
+    def _check_slice(self, file_slice: FileSlice, listing: Listing) -> None:
+        if file_slice.base_file is None:
+            raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
+        if file_slice.partition not in listing.partitions:
+            raise TableFeatureUnsupported(
+                f"{file_slice.name} is in a folder without Hudi's partition marker."
+            )
+        base_instant = file_slice.base_file.instant
+        if base_instant > self.pinned or not self.timeline.is_committed(base_instant):
+            raise TableFeatureUnsupported(f"{file_slice.name} is not of instant {self.pinned}.")
+        if base_instant < self.replaced.get((file_slice.partition, file_slice.file_id), ""):
+            raise TableFeatureUnsupported(f"{file_slice.name} was replaced.")
+        for path in file_slice.log_files:
+            name = listing.files[path].name
+            if name.instant < base_instant and self.is_older(name, base_instant):
+                raise TableFeatureUnsupported(f"{path} is older than {file_slice.name}.")
+
+    def _accounted(self, file: ListedFile, file_slice: FileSlice | None) -> bool:
+        if not self.shows(file):
+            return True
+        if file_slice is None or file_slice.base_file is None:
+            return False
+        return self.is_older(file.name, file_slice.base_file.instant)
+
+    def shows(self, file: ListedFile) -> bool:
+        """Whether the file is committed by the pinned instant and its file group not replaced. Its
+        rows or changes may still be superseded by later files of the group."""
+        name = file.name
+        if isinstance(name, LogFileName) and name.change_data:
+            return False
+        if name.instant > self.pinned or self._is_uncommitted(name):
+            return False
+        return name.instant >= self.replaced.get(file.group, "")
+
+    def _is_uncommitted(self, name: BaseFileName | LogFileName) -> bool:
+        if self.timeline.is_committed(name.instant):
+            return False
+        # On version 6, log files written during a pending compaction have its instant in their
+        # names; their own delta commits may be complete.
+        on_pending_compaction = (
+            self.table_version < 8
+            and isinstance(name, LogFileName)
+            and self.timeline.pending.get(name.instant) in ("compaction", "logcompaction")
+        )
+        return not on_pending_compaction
+
+    def is_older(self, name: BaseFileName | LogFileName, base_instant: str) -> bool:
+        """Whether the base file of that instant supersedes a file of its group."""
+        if isinstance(name, BaseFileName) or self.table_version < 8:
+            return name.instant < base_instant
+        if name.instant in self.timeline.by_requested:
+            completed = self.timeline.by_requested[name.instant].completed
+        else:
+            completed = self.archived().get(name.instant)
+        return completed is not None and completed < base_instant

@@ -1,0 +1,262 @@
+"""Reads base files as Parquet, with columns in the table's types.
+
+Older base files may lack a column (it is NULL there) or hold it in a narrower type. Only
+conversions with exactly Spark's result are made; any other conversion is left to Spark.
+"""
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index_service.columns import column_path, column_values
+from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.hudi.files.legacy_calendar import legacy_calendar_columns
+from hudi_index_service.hudi.files.parquet_file import damage_named
+from hudi_index_service.hudi.files.row_batches import row_batches
+
+
+def read_columns(
+    file: pq.ParquetFile,
+    columns: pa.Schema,
+    *,
+    batch_rows: int,
+    source: str,
+    rows: range | None = None,
+    row_groups: Collection[int] | None = None,
+) -> Generator[pa.RecordBatch, None, None]:
+    """Rows of an open base file in row order, with the columns and types of `columns`.
+
+    Args:
+        columns: Columns or struct fields by name; only their own pages are read.
+        batch_rows: Maximum rows of a batch; fewer if rows are large (`BATCH_BYTES`).
+        source: The file's path, for error messages.
+        rows: The consecutive positions of the rows; None for all.
+        row_groups: Row groups to read; None for all.
+
+    Raises:
+        StorageFailed: the file's pages are damaged.
+        NeedsSpark: a column is stored in a type that cannot be converted here, or
+            with dates in the legacy calendar.
+    """
+    present = present_columns(file.schema_arrow, columns, source=source)
+    refuse_legacy_calendar(file.metadata, present, source=source)
+    wanted = range(file.metadata.num_rows) if rows is None else rows
+    stored: Iterator[pa.RecordBatch]
+    if present:
+        stored = row_batches(
+            file, present, rows=wanted, batch_rows=batch_rows, row_groups=row_groups
+        )
+    else:
+        stored = _rows_without_columns(_count(file, wanted, row_groups), batch_rows)
+    while True:
+        with damage_named(source):
+            batch = next(stored, None)
+        if batch is None:
+            return
+        yield align(batch, columns, source=source)
+
+
+def refuse_legacy_calendar(
+    metadata: pq.FileMetaData, columns: Sequence[str] | None = None, *, source: str
+) -> None:
+    """Refuses a file with dates in the Julian calendar, which Spark converts on reading.
+
+    Args:
+        columns: The columns to check, by their paths in the file; None for all.
+        source: The file's path, for the error message.
+
+    Raises:
+        NeedsSpark: a column may hold such dates or timestamps.
+    """
+    roots = None if columns is None else {column.split(".", 1)[0] for column in columns}
+    for column in sorted(legacy_calendar_columns(metadata)):
+        if roots is None or column in roots:
+            raise NeedsSpark(
+                f"{source} holds column {column} in the legacy calendar, with dates before 1582 or "
+                "timestamps before 1900."
+            )
+
+
+def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str) -> None:
+    """Refuses an open base file if Spark's values in these columns' types would differ from plain
+    conversions. Raises NeedsSpark."""
+    stored = file.schema_arrow
+    present = present_columns(stored, columns, source=source)
+    refuse_legacy_calendar(file.metadata, present, source=source)
+    for field in columns:
+        found = _stored_field(stored, field.name, source)
+        if found is not None:
+            _refuse_inexact(found.type, field.type, field.name, source)
+
+
+def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> list[str]:
+    """The paths of those of the columns that a file has; `stored` is the file's schema.
+
+    Raises:
+        NeedsSpark: the file has a column that differs only in case.
+    """
+    found = [(each, _stored_field(stored, each.name, source)) for each in columns]
+    return [
+        path
+        for field, present in found
+        if present is not None
+        for path in _paths(".".join(column_path(field.name)), present.type, field.type)
+    ]
+
+
+def _paths(path: str, stored: pa.DataType, wanted: pa.DataType) -> Iterator[str]:
+    """The paths to read for a column: of a struct with further fields, only the wanted ones.
+
+    Args:
+        path: The column's path.
+    """
+    if not (pa.types.is_struct(stored) and pa.types.is_struct(wanted)):
+        yield path
+        return
+    places = [stored.get_field_index(field.name) for field in wanted]
+    if stored == wanted or not places or min(places) < 0:
+        yield path  # a missing field may exist in another case: `align` checks
+        return
+    for place, field in zip(places, wanted, strict=True):
+        yield from _paths(f"{path}.{field.name}", stored.field(place).type, field.type)
+
+
+def _stored_field(stored: pa.Schema, name: str, source: str) -> pa.Field | None:
+    """The field with that name in a file; None if the file is older than the column."""
+    found: pa.Field | None = None
+    within: pa.Schema | pa.StructType | None = stored
+    for part in column_path(name):
+        exact = -1 if within is None else within.get_field_index(part)
+        found = None if within is None or exact < 0 else within.field(exact)
+        if found is None:
+            for field in within or ():
+                if field.name.lower() == part.lower():
+                    raise NeedsSpark(f"{source} holds column {name} under the name {field.name}.")
+        within = found.type if found is not None and pa.types.is_struct(found.type) else None
+    return found
+
+
+def column_bytes(
+    file: pq.ParquetFile, columns: Sequence[str], row_groups: Collection[int] | None = None
+) -> int:
+    """Compressed bytes of the column chunks of the given column paths, in these row groups; None
+    for all row groups."""
+    wanted = tuple(f"{column}." for column in columns)
+    total = 0
+    for number in range(file.metadata.num_row_groups) if row_groups is None else row_groups:
+        row_group = file.metadata.row_group(number)
+        for leaf in range(row_group.num_columns):
+            chunk = row_group.column(leaf)
+            if f"{chunk.path_in_schema}.".startswith(wanted):
+                total += chunk.total_compressed_size
+    return total
+
+
+def _count(file: pq.ParquetFile, rows: range, row_groups: Collection[int] | None) -> int:
+    """How many of the rows are in the row groups."""
+    count = start = 0
+    for number in range(file.metadata.num_row_groups):
+        stop = start + file.metadata.row_group(number).num_rows
+        if row_groups is None or number in row_groups:
+            count += len(range(max(rows.start, start), min(rows.stop, stop)))
+        start = stop
+    return count
+
+
+def _rows_without_columns(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Batches that have a length but no columns."""
+    for start in range(0, rows, batch_rows):
+        yield pa.record_batch([pa.nulls(min(batch_rows, rows - start))], names=["_"]).select([])
+
+
+def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.RecordBatch:
+    """The batch with exactly the columns of `columns`, in order, cast to their types; missing
+    columns are NULL."""
+    if batch.schema.equals(columns) or not columns.names:
+        return batch.select(columns.names)
+    arrays = []
+    for field in columns:
+        found = _stored_field(batch.schema, field.name, source)
+        arrays.append(
+            pa.nulls(batch.num_rows, field.type)
+            if found is None
+            else _converted(column_values(batch, field.name), field.type, field.name, source)
+        )
+    return pa.RecordBatch.from_arrays(arrays, schema=_nullable(columns))
+
+
+def _nullable(columns: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in columns])
+
+
+def _converted(array: pa.Array, target: pa.DataType, column: str, source: str) -> pa.Array:
+    if array.type == target:
+        return array
+    _refuse_inexact(array.type, target, column, source)
+    try:
+        return array.cast(target, safe=not pa.types.is_floating(target))
+    except pa.ArrowException as error:
+        raise NeedsSpark(
+            # Without Arrow's message, which may hold a value.
+            f"{source}: column {column} cannot be read as {target}: it holds {array.type} values "
+            "that do not fit."
+        ) from error
+
+
+def _refuse_inexact(stored: pa.DataType, target: pa.DataType, column: str, source: str) -> None:
+    if stored != target and not _is_exact(stored, target):
+        raise NeedsSpark(
+            f"{source} holds column {column} as {stored}, but the table's type is {target}."
+        )
+
+
+def _is_exact(stored: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Arrow's cast gives the same values as Spark's reader of the same file."""
+    t = pa.types
+    if t.is_signed_integer(stored):
+        return bool(
+            t.is_floating(target)
+            or (t.is_signed_integer(target) and target.bit_width >= stored.bit_width)
+        )
+    if t.is_timestamp(stored) and t.is_timestamp(target):
+        # A zone is only a label in Arrow: both are UTC microseconds, or both are local.
+        return (stored.tz is None) == (target.tz is None) or stored.unit == target.unit == "us"
+    if t.is_decimal(stored) and t.is_decimal(target):
+        return bool(
+            target.scale >= stored.scale
+            and target.precision - target.scale >= stored.precision - stored.scale
+        )
+    # Not float to double: Spark converts through the printed number, so that 0.1 becomes 0.1.
+    families: Sequence[tuple[object, ...]] = (
+        (t.is_string, t.is_large_string),
+        (t.is_binary, t.is_large_binary, t.is_fixed_size_binary),
+    )
+    for family in families:
+        if any(check(stored) for check in family) and any(check(target) for check in family):  # type: ignore[operator]
+            return True
+    if t.is_struct(stored) and t.is_struct(target):
+        return _is_exact_struct(stored, target)
+    if t.is_nested(stored) and t.is_nested(target):
+        # Field names inside arrays and maps vary between writers; Arrow checks the rest.
+        inner = [(stored.field(n).type, target.field(n).type) for n in range(target.num_fields)]
+        return stored.num_fields == target.num_fields and all(
+            a == b or _is_exact(a, b) for a, b in inner
+        )
+    return False
+
+
+def _is_exact_struct(stored: pa.StructType, target: pa.StructType) -> bool:
+    """Whether a struct's cast is exact. Arrow and Spark both match fields by name. But Spark
+    ignores case, and returns NULL for a struct if the file has none of its fields."""
+    by_name = {field.name: field.type for field in stored}
+    other_case = {name.lower() for name in by_name.keys() - {field.name for field in target}}
+    common = [field for field in target if field.name in by_name]
+    return (
+        bool(common)
+        and not any(field.name.lower() in other_case for field in target)
+        and all(
+            by_name[field.name] == field.type or _is_exact(by_name[field.name], field.type)
+            for field in common
+        )
+    )

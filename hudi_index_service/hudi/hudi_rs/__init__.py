@@ -1,0 +1,1 @@
+"""A Hudi table read through hudi-rs, without Spark."""

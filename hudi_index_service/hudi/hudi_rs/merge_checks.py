@@ -1,0 +1,123 @@
+"""Detects slices that hudi-rs (0.5) merges differently from Spark, and leaves them to Spark.
+
+- A base file that holds a record key twice, as after a bulk insert without combining, below a log
+  block with its records' positions in that file (Hudi 1.x writes them by default, but not with the
+  bucket index). Spark merges such a block by position, with every row that an update matched.
+  hudi-rs merges by key, with the key's first row, as both do without positions.
+- A damaged log file. Both skip a block within which the file ends. Other damage hudi-rs reads
+  differently, or it ends the process (a corrupt length makes it allocate more memory than exists).
+- Blocks on which Hudi's reader for Spark fails, but hudi-rs does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.hudi.files.base_file import present_columns
+from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogFile, read_log_file
+from hudi_index_service.hudi.files.parquet_file import damage_named
+from hudi_index_service.hudi.properties import is_true, split_columns
+from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.storage.store import Storage
+
+_MERGED = (BlockType.COMMAND, BlockType.DELETE, BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
+_ROLLBACK = b"0"  # the only command there is
+
+_MOST_REMEMBERED = 10_000
+
+
+class MergeChecks:
+    """Checks of a table's slices before they are merged. A file that has passed is not read again.
+
+    Args:
+        storage: The files below the table's base path.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._has_positions: dict[tuple[str, int], bool] = {}  # of log files, by path and size
+        self._has_unique_keys: set[tuple[str, int]] = set()  # base files
+
+    def check(
+        self, file_slice: FileSlice, base_file: pq.ParquetFile, properties: Mapping[str, str]
+    ) -> None:
+        """Reads the block headers of the slice's log files, and the record keys of its base file if
+        they matter.
+
+        Args:
+            base_file: The slice's base file, open.
+            properties: The table's properties.
+
+        Raises:
+            NeedsSpark: Spark may merge the slice differently, or cannot.
+            FileNotFoundError: Hudi has cleaned a log file.
+        """
+        positions = [self._check_log_file(path) for path in file_slice.log_files]
+        if any(positions):
+            self._check_keys(file_slice, base_file, _key_columns(properties))
+
+    def _check_log_file(self, path: str) -> bool:
+        """Whether a block of the log file holds record positions."""
+        key = (path, self._storage.size(path))
+        found = self._has_positions.get(key)
+        if found is None:
+            log_file = read_log_file(self._storage, *key)
+            _refuse_unknown_blocks(log_file)
+            found = any(HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks)
+            _make_room(self._has_positions)
+            self._has_positions[key] = found
+        return found
+
+    def _check_keys(self, file_slice: FileSlice, file: pq.ParquetFile, keys: Sequence[str]) -> None:
+        assert file_slice.base_file is not None, "a slice without one is not merged here"
+        path, size = file_slice.base_file.path, file_slice.base_file.size
+        if (path, size) in self._has_unique_keys:
+            return
+        wanted = pa.schema([(key, pa.null()) for key in keys])
+        columns = present_columns(file.schema_arrow, wanted, source=path)
+        if len(columns) < len(keys):
+            raise NeedsSpark(f"{path} has log files above it, but no column {', '.join(keys)}.")
+        with damage_named(path):
+            repeated = file.metadata.num_rows - _distinct(file.read(columns))
+        if repeated:
+            raise NeedsSpark(
+                f"{path} holds {repeated} rows whose record key repeats another row's, and Spark "
+                "merges its log files by position."
+            )
+        _make_room(self._has_unique_keys)
+        self._has_unique_keys.add((path, size))
+
+
+def _make_room(remembered: "dict[Any, bool] | set[Any]") -> None:
+    if len(remembered) >= _MOST_REMEMBERED:
+        remembered.clear()
+
+
+def _refuse_unknown_blocks(log_file: LogFile) -> None:
+    for block in log_file.blocks:
+        command = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
+        if block.type not in _MERGED or (block.type is BlockType.COMMAND and command != _ROLLBACK):
+            raise NeedsSpark(
+                f"Log file {log_file.path} has a block at byte {block.start} that is not merged "
+                f"here ({block.type.name})."
+            )
+
+
+def _key_columns(properties: Mapping[str, str]) -> Sequence[str]:
+    if is_true(properties, "hoodie.populate.meta.fields", default=True):
+        return ("_hoodie_record_key",)
+    return split_columns(properties.get("hoodie.table.recordkey.fields", ""))
+
+
+def _distinct(rows: pa.Table) -> int:
+    """The number of distinct rows."""
+    while any(pa.types.is_struct(field.type) for field in rows.schema):
+        rows = rows.flatten()
+    if rows.num_columns == 1:
+        return int(pc.count_distinct(rows.column(0), mode="all").as_py())
+    numbered = rows.rename_columns([str(number) for number in range(rows.num_columns)])
+    return int(numbered.group_by(numbered.column_names).aggregate([]).num_rows)

@@ -1,0 +1,464 @@
+"""A Hudi table read through hudi-rs, without Spark and without a JVM.
+
+hudi-rs (0.5) decodes commit metadata, makes the file slices and merges log files with base files.
+Its results are checked: the capability gate decides which tables are read this way at all, and
+every snapshot has to pass the proof of completeness.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import hudi
+import pyarrow as pa
+
+from hudi_index_service.errors import (
+    ColumnNotFound,
+    NeedsSpark,
+    SnapshotChanged,
+    SnapshotUnavailable,
+    StorageFailed,
+    StorageUnsupported,
+    TableFeatureUnsupported,
+)
+from hudi_index_service.hudi import gate
+from hudi_index_service.hudi.commit_metadata import CommitMetadata
+from hudi_index_service.hudi.completeness import Proof, list_data_files
+from hudi_index_service.hudi.files.base_file import align, refuse_unlike_spark
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
+from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
+from hudi_index_service.hudi.hudi_rs.slices import narrowed, slice_of
+from hudi_index_service.hudi.partition_path import PartitionPaths
+from hudi_index_service.hudi.properties import (
+    HOODIE_FOLDER,
+    is_true,
+    read_properties,
+    split_columns,
+)
+from hudi_index_service.hudi.protocol import (
+    FileSlice,
+    Instant,
+    ServiceKind,
+    Snapshot,
+)
+from hudi_index_service.hudi.slices_from_names import slices_by_names
+from hudi_index_service.hudi.table_schema import latest_schema, schema_of_instant
+from hudi_index_service.hudi.timeline import (
+    WRITE_ACTIONS,
+    Timeline,
+    archived_completion_times,
+    is_archived,
+    list_timeline,
+)
+from hudi_index_service.storage.store import Storage
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+_READ_BATCH_ROWS = 16_384
+# Written by ALTER TABLE under hoodie.schema.on.read.enable.
+_SCHEMA_HISTORY = f"{HOODIE_FOLDER}/.schema"
+
+
+@dataclass
+class _State:
+    """The table at one state of its timeline, with the results cached for that state.
+
+    Attributes:
+        declined: Why the table is not read here at all.
+        unmerged: Why its log files are not merged here.
+        unknown: Why hudi-rs cannot read its schema; hudi-rs then makes no slices and reads no rows.
+    """
+
+    timeline: Timeline
+    properties: Mapping[str, str]
+    declined: str | None
+    unmerged: str | None
+    table: Any = None
+    metadata: CommitMetadata | None = None
+    unknown: str | None = None
+    schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        return gate.table_version(self.properties)
+
+
+class HudiRsTable:
+    """`HudiTable` over hudi-rs.
+
+    Every call first lists the timeline's folder. While the listing is unchanged, properties,
+    hudi-rs' table, schema, commit metadata and snapshots are kept.
+
+    Args:
+        storage: The files below the table's base path.
+
+    Raises:
+        TableNotFound: nothing is stored there.
+        NotAHudiTable: the location is not a Hudi table.
+        StorageUnsupported: a store that hudi-rs cannot open (``memory://``).
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        if storage.uri.startswith("memory://"):
+            raise StorageUnsupported(f"{storage.uri}: Hudi tables cannot be read from memory.")
+        self._storage = storage
+        self._properties = read_properties(storage)
+        self._state: _State | None = None
+        self._merge_checks = MergeChecks(storage)
+
+    @property
+    def storage(self) -> Storage:
+        """The files below the table's base path."""
+        return self._storage
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self._properties.get("hoodie.table.name", "")
+
+    def record_key_columns(self) -> tuple[str, ...]:
+        """The columns of the record key; empty if Hudi generates the keys."""
+        return split_columns(self._properties.get("hoodie.table.recordkey.fields", ""))
+
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that partition the table; empty when it is not partitioned."""
+        return split_columns(self._properties.get("hoodie.table.partition.fields", ""))
+
+    def partition_paths(self) -> PartitionPaths:
+        """The format of partition paths, from the properties last read."""
+        return PartitionPaths.of(self._properties)
+
+    def unsupported_feature(self) -> str | None:
+        """Why the capability gate refuses the table, in one sentence; None if it does not."""
+        # hudi-rs may be unable to open a table that is refused for its properties.
+        state = self._look()
+        if state.declined is None and state.unmerged is None:
+            state = self._open()
+        return state.declined or state.unmerged
+
+    def index_reading_enabled(self) -> bool:
+        """Whether the table's own kill switch leaves reading by index on, from the properties last
+        read."""
+        return is_true(self._properties, "hoodie.index.read.enabled", default=True)
+
+    def schema(self, as_of: str | None = None, *, fresh: bool = True) -> pa.Schema:
+        """The table's schema, Hudi's meta columns first if populated; without columns before the
+        first commit of a table that was created without a schema.
+
+        Args:
+            as_of: See `snapshot`; None for the latest.
+            fresh: Whether to list the timeline; otherwise the schema may be that of the last
+                listing.
+
+        Raises:
+            TableFeatureUnsupported, SnapshotUnavailable: see `snapshot`.
+        """
+        state = self._state
+        if fresh or state is None or state.table is None:
+            state = self._open()
+        pinned = self._pinned(state, as_of)
+        return state.schema if pinned is None else self._schema_at(state, pinned)
+
+    def completed_instants(self) -> tuple[Instant, ...]:
+        """The completed commits, delta commits and replace commits of the active timeline."""
+        return self._look().timeline.instants
+
+    def timeline_version(self) -> str:
+        """A digest of the timeline's listing: equal while nothing is committed, nor begun."""
+        return self._look().timeline.version
+
+    def service_kind(self, instant: Instant) -> ServiceKind:
+        """Which table service wrote the instant, by the operation in its commit metadata."""
+        return self._metadata(self._open()).service_kind(instant)
+
+    def extra_metadata(self, instant: Instant) -> Mapping[str, str]:
+        """The metadata that the instant's writer added."""
+        return self._metadata(self._open()).extra(instant)
+
+    def has_had(self, requested: str) -> bool:
+        """Whether the instant ever completed, even if it has been archived since."""
+        state = self._look()
+        return requested in state.timeline.by_requested or is_archived(
+            self._storage, state.version, state.properties, requested
+        )
+
+    def rows_written(self, instant: Instant) -> Mapping[str, int]:
+        """See `HudiTable.rows_written`; no answer depends on it."""
+        metadata = self._metadata(self._open())
+        try:
+            return metadata.rows_written(instant)
+        except (SnapshotChanged, StorageFailed) as error:
+            log.debug("The rows that instant %s wrote are unknown: %s", instant.requested, error)
+            return {}
+
+    def snapshot(self, as_of: str | None = None, *, base_files_only: bool = False) -> Snapshot:
+        """See `HudiTable.snapshot`; proved complete."""
+        for _ in range(_ATTEMPTS):
+            state = self._open()
+            declined = state.declined or (None if base_files_only else state.unmerged)
+            if declined is not None:
+                raise TableFeatureUnsupported(f"{self._storage.uri}: {declined}")
+            pinned = self._pinned(state, as_of)
+            if pinned is None:
+                return Snapshot("", schema=state.schema)
+            key = (pinned, base_files_only)
+            if key not in state.snapshots:
+                try:
+                    made = self._make_snapshot(state, pinned, base_files_only)
+                except FileNotFoundError:  # Hudi has just merged a file of the archived timeline
+                    made = None
+                if made is None:
+                    self._state = None
+                    continue
+                state.snapshots[key] = made
+            return state.snapshots[key]
+        raise SnapshotChanged(f"{self._storage.uri} changed while its files were listed.")
+
+    def read_slice(
+        self,
+        file_slice: FileSlice,
+        columns: Sequence[str],
+        *,
+        as_of: str | None = None,
+        schema: pa.Schema | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of a slice, with `columns` in that order and in the table's types.
+
+        A column that the slice does not have yet is NULL.
+
+        Args:
+            as_of: The last instant whose log files are merged; None for the latest.
+            schema: The table's schema at that instant; None for the latest.
+
+        Raises:
+            ColumnNotFound: a column is not in the table's schema.
+            FileNotFoundError: a file of the slice is gone.
+            NeedsSpark: the slice cannot be merged here.
+        """
+        if file_slice.base_file is None:
+            raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
+        # The state the slice was planned with is enough: no listing of the timeline per slice.
+        state = self._state
+        if state is None or state.table is None:
+            state = self._open()
+        wanted = pa.schema([_column(schema or state.schema, name) for name in columns])
+        base = file_slice.base_file.path
+        if state.unknown is not None:
+            raise NeedsSpark(f"{file_slice.name} has log files. {state.unknown}")
+        with open_parquet(self._storage, base, file_slice.base_file.size) as file:
+            refuse_unlike_spark(file, wanted, source=base)
+            self._merge_checks.check(file_slice, file, state.properties)
+        options = hudi.HudiReadOptions(projection=list(columns)).with_batch_size(_READ_BATCH_ROWS)
+        pinned = as_of if as_of is not None else state.timeline.latest
+        if pinned is not None:
+            options = options.with_as_of_timestamp(pinned)
+        # A reader made by the table has the timeline, by which it recognises, on version 6, the log
+        # blocks of delta commits that never completed.
+        with self._reading(file_slice):
+            reader = state.table.create_file_group_reader_with_options(options)
+            batches = reader.read_file_slice_from_paths_stream(
+                base, list(file_slice.log_files), options
+            )
+        while True:
+            with self._reading(file_slice):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield align(narrowed(pa.record_batch(batch), wanted), wanted, source=file_slice.name)
+
+    @contextmanager
+    def _reading(self, file_slice: FileSlice) -> Iterator[None]:
+        try:
+            with hudi_rs_errors_named(f"{file_slice.name} cannot be read"):
+                yield
+        except StorageFailed:
+            for path in (*file_slice.log_files, file_slice.name):
+                self._storage.size(path)  # raises FileNotFoundError if that was the cause
+            raise
+
+    def _look(self) -> _State:
+        """The state at the current timeline; kept while the timeline's listing is unchanged."""
+        timeline = list_timeline(self._storage, gate.table_version(self._properties))
+        before = self._state
+        if before is not None and before.timeline.version == timeline.version:
+            return before
+        # The properties change only together with the timeline: an upgrade commits.
+        version = gate.table_version(self._properties)
+        self._properties = read_properties(self._storage)
+        if gate.table_version(self._properties) != version:
+            # Upgraded, or overwritten by another release: its timeline is in another folder.
+            return self._look()
+        declined = gate.unsupported_base_files(self._properties)
+        if declined is None and self._storage.files_in(_SCHEMA_HISTORY):
+            # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
+            declined = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
+        unmerged = gate.unsupported_merge(self._properties)
+        self._state = _State(timeline, self._properties, declined, unmerged)
+        if before is not None:
+            self._state.metadata = before.metadata
+        return self._state
+
+    def _open(self) -> _State:
+        """The current state, with hudi-rs' table opened on exactly that timeline."""
+        for _ in range(_ATTEMPTS):
+            state = self._look()
+            if state.table is not None:
+                return state
+            table = self._build(state)
+            # hudi-rs lists the timeline itself; if it is unchanged now, hudi-rs saw the same one.
+            if list_timeline(self._storage, state.version).version == state.timeline.version:
+                state.metadata = CommitMetadata(
+                    table.get_timeline(), state.timeline, state.metadata
+                )
+                populated = is_true(state.properties, "hoodie.populate.meta.fields", default=True)
+                state.schema, unreadable = latest_schema(
+                    table, self._storage.uri, populated=populated
+                )
+                if unreadable is not None:
+                    state.unknown = f"hudi-rs cannot read it: {unreadable}."
+                    if gate.is_merge_on_read(state.properties) and state.version < 8:
+                        # On version 6 only hudi-rs can assign a log file to its slice.
+                        state.unmerged = state.unmerged or state.unknown
+                if state.declined is None:
+                    state.declined = gate.unsupported_partition_column(
+                        self.partition_columns(), state.schema.names
+                    )
+                state.table = table
+                return state
+        raise SnapshotChanged(f"{self._storage.uri}: the timeline changes faster than it is read.")
+
+    def _build(self, state: _State) -> Any:
+        # hudi-rs makes its slices from Hudi's metadata table if there is one (no option turns that
+        # off); the proof has its own listing, so that the two have to agree.
+        options = {}
+        if state.declined is not None or state.unmerged is not None:
+            # The schema and the instants of a refused table are still needed.
+            options["hoodie.internal.skip.config.validation"] = "true"
+        with hudi_rs_errors_named(f"{self._storage.uri} cannot be opened"):
+            return hudi.HudiTableBuilder(
+                self._storage.uri,
+                hudi_options=options,
+                storage_options={key: str(value) for key, value in self._storage.options.items()},
+            ).build()
+
+    def _metadata(self, state: _State) -> CommitMetadata:
+        assert state.metadata is not None, "set together with the table"
+        return state.metadata
+
+    def _pinned(self, state: _State, as_of: str | None) -> str | None:
+        """The latest completed instant, up to `as_of`; None for a table without any."""
+        timeline = state.timeline
+        if as_of is None or timeline.start is None:
+            return timeline.latest
+        self._refuse_in_flight(state, as_of)
+        pinned = max((i.requested for i in timeline.instants if i.requested <= as_of), default=None)
+        if pinned is None:
+            raise TableFeatureUnsupported(
+                f"Instant {as_of} is before the active timeline, which starts at {timeline.start}.",
+                remedy="Query a later instant.",
+            )
+        return pinned
+
+    def _refuse_in_flight(self, state: _State, as_of: str) -> None:
+        """Refuses a time whose state a write in flight may still change, as Hudi does
+        (``TimelineUtils.validateTimestampAsOf``). Table services change no rows."""
+        for requested, action in sorted(state.timeline.pending.items()):
+            if requested > as_of or action not in WRITE_ACTIONS:
+                continue
+            if action == "replacecommit" and state.version < 8:
+                raise TableFeatureUnsupported(
+                    f"Instant {requested} is in flight, and only its plan shows whether it is a "
+                    "clustering or a write."
+                )
+            raise SnapshotUnavailable(
+                f"{self._storage.uri} as of {as_of} is not final: the write of instant "
+                f"{requested} is in flight."
+            )
+
+    def _schema_at(self, state: _State, pinned: str) -> pa.Schema:
+        if pinned == state.timeline.latest:
+            return state.schema
+        avro = self._metadata(state).extra(state.timeline.by_requested[pinned]).get("schema")
+        merged = gate.is_merge_on_read(state.properties) and state.unknown is None
+        return schema_of_instant(
+            pinned, avro, state.schema, uri=self._storage.uri, by_hudi_rs=merged
+        )
+
+    def _hudi_rs_slices(self, state: _State, pinned: str) -> list[Any] | None:
+        """hudi-rs' slices; None if it fails on the metadata table from which it lists files."""
+        options = hudi.HudiReadOptions().with_as_of_timestamp(pinned)
+        try:
+            with hudi_rs_errors_named(f"The file slices of {self._storage.uri}"):
+                return list(state.table.get_file_slices(options))
+        except (StorageFailed, TableFeatureUnsupported) as error:
+            if not _has_metadata_table(state):
+                raise
+            log.info("Slices are made without the metadata table: %s", error.message)
+            return None
+
+    def _make_snapshot(self, state: _State, pinned: str, base_files_only: bool) -> Snapshot | None:
+        """The snapshot; None if Hudi deleted its files or archived instants meanwhile."""
+        try:
+            return self._listed_snapshot(state, pinned, base_files_only)
+        except (StorageFailed, SnapshotChanged):
+            if list_timeline(self._storage, state.version).version == state.timeline.version:
+                raise
+            return None
+
+    def _listed_snapshot(
+        self, state: _State, pinned: str, base_files_only: bool
+    ) -> Snapshot | None:
+        # Without log files a slice needs only its base file's name. hudi-rs would list each
+        # partition of a remote store twice in sequence.
+        by_names = base_files_only or not gate.is_merge_on_read(state.properties)
+        by_names = by_names or state.unknown is not None
+        found = None if by_names else self._hudi_rs_slices(state, pinned)
+        listing = list_data_files(self._storage)
+        if base_files_only:
+            listing = listing.without_log_files()
+        if list_timeline(self._storage, state.version).removals - state.timeline.removals:
+            # Otherwise a file group deleted before both listings would be missed unnoticed.
+            return None
+        metadata = self._metadata(state)
+        proof = Proof(
+            state.timeline,
+            state.version,
+            pinned,
+            metadata.replaced(state.timeline, pinned),
+            partial(archived_completion_times, self._storage),
+        )
+        if found is None:
+            present = slices_by_names(listing, proof)
+        else:
+            log_files_until = pinned if state.version >= 8 else None
+            slices = [slice_of(each, listing, log_files_until) for each in found]
+            present = [each for each in slices if each is not None]
+            if len(present) < len(slices):
+                return None
+        present.sort(key=lambda each: (each.partition, each.file_id))
+        proof.check(listing, present)
+        metadata.check_not_cleaned(state.timeline, pinned, listing)
+        odd = gate.unsupported_partition(state.properties, (s.partition for s in present))
+        if odd is not None:
+            raise TableFeatureUnsupported(f"{self._storage.uri}: {odd}")
+        schema = self._schema_at(state, pinned)
+        return Snapshot(pinned, tuple(present), schema, base_files_only)
+
+
+def _has_metadata_table(state: _State) -> bool:
+    """Whether hudi-rs lists files from Hudi's metadata table."""
+    partitions = state.properties.get("hoodie.table.metadata.partitions", "")
+    return state.version >= 8 and "files" in split_columns(partitions)
+
+
+def _column(schema: pa.Schema, name: str) -> pa.Field:
+    index = schema.get_field_index(name)
+    if index < 0:
+        raise ColumnNotFound(f"Column {name} is not in the table's schema.")
+    return schema.field(index)

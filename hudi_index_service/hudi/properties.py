@@ -1,0 +1,88 @@
+"""The table's own settings: ``.hoodie/hoodie.properties``."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from hudi_index_service.errors import NotAHudiTable, TableNotFound
+from hudi_index_service.storage.store import Storage
+
+HOODIE_FOLDER = ".hoodie"
+PROPERTIES_FILE = f"{HOODIE_FOLDER}/hoodie.properties"
+# Hudi briefly deletes the file while it rewrites the properties; until the new file exists, Hudi's
+# own readers use this copy.
+PROPERTIES_BACKUP = f"{HOODIE_FOLDER}/hoodie.properties.backup"
+
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_KEY = re.compile(r"(?:\\.|[^\s:=\\])+", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+
+
+def read_properties(storage: Storage) -> dict[str, str]:
+    """Reads ``hoodie.properties`` of the table at the storage's root.
+
+    Raises:
+        TableNotFound: nothing is stored at the root.
+        NotAHudiTable: the root holds no ``.hoodie/hoodie.properties``.
+    """
+    if storage.is_local and not storage.root_exists():
+        raise TableNotFound(f"Nothing is stored at {storage.uri}.")
+    for path in (PROPERTIES_FILE, PROPERTIES_BACKUP):
+        try:
+            return parse_properties(storage.read(path))
+        except FileNotFoundError:
+            continue
+    if not storage.root_exists():
+        raise TableNotFound(f"Nothing is stored at {storage.uri}.")
+    raise NotAHudiTable(f"{storage.uri} has no {PROPERTIES_FILE}.")
+
+
+def parse_properties(data: bytes) -> dict[str, str]:
+    """Parses the format of ``java.util.Properties`` (its ``load`` method): comments, ``=``, ``:``
+    or blank as separator, continued lines, backslash escapes, ISO-8859-1."""
+    properties: dict[str, str] = {}
+    for line in _logical_lines(data.decode("iso-8859-1")):
+        key = _KEY.match(line)
+        end = key.end() if key else 0
+        separator = _SEPARATOR.match(line, end)
+        start = separator.end() if separator else end
+        properties[_unescape(line[:end])] = _unescape(line[start:])
+    return properties
+
+
+def split_columns(value: str) -> tuple[str, ...]:
+    """The column names of a comma-separated property; the ``:TYPE`` that custom key generators add
+    to partition columns is dropped."""
+    return tuple(part.strip().split(":", 1)[0] for part in value.split(",") if part.strip())
+
+
+def is_true(properties: Mapping[str, str], key: str, default: bool = False) -> bool:
+    """A boolean property as Hudi reads it."""
+    return properties.get(key, str(default)).strip().lower() == "true"
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    continued: str | None = None
+    for natural in re.split(r"\r\n|\r|\n", text):
+        line = natural.lstrip(" \t\f")
+        if continued is None and (not line or line[0] in "#!"):
+            continue
+        line = (continued or "") + line
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            continued = line[:-1]
+            continue
+        continued = None
+        yield line
+    if continued:
+        yield continued
+
+
+def _unescape(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        escaped = match.group(1)
+        if len(escaped) == 5:
+            return chr(int(escaped[1:], 16))
+        return _CONTROL.get(escaped, escaped)
+
+    return _ESCAPE.sub(character, text)

@@ -1,0 +1,163 @@
+"""The active timeline, from one listing of its folder.
+
+On table versions 8 and newer it is ``.hoodie/timeline/``: a completed instant is the file
+``<requested>_<completed>.<action>``. On version 6 it is ``.hoodie/`` itself, with
+``<requested>.<action>``. An instant that is not completed has only ``….requested`` or
+``….inflight`` files. Archived instants are no longer listed.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index_service.hudi.properties import HOODIE_FOLDER
+from hudi_index_service.hudi.protocol import Instant
+from hudi_index_service.storage.store import Storage
+
+TIMELINE_FOLDER = f"{HOODIE_FOLDER}/timeline"
+WRITE_ACTIONS = ("commit", "deltacommit", "replacecommit")
+_REMOVALS = ("clean", "rollback", "restore")
+
+# <requested>[_<completed>].<action>[.requested|.inflight]; a plain commit in flight is
+# <requested>.inflight.
+_INSTANT_FILE = re.compile(
+    r"(?P<requested>[0-9]+)(?:_(?P<completed>[0-9]+))?\.(?P<action>[a-z]+)"
+    r"(?:\.(?P<state>requested|inflight))?"
+)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One listing of the active timeline; immutable.
+
+    Attributes:
+        instants: Completed commits, delta commits and replace commits, by requested time.
+        pending: Requested time → action of instants with no completed file (``compaction``,
+            ``clustering``, ``commit``, …).
+        savepoints: Requested times of the savepointed instants.
+        removals: Requested times of cleans, rollbacks and restores, completed or not: these delete
+            files of completed instants.
+        version: Digest of the listing's names; timelines with the same version are equal.
+    """
+
+    instants: tuple[Instant, ...]
+    pending: dict[str, str]
+    savepoints: frozenset[str]
+    removals: frozenset[str]
+    version: str
+
+    @cached_property
+    def by_requested(self) -> dict[str, Instant]:
+        """The completed instants by requested time."""
+        return {instant.requested: instant for instant in self.instants}
+
+    @cached_property
+    def start(self) -> str | None:
+        """Requested time of the first completed instant without a savepoint. Older instants have
+        been archived, which happens only to completed ones. None on an empty timeline.
+
+        Savepointed instants can stay while younger ones are archived
+        (``hoodie.archive.beyond.savepoint``), so they do not show where the timeline starts (Hudi's
+        `BaseHoodieTimeline.getFirstNonSavepointCommit`).
+        """
+        for instant in self.instants:
+            if instant.requested not in self.savepoints:
+                return instant.requested
+        return self.instants[0].requested if self.instants else None
+
+    @property
+    def latest(self) -> str | None:
+        """Requested time of the latest completed instant."""
+        return self.instants[-1].requested if self.instants else None
+
+    def is_committed(self, requested: str) -> bool:
+        """Whether an instant's files are part of the table: it is completed here, or older than the
+        start of the active timeline and not pending."""
+        if requested in self.by_requested:
+            return True
+        return self.start is not None and requested < self.start and requested not in self.pending
+
+
+def list_timeline(storage: Storage, table_version: int) -> Timeline:
+    """Lists the active timeline with one request, without reading a file."""
+    folder = TIMELINE_FOLDER if table_version >= 8 else HOODIE_FOLDER
+    return parse_timeline(storage.names_in(folder))
+
+
+def archived_completion_times(storage: Storage) -> dict[str, str]:
+    """Requested → completion time of the archived instants of a table of version 8 or newer.
+
+    Reads every file of ``.hoodie/timeline/history`` (Hudi's LSM timeline: Parquet files, merged
+    into larger ones occasionally, so that two of them can hold the same instant).
+    """
+    times: dict[str, str] = {}
+    for file in storage.files_in(f"{TIMELINE_FOLDER}/history"):
+        if file.path.endswith(".parquet"):
+            data = pa.BufferReader(storage.read(file.path))
+            archived = pq.read_table(data, columns=["instantTime", "completionTime"])
+            requested, completed = (column.to_pylist() for column in archived.columns)
+            times.update(
+                (start, end) for start, end in zip(requested, completed, strict=True) if end
+            )
+    return times
+
+
+def is_archived(
+    storage: Storage, table_version: int, properties: Mapping[str, str], requested: str
+) -> bool:
+    """Whether the archived timeline holds a commit, delta commit or replace commit. Reads the whole
+    archive, so call it rarely."""
+    if table_version >= 8:
+        return requested in archived_completion_times(storage)
+    # Blocks of uncompressed Avro in Hudi's log format. In an instant's record its action follows
+    # its time (Hudi's HoodieArchivedMetaEntry.avsc). The same digits in a file name or in another
+    # commit's extra metadata are not followed by an action.
+    folder = f"{HOODIE_FOLDER}/{properties.get('hoodie.archivelog.folder', 'archived')}"
+    records = [_optional_string(requested) + _optional_string(each) for each in WRITE_ACTIONS]
+    return any(
+        record in data
+        for data in (storage.read(file.path) for file in storage.files_in(folder))
+        for record in records
+    )
+
+
+def _optional_string(text: str) -> bytes:
+    """A short text in Avro's encoding of a union of null and string: the second branch, the length
+    (both zigzag-encoded), the bytes."""
+    return bytes([2, 2 * len(text)]) + text.encode()
+
+
+def parse_timeline(names: Iterable[str]) -> Timeline:
+    """Parses the timeline from its folder's file names; names of other files are ignored."""
+    matches = {name: match for name in names if (match := _INSTANT_FILE.fullmatch(name))}
+    completed: dict[str, Instant] = {}
+    finished: set[str] = set()
+    savepoints: set[str] = set()
+    for match in matches.values():
+        requested, action = match["requested"], match["action"]
+        if match["state"] is not None or action == "inflight":
+            continue
+        finished.add(requested)
+        if action in WRITE_ACTIONS:
+            completed[requested] = Instant(requested, action, match["completed"])
+        elif action == "savepoint":
+            savepoints.add(requested)
+    pending = {
+        match["requested"]: "commit" if match["action"] == "inflight" else match["action"]
+        for _, match in sorted(matches.items())
+        if match["requested"] not in finished
+    }
+    return Timeline(
+        instants=tuple(completed[requested] for requested in sorted(completed)),
+        pending=pending,
+        savepoints=frozenset(savepoints),
+        removals=frozenset(
+            match["requested"] for match in matches.values() if match["action"] in _REMOVALS
+        ),
+        version=hashlib.sha256("\n".join(sorted(matches)).encode()).hexdigest(),
+    )

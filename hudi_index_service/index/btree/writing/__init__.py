@@ -1,0 +1,1 @@
+"""Sorts, merges and writes the keys of a B+ tree."""

@@ -1,0 +1,188 @@
+"""Builds a tree from Arrow record batches: sorts runs that fit into memory, and merges them."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import lmdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from hudi_index_service.index.btree.fields import has_number_keys
+from hudi_index_service.index.btree.keys import byte_keys, number_keys
+from hudi_index_service.index.btree.tree import Branch
+from hudi_index_service.index.btree.writing.groups import Groups
+from hudi_index_service.index.btree.writing.merge import Source, merge
+from hudi_index_service.index.btree.writing.sorting import sorted_bytes, sorted_numbers
+from hudi_index_service.index.btree.writing.writer import TreeWriter
+from hudi_index_service.index.column_kinds import is_array
+from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics
+from hudi_index_service.predicate.evaluate import element_rows
+
+_MIB = 2**20
+_SORTING = 3  # times the bytes of a column that sorting takes, beside them
+
+
+@dataclass(slots=True)
+class _Column:
+    """The values of a column added since the last run was written."""
+
+    spec: ColumnSpec
+    keys: list[np.ndarray | pa.Array] = field(default_factory=list)
+    rows: list[range | np.ndarray] = field(default_factory=list)
+    held: int = 0
+    nulls: BitMap = field(default_factory=BitMap)
+    null_elements: BitMap = field(default_factory=BitMap)
+    null_count: int = 0
+    cut: int = 0
+
+    def add(self, array: pa.Array, first_row: int) -> None:
+        """Adds a batch's values."""
+        rows: range | np.ndarray = range(first_row, first_row + len(array))
+        if array.null_count:
+            self.nulls |= _rows_where(array.is_null(), rows)
+            self.null_count += array.null_count
+        if is_array(self.spec.type):
+            rows = _ids(rows)[element_rows(array)]
+            array = pc.list_flatten(array)
+            if array.null_count:
+                self.null_elements |= _rows_where(array.is_null(), rows)
+        if array.null_count:
+            rows = _ids(rows)[np.asarray(array.is_valid())]
+            array = array.drop_null()
+        if has_number_keys(self.spec.type):
+            keys: np.ndarray | pa.Array = number_keys(array)
+        else:
+            keys, cut = byte_keys(array)
+            self.cut += cut
+        self.keys.append(keys)
+        self.rows.append(rows)
+        self.held += int(keys.nbytes) + (0 if isinstance(rows, range) else rows.nbytes)
+
+    def sorted(self) -> Groups:
+        """The values, which are given up, with their rows."""
+        keys, rows = self.keys, self.rows
+        self.keys, self.rows, self.held = [], [], 0
+        unique = is_array(self.spec.type)
+        every = np.concatenate([np.zeros(0, dtype=np.uint32), *map(_ids, rows)])
+        if has_number_keys(self.spec.type):
+            numbers = np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
+            return sorted_numbers(numbers, every, unique=unique)
+        return sorted_bytes(keys, every, unique=unique)
+
+
+def _ids(rows: range | np.ndarray) -> np.ndarray:
+    if isinstance(rows, range):
+        return np.arange(rows.start, rows.stop, dtype=np.uint32)
+    return rows
+
+
+def _rows_where(wanted: pa.Array, rows: range | np.ndarray) -> BitMap:
+    found: np.ndarray = _ids(rows)[np.asarray(wanted)]
+    return BitMap(np.unique(found))
+
+
+class BTreeBuilder:
+    """See `hudi_index_service.index.contract.IndexBuilder`.
+
+    Values are held until sorting them takes `memory_mb`. They are then sorted and written as a
+    separate index, a run. At the end, all runs are merged.
+    """
+
+    def __init__(
+        self, columns: Sequence[ColumnSpec], folder: Path, *, memory_mb: int, threads: int = 1
+    ) -> None:
+        self._columns = [_Column(spec) for spec in columns]
+        self._folder = folder
+        self._most_bytes = memory_mb * _MIB
+        self._threads = threads
+        self._rows = 0
+        self._runs: list[Path] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds the next rows."""
+        for column, array in zip(self._columns, batch.columns, strict=True):
+            column.add(array, self._rows)
+        self._rows += batch.num_rows
+        if self._needed() > self._most_bytes:
+            self._write_run()
+
+    def _needed(self) -> int:
+        """The bytes needed to sort the held values."""
+        held = sorted((column.held for column in self._columns), reverse=True)
+        return sum(held) + _SORTING * sum(held[: self._threads])
+
+    def _write_run(self) -> None:
+        folder = self._folder / f"run-{len(self._runs):04d}"
+        folder.mkdir()
+        self._write(folder)
+        self._runs.append(folder)
+
+    def _write(self, folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
+        """Sorts and writes the held values. Returns the files, and the number of keys by column."""
+        writer = TreeWriter(folder)
+        try:
+            distinct = {}
+            for column, groups in self._sorted():
+                writer.begin_column(
+                    column.spec.name, has_number_keys=has_number_keys(column.spec.type)
+                )
+                writer.nulls(Branch.NULLS, column.nulls)
+                writer.nulls(Branch.NULL_ELEMENTS, column.null_elements)
+                column.nulls, column.null_elements = BitMap(), BitMap()
+                distinct[column.spec.name] = writer.values((groups,))
+            return writer.finish(self._rows), distinct
+        finally:
+            writer.close()
+
+    def _sorted(self) -> Iterator[tuple[_Column, Groups]]:
+        """The columns in their order with their sorted values; several are sorted at once."""
+        if self._threads == 1:
+            yield from ((column, column.sorted()) for column in self._columns)
+            return
+        with ThreadPoolExecutor(self._threads) as threads:
+            ahead = [threads.submit(column.sorted) for column in self._columns[: self._threads]]
+            for number, column in enumerate(self._columns):
+                yield column, ahead.pop(0).result()
+                following = number + self._threads
+                if following < len(self._columns):
+                    ahead.append(threads.submit(self._columns[following].sorted))
+
+    def finish(self) -> BuiltIndex:
+        """Completes the index."""
+        files: dict[str, Path]
+        if self._runs:
+            if any(column.keys for column in self._columns):
+                self._write_run()
+            sources = [Source.of_folder(run) for run in self._runs]
+            try:
+                files, distinct = merge(sources, self._folder)
+            finally:
+                for source in sources:
+                    source.close()
+            for run in self._runs:
+                shutil.rmtree(run)
+        else:
+            files, distinct = self._write(self._folder)
+        return BuiltIndex(
+            files=files,
+            rows=self._rows,
+            statistics={
+                column.spec.name: ColumnStatistics(
+                    null_count=column.null_count,
+                    distinct=distinct[column.spec.name],
+                    truncated=column.cut,
+                )
+                for column in self._columns
+            },
+            versions={"lmdb": ".".join(map(str, lmdb.version()))},
+        )
+
+    def abort(self) -> None:
+        """Releases memory; the caller removes the folder."""
+        for column in self._columns:
+            column.keys, column.rows = [], []

@@ -1,0 +1,309 @@
+"""Entries on disk: where they are stored, and which one serves a base file.
+
+    .hoodie/.index/<index type>/<instant>/<file id>/<partition digest>/manifest-000N.json
+                                                                       data-<build>-<random>.pack
+
+An entry is identified by its base file's path. The folder's name contains the base file's instant
+and file id. The partition digest distinguishes base files of two partitions that share both; bucket
+indexes with non-blocking concurrency control write such files.
+"""
+
+import hashlib
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.entries.summary import Summary, SummaryStore
+from hudi_index_service.metadata.documents import (
+    INDEX_ROOT,
+    DocumentCache,
+    NewerFormat,
+    document_name,
+    numbers_of,
+)
+from hudi_index_service.storage.store import Storage, StoredFile
+
+log = logging.getLogger(__name__)
+
+MANIFEST_STEM = "manifest"
+DATA_SUFFIX = ".pack"
+
+_FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and cost only latency
+
+_BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
+
+_UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
+
+_manifests = DocumentCache(Manifest, capacity=4096)
+
+
+def index_type_folder(index_type: str) -> str:
+    """The folder of all entries of an index type."""
+    return f"{INDEX_ROOT}/{index_type}"
+
+
+def entry_folder(index_type: str, base_file: BaseFile) -> str:
+    """The folder of the base file's entry, which may not exist."""
+    digest = hashlib.sha256(base_file.partition.encode()).hexdigest()[:16]
+    return f"{index_type_folder(index_type)}/{base_file.instant}/{base_file.file_id}/{digest}"
+
+
+def instant_of(folder: str) -> str:
+    """The instant of the base file that an entry's folder belongs to."""
+    return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A valid entry: its folder, and the manifest that serves.
+
+    Attributes:
+        listed: The packed data file as listed; None if the listing did not show it.
+    """
+
+    folder: str
+    manifest: Manifest
+    listed: StoredFile | None = None
+
+    @cached_property
+    def data_path(self) -> str:
+        """Path of the packed data file, relative to the table."""
+        return f"{self.folder}/{self.manifest.data.name}"
+
+
+class EntryMissing(EntryInvalid):
+    """No entry has been built yet; nothing is wrong."""
+
+
+class EntryListing:
+    """All entries of one index type, as of one listing. Manifests are read on demand and cached for
+    later listings of this process.
+
+    Args:
+        storage: The table's storage.
+        index_type: The name of the index type.
+        fresh: Whether to read every manifest from the store, even cached ones.
+        folder: The only entry's folder to list; None to list all.
+    """
+
+    def __init__(
+        self, storage: Storage, index_type: str, *, fresh: bool = False, folder: str | None = None
+    ) -> None:
+        self._storage = storage
+        self._index_type = index_type
+        self._fresh = fresh
+        found = storage.files(folder or index_type_folder(index_type))
+        self._files: Mapping[str, list[StoredFile]] = _by_folder(found)
+        if folder is None:
+            count = sum(file.path.endswith(".json") for file in found)
+            _manifests.hold((storage.uri, index_type), count)
+
+    @property
+    def index_type(self) -> str:
+        """Name of the index type."""
+        return self._index_type
+
+    def folders(self) -> list[str]:
+        """The folders that hold files of entries, sorted."""
+        return sorted(self._files)
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """The files in an entry's folder; empty if there is none."""
+        return self._files.get(folder, [])
+
+    def file(self, path: str) -> StoredFile | None:
+        """The file at that path; None if the listing does not show it."""
+        files = self.files(path.rsplit("/", 1)[0])
+        return next((file for file in files if file.path == path), None)
+
+    def shows(self, path: str) -> bool:
+        """Whether the listing shows that file."""
+        return self.file(path) is not None
+
+    def generations(self, folder: str) -> list[int]:
+        """The numbers of the folder's manifests, valid or not, highest first."""
+        names = (file.path.rsplit("/", 1)[1] for file in self.files(folder))
+        return numbers_of(MANIFEST_STEM, names)
+
+    def newest_valid(self, folder: str) -> Manifest:
+        """The valid manifest with the highest number.
+
+        Raises:
+            NewerFormat: a manifest of a newer major format has a higher number: the entry belongs
+                to another release.
+            EntryInvalid: no manifest is valid; the message says why the highest is not.
+        """
+        reason: EntryInvalid | None = None
+        for number in self.generations(folder):
+            try:
+                manifest = self._manifest(folder, number)
+                self._check_data(folder, manifest)
+                return manifest
+            except FileNotFoundError:  # cleaned since the listing
+                continue
+            except NewerFormat:
+                raise
+            except EntryInvalid as error:
+                reason = reason or error
+        raise reason or EntryInvalid(f"{folder} holds no manifest.")
+
+    def published(self, folder: str) -> frozenset[str]:
+        """The folder's manifests, valid or not, and the data files that valid ones name."""
+        paths: set[str] = set()
+        for number in self.generations(folder):
+            path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+            paths.add(path)
+            with suppress(EntryInvalid, FileNotFoundError):
+                manifest = self._manifest(folder, number)
+                paths.add(f"{folder}/{manifest.data.name}")
+        return frozenset(paths)
+
+    def _manifest(self, folder: str, number: int) -> Manifest:
+        """A listed manifest, from the cache or the store: a valid manifest stays valid.
+
+        Raises:
+            EntryInvalid: it is damaged, of a newer format, or stored under the wrong number.
+            FileNotFoundError: it was deleted.
+        """
+        path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+        read = partial(self._storage.read, path)
+        if self._fresh:
+            manifest = Manifest.from_json(read(), source=path)
+        else:
+            listed = self._listed(folder, path)
+            manifest = _manifests.get((self._storage.uri, listed), read, source=path)
+        if manifest.generation != number:
+            raise EntryInvalid(
+                f"{path} contains generation {manifest.generation}, not {number} as its name says."
+            )
+        return manifest
+
+    def _listed(self, folder: str, path: str) -> StoredFile:
+        return next(file for file in self.files(folder) if file.path == path)
+
+    def _size(self, path: str) -> int | None:
+        """The length of a listed file; None if the listing does not show it."""
+        file = self.file(path)
+        return None if file is None else file.size
+
+    def _check_data(self, folder: str, manifest: Manifest) -> None:
+        """Raises EntryInvalid if the data file is missing or has the wrong length. A listed file
+        needs no request."""
+        path = f"{folder}/{manifest.data.name}"
+        try:
+            size = self._size(path)
+            if size is None:  # it may have been written after the listing
+                size = self._storage.size(path)
+        except FileNotFoundError as error:
+            raise EntryInvalid(f"{path} is missing.") from error
+        if size != manifest.data.length:
+            raise EntryInvalid(f"{path} has {size} bytes, not {manifest.data.length}.")
+
+    def fetch(self, base_files: Iterable[BaseFile]) -> None:
+        """Reads the manifests that `find` will need from a remote store, many at once, and those of
+        one instant from its summary. Errors are ignored: `find` meets and reports them again."""
+        if self._storage.is_local:
+            return
+        unknown: dict[str, StoredFile] = {}
+        for folder in (entry_folder(self._index_type, each) for each in base_files):
+            for number in self.generations(folder)[:1]:
+                path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+                listed = self._listed(folder, path)
+                if not _manifests.knows((self._storage.uri, listed)):
+                    unknown[path] = listed
+        if not unknown:
+            return
+        with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
+            if len(unknown) > 1:
+                for summary in threads.map(self._summary, *self._summaries_of(unknown)):
+                    self._take(summary, unknown)
+            for fetched in [threads.submit(self._fetch, path) for path in unknown]:
+                with suppress(*_UNREADABLE):
+                    fetched.result()
+
+    def _fetch(self, path: str) -> None:
+        folder, name = path.rsplit("/", 1)
+        self._manifest(folder, numbers_of(MANIFEST_STEM, [name])[0])
+
+    def _summaries_of(
+        self, unknown: Mapping[str, StoredFile]
+    ) -> tuple[list[str], list[StoredFile]]:
+        """The instants for which a summary saves requests, and those summaries."""
+        try:
+            listed = SummaryStore(self._storage, self._index_type).listed()
+        except (PermissionDenied, StorageFailed) as error:
+            log.warning("Manifests are read one by one: %s", error)
+            return [], []
+        wanted: defaultdict[str, list[StoredFile]] = defaultdict(list)
+        for path, file in unknown.items():
+            wanted[instant_of(path)].append(file)
+        worth: dict[str, StoredFile] = {}
+        for instant, files in wanted.items():
+            for summary in listed.get(instant, ())[:1]:
+                spared = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
+                if len(files) > 1 and summary.size <= spared:
+                    worth[instant] = summary
+        return list(worth), list(worth.values())
+
+    def _summary(self, instant: str, file: StoredFile) -> Summary | None:
+        try:
+            return SummaryStore(self._storage, self._index_type).read(instant, file)
+        except _UNREADABLE as error:
+            log.warning("Manifests of %s are read one by one: %s", instant, error)
+            return None
+
+    def _take(self, summary: Summary | None, unknown: dict[str, StoredFile]) -> None:
+        """Takes the unknown manifests from a summary, if the listing confirms that the stored
+        manifest is the same: it shows the manifest with that length, and the data file that the
+        manifest names, whose name is never reused."""
+        for path, text in {} if summary is None else summary.manifests.items():
+            listed = unknown.get(path)
+            content = text.encode()
+            if listed is None or len(content) != listed.size:
+                continue
+            try:
+                manifest = Manifest.from_json(content, source=path)
+            except EntryInvalid:
+                continue
+            data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
+            if self._size(data) == manifest.data.length:
+                _manifests.put((self._storage.uri, listed), manifest, listed.size)
+                del unknown[path]
+
+    def find(self, base_file: BaseFile) -> Entry:
+        """The entry that serves the base file.
+
+        Raises:
+            EntryMissing: no entry was built.
+            EntryInvalid: the entry is damaged, of a newer format, or names another file.
+        """
+        folder = entry_folder(self._index_type, base_file)
+        if not self.files(folder):
+            raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
+        manifest = self.newest_valid(folder)
+        named = manifest.base_file
+        if (named.path, named.length) != (base_file.path, base_file.size):
+            raise EntryInvalid(
+                f"{folder} was built from {named.path} ({named.length} bytes), "
+                f"not from {base_file.path} ({base_file.size} bytes)."
+            )
+        if manifest.index_type != self._index_type:
+            raise EntryInvalid(
+                f"{folder} holds an entry of index type {manifest.index_type}, not "
+                f"{self._index_type}."
+            )
+        return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
+
+
+def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
+    folders: defaultdict[str, list[StoredFile]] = defaultdict(list)
+    for file in files:
+        folders[file.path.rsplit("/", 1)[0]].append(file)
+    return dict(folders)

@@ -1,0 +1,91 @@
+"""Finds and removes data that index types keep outside their entries' files, for example in a
+database.
+
+This data is deleted before the data file that leads to it, so that a later run can repeat a failed
+removal. If a builder died before it wrote the data file, the index type itself lists the data.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import (
+    IndexServiceError,
+    IndexTypeUnknown,
+    NativeModuleMissing,
+    PermissionDenied,
+    StorageFailed,
+)
+from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.entries.entry import DATA_SUFFIX
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.metadata.documents import INDEX_ROOT
+
+log = logging.getLogger(__name__)
+
+FAILURES = (NativeModuleMissing, PermissionDenied, StorageFailed)
+"""The errors that keep external data from being listed or removed."""
+
+
+class Elsewhere:
+    """The external data of one table.
+
+    Args:
+        table: The table's base path, a URI.
+    """
+
+    def __init__(self, table: str, settings: Settings) -> None:
+        self._table = table
+        self._settings = settings
+
+    def stored(self, names: Iterable[str]) -> tuple[dict[str, float], dict[str, str]]:
+        """The external data that these index types list: data file path → time of storing, in
+        seconds since 1970; and index type name → reason, for types whose listing failed."""
+        found: dict[str, float] = {}
+        failed: dict[str, str] = {}
+        for name in sorted(set(names)):
+            kind = self._kind(name)
+            if kind is None:
+                continue
+            try:
+                found |= kind.stored(self._table)
+            except FAILURES as error:
+                failed[name] = _reason(error, f"Cannot list what {name} stores of {self._table}")
+        return found, failed
+
+    def destroy(self, paths: Iterable[str]) -> dict[str, str]:
+        """Removes the external data of those of the files that are data files. Returns path →
+        reason for each failed removal."""
+        by_type: defaultdict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            if path.endswith(DATA_SUFFIX) and path.startswith(f"{INDEX_ROOT}/"):
+                by_type[path.removeprefix(f"{INDEX_ROOT}/").split("/")[0]].append(path)
+        failed: dict[str, str] = {}
+        for name, some in by_type.items():
+            kind = self._kind(name)
+            if kind is None:
+                continue
+            try:
+                kind.destroy(self._table, some)
+            except FAILURES as error:
+                reason = _reason(error, f"Cannot remove what {name} stores of {self._table}")
+                failed |= dict.fromkeys(some, reason)
+        return failed
+
+    def _kind(self, name: str) -> IndexType | None:
+        """The index type, if it is installed here."""
+        try:
+            return index_type(name).configured(self._settings)
+        except IndexTypeUnknown:
+            return None
+
+
+def without(paths: Iterable[str], failed: Mapping[str, str]) -> list[str]:
+    """The paths that did not fail."""
+    return [path for path in paths if path not in failed]
+
+
+def _reason(error: IndexServiceError, what: str) -> str:
+    log.warning("%s: %s", what, error)
+    return error.message.rstrip(".")

@@ -1,0 +1,143 @@
+"""The manifest: the small document that makes an entry exist and describes what it covers."""
+
+import base64
+import struct
+from typing import Annotated, ClassVar, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from hudi_index_service.index.contract import ColumnSpec, StoredColumn
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, PackedFile
+from hudi_index_service.metadata.documents import Document
+from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds
+
+PARQUET_METADATA = "parquet-metadata"
+"""Name of the packed member that holds the base file's stripped footer and offset index."""
+
+
+def _plain_name(value: str) -> str:
+    """Checks that a file name cannot leave the entry's folder."""
+    if not value or "/" in value or "\\" in value or "\0" in value or value.startswith(".."):
+        raise ValueError("must be a plain file name")
+    return value
+
+
+def _relative_path(value: str) -> str:
+    """Checks that a path cannot leave the table's base path."""
+    if not value or value.startswith("/") or ".." in value.split("/") or "\0" in value:
+        raise ValueError("must be a path below the table")
+    return value
+
+
+def _crc32s(value: str) -> str:
+    if len(base64.b64decode(value, validate=True)) % 4:
+        raise ValueError("must be base64 of 32-bit integers")
+    return value
+
+
+PlainName = Annotated[str, AfterValidator(_plain_name)]
+RelativePath = Annotated[str, AfterValidator(_relative_path)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class IndexedBaseFile(_Part):
+    """The base file that the entry was built from."""
+
+    path: RelativePath
+    length: Count
+    rows: Count
+    footer_sha256: str
+
+
+class Member(_Part):
+    """A file packed in the data file."""
+
+    name: PlainName
+    offset: Count
+    length: Count
+
+
+class DataFile(_Part):
+    """The packed data file: its name in the entry's folder, checksums, and table of contents.
+
+    `block_crc32` is base64 of little-endian unsigned 32-bit integers, one per block.
+    """
+
+    name: PlainName
+    length: Count
+    block_size: Annotated[int, Field(gt=0, le=2**30)]
+    block_crc32: Annotated[str, AfterValidator(_crc32s)]
+    sha256: str
+    members: tuple[Member, ...]
+
+    def crc32s(self) -> tuple[int, ...]:
+        """The block checksums as unsigned integers."""
+        raw = base64.b64decode(self.block_crc32, validate=True)
+        return struct.unpack(f"<{len(raw) // 4}I", raw)
+
+    @classmethod
+    def of(cls, name: str, packed: PackedFile) -> Self:
+        """The description of a packed file stored as `name`."""
+        return cls(
+            name=name,
+            length=packed.length,
+            block_size=BLOCK_SIZE,
+            block_crc32=cls.encode_crc32s(packed.block_crc32),
+            sha256=packed.sha256,
+            members=tuple(
+                Member(name=member, offset=offset, length=length)
+                for member, (offset, length) in packed.members.items()
+            ),
+        )
+
+    @staticmethod
+    def encode_crc32s(crc32s: tuple[int, ...]) -> str:
+        """The stored form of block checksums."""
+        return base64.b64encode(struct.pack(f"<{len(crc32s)}I", *crc32s)).decode()
+
+
+class BuildInfo(_Part):
+    """The build that made the entry."""
+
+    id: str
+    started: str
+    finished: str
+    versions: dict[str, str]
+
+
+class Manifest(Document):
+    """See docs/format.md."""
+
+    kind: ClassVar[str] = "manifest"
+
+    generation: Annotated[int, Field(ge=1)]
+    index_type: str
+    index_type_version: int
+    base_file: IndexedBaseFile
+    data: DataFile
+    columns: tuple[StoredColumn, ...]
+    definitions: dict[str, str]
+    build: BuildInfo
+
+    def column(self, name: str) -> StoredColumn | None:
+        """The column of that name, spelled as in the table's schema, if the entry holds it."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def bounds(self, name: str) -> ValueBounds:
+        """The bounds of a column's values; unknown for a column that the entry does not hold."""
+        column = self.column(name)
+        return UNKNOWN if column is None else column.bounds(self.base_file.rows)
+
+    def specs(self) -> tuple[ColumnSpec, ...]:
+        """The column specs that the entry was built with. Raises EntryInvalid for a type that is
+        unknown here."""
+        return tuple(column.spec for column in self.columns)
+
+    def holds(self, spec: ColumnSpec) -> bool:
+        """Whether the entry holds a column with the specified type and at least its fields."""
+        column = self.column(spec.name)
+        return column is not None and column.holds(spec)

@@ -1,0 +1,115 @@
+"""What the live definitions require of an entry: columns and fields, per index type.
+
+All definitions of one index type share one entry per base file, as RFC-51 specifies ("multi-column
+index data in one file").
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_index_service.columns import column_type
+from hudi_index_service.errors import ColumnNotIndexable, IndexDefinitionInvalid, IndexTypeUnknown
+from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.scores import TextRanker
+from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.predicate.expression import AnalyzedText
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What one definition requires of the entries of one of its index types."""
+
+    definition: IndexDefinition
+    index_type: str
+    columns: tuple[ColumnSpec, ...]
+
+
+def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Requirement:
+    """The definition's columns in the table's present schema. Columns that were dropped are left
+    out, and columns whose new type cannot be indexed as the definition specifies.
+
+    Args:
+        name: The name of one of the definition's index types.
+
+    Raises:
+        IndexTypeUnknown: the index type is not installed here.
+    """
+    kind = index_type(name)
+    specs = []
+    for column in definition.columns:
+        type = column_type(schema, column.name)
+        if type is None:
+            continue
+        try:
+            fields = kind.fields(column.name, type, column.options_of(kind.name))
+        except (ColumnNotIndexable, IndexDefinitionInvalid) as error:
+            log.warning("Index %s skips a column: %s", definition.name, error)
+            continue
+        specs.append(ColumnSpec(column.name, type, fields))
+    return Requirement(definition, name, tuple(specs))
+
+
+def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> list[Requirement]:
+    """One requirement per definition and index type. What cannot be met here is logged and serves
+    no query here: an index type that is not installed, a column that changed its type."""
+    found = []
+    for definition in definitions:
+        for name in definition.index_types:
+            try:
+                found.append(requirement(definition, name, schema))
+            except IndexTypeUnknown as error:
+                log.warning("Index %s is skipped: %s", definition.name, error)
+    return found
+
+
+def analyzed_texts(asked: Iterable[Requirement]) -> Mapping[str, tuple[AnalyzedText, ...]]:
+    """How indexes split each column's texts into words, by column; several ways if definitions
+    differ."""
+    found: dict[str, list[AnalyzedText]] = {}
+    for each in asked:
+        kind = index_type(each.index_type)
+        for spec in each.columns:
+            text = kind.analyzed_text(spec)
+            if text is not None and text not in found.setdefault(spec.name, []):
+                found[spec.name].append(text)
+    return {name: tuple(ways) for name, ways in found.items()}
+
+
+def text_rankers(asked: Iterable[Requirement]) -> Mapping[str, TextRanker]:
+    """The scorer of full-text searches, by column; columns whose indexes cannot score are left
+    out."""
+    found: dict[str, TextRanker] = {}
+    for each in asked:
+        kind = index_type(each.index_type)
+        for spec in each.columns:
+            ranker = kind.text_ranker(spec)
+            if ranker is not None:
+                found[spec.name] = ranker
+    return found
+
+
+def merged(specs: Iterable[ColumnSpec]) -> tuple[ColumnSpec, ...]:
+    """One spec per column, with the fields of all its specs; columns sorted by name. If the specs
+    differ in type, the last one wins: another type may need other fields."""
+    by_name: dict[str, ColumnSpec] = {}
+    for spec in specs:
+        known = by_name.get(spec.name)
+        fields = spec.fields
+        if known is not None and known.type == spec.type:
+            fields = tuple(sorted({*known.fields, *spec.fields}))
+        by_name[spec.name] = ColumnSpec(spec.name, spec.type, fields)
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+def by_index_type(requirements: Iterable[Requirement]) -> Mapping[str, list[Requirement]]:
+    """The requirements grouped by index type."""
+    groups: dict[str, list[Requirement]] = {}
+    for each in requirements:
+        groups.setdefault(each.index_type, []).append(each)
+    return groups

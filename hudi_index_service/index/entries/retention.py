@@ -1,0 +1,109 @@
+"""How long entries are kept: as long as their base file, or as long as their instant.
+
+RFC-51 ties an index to its instant ("when cleaning instants, the corresponding index dir will be
+cleaned together"). That is the policy ``instant``. Hudi archives instants whose base files are
+still read, so under this policy live queries fall back to scans. The default, ``file-slice``, keeps
+an entry as long as its base file exists.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hudi_index_service.config import Settings
+from hudi_index_service.hudi.completeness import list_data_files
+from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.metadata.documents import INDEX_ROOT
+from hudi_index_service.storage.store import Storage, StoredFile
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredEntry:
+    """An entry that outlives its base file or instant; the next clean removes it.
+
+    Attributes:
+        index_type: The name of the index type.
+        folder: The entry's folder, relative to the table.
+        files: Every file in the folder.
+        reason: Why the entry is removed, in words.
+    """
+
+    index_type: str
+    folder: str
+    files: tuple[StoredFile, ...]
+    reason: str
+
+    @property
+    def bytes(self) -> int:
+        """The total size of the entry's files."""
+        return sum(file.size for file in self.files)
+
+
+class Retention:
+    """The retention policy, applied to the table's state at construction.
+
+    Construct it after listing the entries: a base file and its instant are older than the entry, so
+    the base file of every listed entry is seen if it exists.
+    """
+
+    def __init__(self, table: HudiTable, settings: Settings) -> None:
+        self._base_files = list_data_files(table.storage).base_files()
+        self._paths = frozenset(base_file.path for base_file in self._base_files)
+        self._retained = retained_instants(table, settings)
+        self._instants: dict[str, dict[str, str]] = {}
+
+    def expired(self, index_type: str, folder: str) -> str | None:
+        """Why the entry in a folder has expired; None if it has not."""
+        if index_type not in self._instants:
+            self._instants[index_type] = {
+                entry_folder(index_type, base_file): base_file.instant
+                for base_file in self._base_files
+            }
+        instant = self._instants[index_type].get(folder)
+        if instant is None:
+            return "its base file is gone"
+        if self._retained is not None and instant not in self._retained:
+            return "its instant has left the active timeline"
+        return None
+
+    def has_base_file(self, path: str) -> bool:
+        """Whether the base file exists, in the snapshot or not."""
+        return path in self._paths
+
+
+def retained_instants(table: HudiTable, settings: Settings) -> frozenset[str] | None:
+    """The instants whose entries are kept under ``retention: instant``, by requested time; None if
+    there is no such limit. Entries that are not kept are not built either (design, rule 6)."""
+    if settings.clean.retention == "file-slice":
+        return None
+    return frozenset(instant.requested for instant in table.completed_instants())
+
+
+def stored_index_types(storage: Storage) -> list[str]:
+    """The names of the index types that have files in the table, sorted."""
+    folders = (path.rsplit("/", 1)[1] for path in storage.folders(INDEX_ROOT))
+    return sorted(name for name in folders if not name.startswith("_"))
+
+
+def expired_entries(
+    table: HudiTable, settings: Settings, listings: Iterable[EntryListing] | None = None
+) -> list[ExpiredEntry]:
+    """The entries that outlive their base file or (``retention: instant``) their instant. Until the
+    next clean they still hold values that were erased from the table.
+
+    Args:
+        listings: Listings of the index types; if None, all index types are listed.
+    """
+    if listings is None:
+        names = stored_index_types(table.storage)
+        listings = [EntryListing(table.storage, name) for name in names]
+    listings = list(listings)
+    retention = Retention(table, settings)
+    found = []
+    for listing in listings:
+        for folder in listing.folders():
+            reason = retention.expired(listing.index_type, folder)
+            if reason is not None:
+                files = tuple(listing.files(folder))
+                found.append(ExpiredEntry(listing.index_type, folder, files, reason))
+    return found

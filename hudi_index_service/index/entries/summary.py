@@ -1,0 +1,132 @@
+"""Summaries: the manifests of all entries of one instant in one document, so that a first query
+needs one request to a remote store per instant, not one per file.
+
+    .hoodie/.index/_service/instants/<index type>/<instant>-000N.json
+
+A summary holds the exact texts of the manifests, including their checksums, and nothing else. The
+listing of the entries decides which manifests exist. A summary may be missing, may lack manifests,
+and may hold deleted ones; manifests that it lacks are read one by one.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.metadata.documents import (
+    SERVICE_FOLDER,
+    Document,
+    NewerFormat,
+    document_name,
+    numbers_of,
+)
+from hudi_index_service.storage.store import Storage, StoredFile
+
+SUMMARIES_FOLDER = f"{SERVICE_FOLDER}/instants"
+
+MOST_BYTES = 64 * 2**20
+"""Bytes of manifests in one summary; manifests that do not fit are left out."""
+
+_AT_MOST_TRIED = 5  # numbers, when other builders write summaries of the same instant
+
+
+class Summary(Document):
+    """See docs/format.md."""
+
+    kind: ClassVar[str] = "summary"
+
+    index_type: str
+    instant: str
+    manifests: dict[str, str]
+
+
+class SummaryStore:
+    """The summaries of one index type's entries."""
+
+    def __init__(self, storage: Storage, index_type: str) -> None:
+        self._storage = storage
+        self._index_type = index_type
+        self._folder = f"{SUMMARIES_FOLDER}/{index_type}"
+
+    def listed(self) -> dict[str, list[StoredFile]]:
+        """Instant → its summaries, newest first, from one listing."""
+        files = {each.path.rsplit("/", 1)[1]: each for each in self._storage.files(self._folder)}
+        names: defaultdict[str, list[str]] = defaultdict(list)
+        for name in files:
+            names[name.rsplit("-", 1)[0]].append(name)
+        return {
+            instant: [files[document_name(instant, n)] for n in numbers_of(instant, found)]
+            for instant, found in names.items()
+            if numbers_of(instant, found)
+        }
+
+    def read(self, instant: str, file: StoredFile) -> Summary:
+        """Reads a listed summary.
+
+        Raises:
+            EntryInvalid: it is damaged, of a newer format, or of another instant.
+            FileNotFoundError: it was deleted.
+        """
+        summary = Summary.from_json(self._storage.read(file.path), source=file.path)
+        if (summary.index_type, summary.instant) != (self._index_type, instant):
+            raise EntryInvalid(
+                f"{file.path} is the {summary.index_type} summary of {summary.instant}, not the "
+                f"{self._index_type} summary of {instant}."
+            )
+        return summary
+
+    def add(self, instant: str, manifests: Mapping[str, str], *, newest: int) -> None:
+        """Stores the next summary of an instant, which supersedes the earlier ones.
+
+        Args:
+            manifests: Path → text of each manifest.
+            newest: The highest number known to be taken; 0 if none is.
+        """
+        held: dict[str, str] = {}
+        left = MOST_BYTES
+        for path, text in sorted(manifests.items()):
+            left -= len(text)
+            if left < 0:
+                break
+            held[path] = text
+        summary = Summary(index_type=self._index_type, instant=instant, manifests=held)
+        content = summary.to_json()
+        for number in range(newest + 1, newest + 1 + _AT_MOST_TRIED):
+            try:
+                self._storage.create(f"{self._folder}/{document_name(instant, number)}", content)
+                return
+            except FileExistsError:  # another builder took the number
+                continue
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """A summary as cleaning sees it.
+
+    Attributes:
+        holds: Paths of the manifests in it; None if no reader uses the summary.
+        reason: Why no reader uses it.
+    """
+
+    file: StoredFile
+    holds: Collection[str] | None
+    reason: str = ""
+
+
+def stored_summaries(storage: Storage) -> list[StoredSummary]:
+    """All of the table's summaries."""
+    found = []
+    for folder in storage.folders(SUMMARIES_FOLDER):
+        store = SummaryStore(storage, folder.rsplit("/", 1)[1])
+        for instant, (newest, *older) in store.listed().items():
+            found += [StoredSummary(each, None, "a newer summary serves") for each in older]
+            try:
+                found.append(StoredSummary(newest, store.read(instant, newest).manifests.keys()))
+            except NewerFormat:
+                found.append(StoredSummary(newest, None, "it is of a newer release"))
+            except EntryInvalid:
+                found.append(StoredSummary(newest, None, "it is damaged"))
+            except FileNotFoundError:
+                continue
+    return found

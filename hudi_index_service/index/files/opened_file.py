@@ -1,0 +1,45 @@
+"""Detects whether an open data file has changed since it was opened.
+
+Blocks of a mapped file are checked before their first use only, so a later write to the file would
+go undetected.
+"""
+
+import os
+from pathlib import Path
+
+
+class OpenedFile:
+    """The state of a local file when it was opened; construct it before reading the file.
+
+    Args:
+        is_copy: Whether the file is a copy in the user's cache. A copy is written to as blocks
+            arrive, marked as used, evicted and made anew; its open readers continue to read.
+    """
+
+    def __init__(self, path: Path, *, is_copy: bool) -> None:
+        self._path = path
+        self._is_copy = is_copy
+        self._opened = self._look()
+
+    def has_changed(self) -> bool:
+        """Whether the file was written to or replaced: its size, inode or one of its times differs;
+        for a copy, its size. A deleted file has not changed: its bytes stay while it is open."""
+        now, opened = self._look(), self._opened
+        if now is None or opened is None:
+            return now is not None  # None: it was deleted
+        same_file = now.st_ino == opened.st_ino and now.st_dev == opened.st_dev
+        if self._is_copy:
+            return same_file and now.st_size != opened.st_size
+        return not (
+            same_file
+            and now.st_size == opened.st_size
+            and now.st_mtime_ns == opened.st_mtime_ns
+            # Unlike the modification time, this one cannot be set back.
+            and now.st_ctime_ns == opened.st_ctime_ns
+        )
+
+    def _look(self) -> os.stat_result | None:
+        try:
+            return self._path.stat()
+        except FileNotFoundError:
+            return None

@@ -1,0 +1,158 @@
+"""Packs the files of an index into one data file per entry.
+
+Members start on 64-byte boundaries. The file does not describe itself: the table of contents and
+the checksums are in the manifest, which has its own checksum. So no untrusted byte is parsed to
+locate a member. See docs/format.md.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.contract import FileRange, PackedIndex
+
+BLOCK_SIZE = 64 * 1024
+"""Bytes per checksummed block."""
+
+_ALIGNMENT = 64
+_COPY_SIZE = 16 * BLOCK_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """The facts about a packed file that the manifest records.
+
+    Attributes:
+        length: The length of the file in bytes.
+        members: Name → (offset, length).
+        block_crc32: CRC-32 (zlib's polynomial) of each `BLOCK_SIZE` block; the last is shorter.
+        sha256: SHA-256 of the whole file, hexadecimal.
+    """
+
+    length: int
+    members: Mapping[str, tuple[int, int]]
+    block_crc32: tuple[int, ...]
+    sha256: str
+
+
+def pack(members: Mapping[str, Path | FileRange | bytes], target: Path) -> PackedFile:
+    """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name."""
+    contents: dict[str, tuple[int, int]] = {}
+    checked = _Checksums()
+    length = 0
+    with target.open("wb") as out:
+        for name in sorted(members):
+            padding = b"\0" * (-length % _ALIGNMENT)
+            start = length + len(padding)
+            for chunk in chain((padding,), _chunks(members[name])):
+                out.write(chunk)
+                checked.add(chunk)
+                length += len(chunk)
+            contents[name] = (start, length - start)
+    return PackedFile(length, contents, checked.block_crc32(), checked.sha256())
+
+
+def _chunks(source: Path | FileRange | bytes) -> Iterator[bytes]:
+    if isinstance(source, bytes):
+        yield source
+        return
+    path, offset, left = (
+        (source.path, source.offset, source.length)
+        if isinstance(source, FileRange)
+        else (source, 0, source.stat().st_size)
+    )
+    with path.open("rb") as file:
+        file.seek(offset)
+        while left > 0:
+            chunk = file.read(min(_COPY_SIZE, left))
+            if not chunk:
+                raise EntryInvalid(f"{path} ends before byte {offset + left}.")
+            left -= len(chunk)
+            yield chunk
+
+
+class _Checksums:
+    """Block checksums and SHA-256 of bytes that are added in pieces."""
+
+    def __init__(self) -> None:
+        self._crc32s: list[int] = []
+        self._digest = hashlib.sha256()
+        self._crc32 = 0
+        self._in_block = 0
+
+    def add(self, piece: bytes) -> None:
+        self._digest.update(piece)
+        view = memoryview(piece)
+        while view:
+            part = view[: BLOCK_SIZE - self._in_block]
+            self._crc32 = zlib.crc32(part, self._crc32)
+            self._in_block += len(part)
+            if self._in_block == BLOCK_SIZE:
+                self._end_block()
+            view = view[len(part) :]
+
+    def _end_block(self) -> None:
+        self._crc32s.append(self._crc32)
+        self._crc32, self._in_block = 0, 0
+
+    def block_crc32(self) -> tuple[int, ...]:
+        if self._in_block:
+            self._end_block()
+        return tuple(self._crc32s)
+
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+
+def checksums(path: Path) -> tuple[tuple[int, ...], str]:
+    """Block checksums and SHA-256 of a local file, in one pass.
+
+    Raises:
+        EntryInvalid: the file cannot be read, or ends before its length.
+    """
+    checked = _Checksums()
+    try:
+        for chunk in _chunks(path):
+            checked.add(chunk)
+    except OSError as error:
+        raise EntryInvalid(f"{path} cannot be read: {error.strerror}.") from error
+    return checked.block_crc32(), checked.sha256()
+
+
+def read_member(index: PackedIndex, name: str) -> bytes:
+    """The bytes of one member, from blocks whose checksums were verified.
+
+    Raises:
+        EntryInvalid: there is no such member, a block is damaged, or the file cannot be read.
+    """
+    if name not in index.members:
+        raise EntryInvalid(f"{index.path} has no member {name}.")
+    offset, length = index.members[name]
+    first = offset // index.block_size
+    last = -(-(offset + length) // index.block_size)
+    blocks = b"".join(_block(index, number) for number in range(first, last))
+    start = offset - first * index.block_size
+    return blocks[start : start + length]
+
+
+def _block(index: PackedIndex, number: int) -> bytes:
+    block = _read(index, number)
+    if zlib.crc32(block) != index.block_crc32[number] and index.blocks is not None:
+        index.blocks.fetch(number)
+        block = _read(index, number)
+    if zlib.crc32(block) != index.block_crc32[number]:
+        raise EntryInvalid(f"{index.path}: block {number} is damaged.")
+    return block
+
+
+def _read(index: PackedIndex, number: int) -> bytes:
+    try:
+        with index.path.open("rb") as file:
+            file.seek(number * index.block_size)
+            return file.read(index.block_size)
+    except OSError as error:
+        raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,134 @@
+"""Scores full-text searches with Lucene's BM25, in entries and in rows without an entry."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from hudi_index_service.index.contract import ColumnSpec
+from hudi_index_service.index.lucene import jvm
+from hudi_index_service.index.lucene.fields import RANKED_PREFIX, TEXT_PREFIX
+from hudi_index_service.index.lucene.lookup import words_of
+from hudi_index_service.index.lucene.queries import analyzer_of, to_query
+from hudi_index_service.index.lucene.search import Words
+from hudi_index_service.index.scores import RankedRows, RankedTexts
+from hudi_index_service.predicate.expression import Match
+
+_MEMORY_MB = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LuceneRankedRows:
+    """See `hudi_index_service.index.contract.RankedRows`: the rows of an open Lucene index at
+    `path`."""
+
+    searcher: Any
+    match: Match
+    path: Path
+
+    def statistics(self) -> np.ndarray:
+        """The number of rows with a word, of words, and of distinct words; and for each searched
+        word, the number of rows with it and of its occurrences."""
+        jvm.attach()
+        from hudiindex import RankedSearch
+
+        search = words_of(self.match)
+        with jvm.damage_named(self.path):
+            return np.array(RankedSearch.statistics(self.searcher, search.field, _words(search)))
+
+    def best(self, k: int, statistics: np.ndarray, among: BitMap | None) -> list[tuple[int, float]]:
+        """The best rows, scored with the statistics of all rows."""
+        lucene = jvm.attach()
+        from hudiindex import RankedSearch
+
+        search = words_of(self.match)
+        rows, scores = np.empty(k, np.uint32), np.empty(k, np.float32)
+        allowed = np.frombuffer(among.to_array(), np.uint32) if among else np.empty(0, np.uint32)
+        if among is not None and not among:
+            return []
+        with jvm.damage_named(self.path):
+            found = RankedSearch.best(
+                self.searcher,
+                to_query(search),
+                search.field,
+                _words(search),
+                lucene.JArray("long")(statistics.tolist()),
+                allowed.ctypes.data if among is not None else 0,
+                len(allowed),
+                k,
+                rows.ctypes.data,
+                scores.ctypes.data,
+            )
+        return list(zip(rows[:found].tolist(), scores[:found].tolist(), strict=True))
+
+
+def _words(search: Words) -> Any:
+    from hudiindex import RankedSearch
+
+    return RankedSearch.words(analyzer_of(search.analyzer), search.field, search.text)
+
+
+@dataclass(frozen=True, slots=True)
+class LuceneTextRanker:
+    """See `hudi_index_service.index.contract.TextRanker`."""
+
+    @contextmanager
+    def texts(self, match: Match) -> Iterator[RankedTexts]:
+        """Indexes the texts in a temporary folder, as in an entry."""
+        from hudi_index_service.index.lucene.builder import LuceneBuilder
+
+        analyzer = match.words.analyzer
+        fields = (TEXT_PREFIX + analyzer, RANKED_PREFIX + analyzer)
+        spec = ColumnSpec(match.column.name, match.column.type, fields)
+        with TemporaryDirectory(prefix="hudi-index-ranked-") as name:
+            folder = Path(name)
+            builder = LuceneBuilder([spec], folder, memory_mb=_MEMORY_MB)
+            texts = LuceneTexts(builder, folder, match)
+            try:
+                yield texts
+            finally:
+                texts.close()
+
+
+class LuceneTexts:
+    """See `hudi_index_service.index.contract.RankedTexts`."""
+
+    def __init__(self, builder: Any, folder: Path, match: Match) -> None:
+        self._builder = builder
+        self._folder = folder
+        self._match = match
+        self._reader: Any = None
+
+    def add(self, texts: pa.Array) -> None:
+        """Adds the texts of the next rows."""
+        self._builder.add(pa.record_batch([texts], names=[self._match.column.name]))
+
+    def ranked(self) -> RankedRows:
+        """All added rows; nothing can be added afterwards."""
+        self._builder.finish()
+        from java.nio.file import Paths
+        from org.apache.lucene.index import DirectoryReader
+        from org.apache.lucene.search import IndexSearcher
+        from org.apache.lucene.store import FSDirectory
+
+        self._reader = DirectoryReader.open(FSDirectory.open(Paths.get(str(self._folder))))
+        return LuceneRankedRows(IndexSearcher(self._reader), self._match, self._folder)
+
+    def close(self) -> None:
+        """Releases the files."""
+        self._builder.abort()
+        if self._reader is not None:
+            jvm.attach()
+            self._reader.close()
+
+
+def holds_ranking(fields: Sequence[str], match: Match) -> bool:
+    """Whether a column with these fields can be ranked by the match's analyser."""
+    analyzer = match.words.analyzer
+    return TEXT_PREFIX + analyzer in fields and RANKED_PREFIX + analyzer in fields

@@ -1,0 +1,1 @@
+"""Operations on an existing index: change it, check it, and remove unused files."""

@@ -1,0 +1,193 @@
+"""Advises writer settings that make row reads cheaper: page size and codec."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from time import perf_counter_ns
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.maintain.advise.footers import Footers
+from hudi_index_service.optimizer.cost.constants import Constants
+from hudi_index_service.optimizer.history.record import HistoryShape
+from hudi_index_service.storage.store import Storage
+
+_LEAST_QUERIES = 2.5
+_LEAST_SAVED_MS = 1.0
+_LEAST_SHARE = 0.2  # of a query's time
+_SMALLER = 8  # factor; pages of a few thousand rows compress nearly as well
+_LEAST_PAGE = 8 * 1024
+_SAMPLE_ROWS = 20_000
+_CODECS = ("zstd", "snappy")
+_PLAIN = "uncompressed"
+_FASTER, _LARGER = 1.5, 1.25
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class CodecCost:
+    """The cost of a sample of the table's rows in a codec: bytes, and milliseconds to decode."""
+
+    bytes: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class WriterAdvice:
+    """A setting for the writer.
+
+    Attributes:
+        key, value: Key and value for the write config.
+        present: Present state, from the footers.
+        evidence: Numbers by name.
+        saves_ms: Estimated saving per query that reads rows by index, by the optimizer's model.
+        why: Reason, in one sentence.
+    """
+
+    key: str
+    value: str
+    present: str
+    evidence: Mapping[str, float]
+    saves_ms: float
+    why: str
+
+    def lines(self) -> list[str]:
+        """The advice as text."""
+        return [
+            f"Write with {self.key}={self.value} ({self.present} now): {self.why}",
+            f"  It saves about {self.saves_ms:,.1f} ms per query that reads rows by index, once "
+            "the files are rewritten.",
+        ]
+
+
+def writer_settings(
+    shapes: Sequence[HistoryShape],
+    facts: Footers,
+    constants: Constants,
+    codec_costs: Callable[[Sequence[str]], Mapping[str, CodecCost]],
+) -> tuple[WriterAdvice, ...]:
+    """The advice; empty if hardly any query reads rows by index.
+
+    Args:
+        codec_costs: Measures codecs on a sample of the table's rows.
+    """
+    queries = sum(each.sums["by_index"] for each in shapes)
+    if queries < _LEAST_QUERIES:
+        return ()
+    read = sum(each.sums["bytes"] for each in shapes) / queries
+    took = sum(each.sums["index_ms"] for each in shapes) / queries
+    picking = read / _MIB * constants.picked_mib_ms
+    if picking < _LEAST_SAVED_MS or picking < _LEAST_SHARE * took:
+        return ()
+    rows = sum(each.sums["rows"] for each in shapes) / queries
+    pages = _page_size(facts, read, rows, picking)
+    codec = _codec(facts, picking, codec_costs)
+    return tuple(each for each in (pages, codec) if each is not None)
+
+
+def _page_size(facts: Footers, read: float, rows: float, picking: float) -> WriterAdvice | None:
+    paged = {name: each for name, each in facts.columns.items() if each.pages}
+    if not paged or not facts.rows:
+        return None
+    name, largest = max(paged.items(), key=lambda item: item[1].plain_bytes / item[1].pages)
+    page, plain = largest.bytes / largest.pages, largest.plain_bytes / largest.pages
+    value = 1 << max(0, int(plain / _SMALLER).bit_length() - 1)
+    saves = picking * (1 - 1 / _SMALLER)
+    if value < _LEAST_PAGE or saves < _LEAST_SAVED_MS:
+        return None
+    evidence = {
+        "page_rows": round(facts.rows / largest.pages, 1),
+        "page_bytes": round(page),
+        "plain_page_bytes": round(plain),
+        "bytes_a_query": round(read),
+        "rows_a_query": round(rows, 2),
+    }
+    return WriterAdvice(
+        "hoodie.parquet.page.size",
+        str(value),
+        f"{plain:,.0f} bytes in the pages of {name}",
+        evidence,
+        round(saves, 2),
+        f"a query reads {read:,.0f} bytes of pages for {rows:,.1f} rows, since a page of {name} "
+        f"has {evidence['page_rows']:,.0f} rows and {page:,.0f} compressed bytes.",
+    )
+
+
+def _codec(
+    facts: Footers,
+    picking: float,
+    codec_costs: Callable[[Sequence[str]], Mapping[str, CodecCost]],
+) -> WriterAdvice | None:
+    present = {codec.lower() for each in facts.columns.values() for codec in each.codecs}
+    if len(present) != 1:
+        return None
+    (now,) = present
+    costs = codec_costs([now, *(each for each in _CODECS if each != now)])
+    if now not in costs:
+        return None
+    fitting = {
+        name: cost
+        for name, cost in costs.items()
+        if cost.bytes <= _LARGER * costs[now].bytes and cost.ms * _FASTER <= costs[now].ms
+    }
+    if not fitting:
+        return None
+    best = min(fitting, key=lambda name: (fitting[name].ms, name))
+    saves = picking * (1 - costs[best].ms / costs[now].ms)
+    if saves < _LEAST_SAVED_MS:
+        return None
+    evidence = {
+        f"{name}_{what}": amount
+        for name, cost in costs.items()
+        for what, amount in (("bytes", cost.bytes), ("ms", round(cost.ms, 3)))
+    }
+    told = ", ".join(
+        f"{cost.ms:,.1f} ms and {cost.bytes:,} bytes in {name}" for name, cost in costs.items()
+    )
+    return WriterAdvice(
+        "hoodie.parquet.compression.codec",
+        best,
+        now,
+        evidence,
+        round(saves, 2),
+        f"a sample of the table's rows takes {told}.",
+    )
+
+
+def measured_codecs(
+    storage: Storage, facts: Footers, codecs: Sequence[str]
+) -> Mapping[str, CodecCost]:
+    """Writes the first rows of a base file in memory with each codec and reads them back; takes the
+    best of three times. Codecs that Arrow cannot write are left out."""
+    sample = _sample(storage, facts)
+    found: dict[str, CodecCost] = {}
+    for codec in codecs:
+        if sample is None or not _is_known(codec):
+            continue
+        sink = BytesIO()
+        pq.write_table(sample, sink, compression="none" if codec == _PLAIN else codec)
+        times = []
+        for _ in range(3):
+            started = perf_counter_ns()
+            pq.read_table(pa.BufferReader(sink.getvalue()), use_threads=False)
+            times.append((perf_counter_ns() - started) / 1e6)
+        found[codec] = CodecCost(sink.tell(), min(times))
+    return found
+
+
+def _is_known(codec: str) -> bool:
+    try:
+        return codec == _PLAIN or bool(pa.Codec.is_available(codec))
+    except ValueError:
+        return False
+
+
+def _sample(storage: Storage, facts: Footers) -> pa.Table | None:
+    if not facts.files:
+        return None
+    base_file = facts.files[0]
+    with open_parquet(storage, base_file.path, base_file.size) as file:
+        batch = next(file.iter_batches(batch_size=_SAMPLE_ROWS), None)
+    return None if batch is None else pa.Table.from_batches([batch])

@@ -1,0 +1,357 @@
+"""Cleaning: removes the files below ``.hoodie/.index`` that are no longer used.
+
+An entry is removed when its base file is gone, or already when its instant has expired
+(`index/entries/retention.py`). Superseded generations, files of dead builds, and entries that no
+live definition uses are removed after a grace period, since a reader or a builder may be using
+them. Copies in this user's cache are removed with their originals, and so are temporary folders of
+this user's killed builds on this machine. A summary is removed with any of its manifests.
+"""
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from time import time
+
+from hudi_index_service.build.entry.scratch import remove_abandoned
+from hudi_index_service.build.record import BuildRecords
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
+from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing, index_type_folder
+from hudi_index_service.index.entries.external_storage import Elsewhere, without
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.index.entries.retention import Retention, stored_index_types
+from hudi_index_service.index.entries.summary import stored_summaries
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.files.local_copy import CachedCopy, copies_but, discard
+from hudi_index_service.metadata.definitions import DefinitionStore
+from hudi_index_service.metadata.documents import (
+    INDEX_ROOT,
+    SERVICE_FOLDER,
+    NewerFormat,
+    document_name,
+)
+from hudi_index_service.storage.store import StoredFile
+
+log = logging.getLogger(__name__)
+
+_RECORDS_KEPT_SECONDS = 7 * 24 * 3600.0
+
+# The name of a data file, a part of one or a part's description, complete or not, has its build.
+_MADE_BY = re.compile(r"data-(?P<build>\d+)-.+")
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file to remove, and the reason."""
+
+    path: str
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What a clean removed, or (dry run) would remove.
+
+    Attributes:
+        removals: Files below ``.hoodie/.index``; paths are relative to the table.
+        copies: Files in this user's cache.
+        folders: Number of folders of a local table that became empty and were removed.
+        stored: External data that index types keep for missing data files; the paths are those of
+            the data files, the sizes 0.
+        unremoved: Files that were not removed because the index type could not remove its external
+            data. The next clean tries again.
+    """
+
+    removals: tuple[Removal, ...]
+    copies: tuple[CachedCopy, ...] = ()
+    folders: int = 0
+    stored: tuple[Removal, ...] = ()
+    unremoved: tuple[Removal, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes freed at the table."""
+        return sum(removal.size for removal in self.removals)
+
+
+def clean(
+    table: HudiTable,
+    settings: Settings,
+    *,
+    dry_run: bool = False,
+    grace_seconds: float | None = None,
+) -> Cleaning:
+    """Removes what has expired.
+
+    Args:
+        dry_run: Report without removing.
+        grace_seconds: Grace period of entries and their files; overrides the settings. Files that a
+            living build may be about to publish are kept in any case.
+
+    Raises:
+        PermissionDenied: no write access below ``.hoodie/.index``.
+    """
+    storage = table.storage
+    sweep = _Sweep(table, settings, grace_seconds)
+    removals = tuple(sweep.removals())
+    copies: tuple[CachedCopy, ...] = ()
+    if not storage.is_local:
+        copies = tuple(copies_but(storage, settings.cache_folder, keep=sweep.serving_sha256))
+    stored = tuple(sweep.stored_for_nobody({removal.path for removal in removals}))
+    if dry_run:
+        return Cleaning(removals, copies, stored=stored, unremoved=sweep.untold)
+    # Manifests first, so that an entry disappears before its data. The data files come last,
+    # because external data is located by them.
+    paths = [removal.path for removal in removals]
+    storage.delete([path for path in paths if path.endswith(".json")])
+    failed = sweep.elsewhere.destroy([*paths, *(removal.path for removal in stored)])
+    storage.delete([path for path in without(paths, failed) if not path.endswith(".json")])
+    folders = storage.delete_empty_folders(INDEX_ROOT)
+    remove_abandoned()
+    discard(copies)
+    done = tuple(removal for removal in removals if removal.path not in failed)
+    for removal in done:
+        log.info("Removed %s: %s.", removal.path, removal.reason)
+    return Cleaning(
+        done,
+        copies,
+        folders,
+        tuple(removal for removal in stored if removal.path not in failed),
+        (
+            *sweep.untold,
+            *(
+                replace(removal, reason=failed[removal.path])
+                for removal in (*removals, *stored)
+                if removal.path in failed
+            ),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grace:
+    """Decides which files are old enough to remove.
+
+    Attributes:
+        ends: Files changed after this time (seconds since the epoch) are in their grace period;
+            None if no file is, even if the store's clock is wrong.
+    """
+
+    ends: float | None
+
+    @classmethod
+    def of(cls, seconds: float) -> "_Grace":
+        return cls(time() - seconds if seconds > 0 else None)
+
+    def is_over(self, file: StoredFile) -> bool:
+        return self.was_before(file.modified)
+
+    def was_before(self, moment: float) -> bool:
+        return self.ends is None or moment <= self.ends
+
+
+class _Sweep:
+    """One listing of everything below ``.hoodie/.index``.
+
+    The order matters. Base files, their instants, records of builds and definitions are all older
+    than the entries that depend on them: listing them after the entries misses none. Living builds
+    are listed before, because a build may publish and end in the meantime.
+    """
+
+    def __init__(self, table: HudiTable, settings: Settings, grace_seconds: float | None) -> None:
+        self._storage = table.storage
+        self._settings = settings
+        own = settings.clean.grace_seconds
+        self._grace = _Grace.of(own if grace_seconds is None else grace_seconds)
+        self._definitions_grace = _Grace.of(own)
+        self._records = BuildRecords(self._storage, stale_seconds=settings.build.stale_seconds)
+        known, living = self._records.ids(), self._records.living()
+        self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
+        # Before the entries, whose listing then includes every valid manifest of a summary.
+        self._summaries = stored_summaries(self._storage)
+        # Before the entries, whose listing then includes every data file finished meanwhile.
+        self.elsewhere = Elsewhere(self._storage.uri, settings)
+        self._stored, untold = self.elsewhere.stored(self._index_types())
+        self.untold = tuple(
+            Removal(index_type_folder(name), 0, reason) for name, reason in untold.items()
+        )
+        self._listings = [
+            EntryListing(self._storage, name) for name in stored_index_types(self._storage)
+        ]
+        self._retention = Retention(table, settings)
+        self._living = living | (self._records.ids() - known)
+        self._definitions = DefinitionStore(self._storage).versions()
+        self.serving_sha256: set[str] = set()
+
+    def _index_types(self) -> set[str]:
+        """The index types of entries and of definitions, including dropped ones: killed builds may
+        have left external data without any file here."""
+        current = (stored.current for stored in DefinitionStore(self._storage).versions())
+        named = (each.index_types for each in current if each is not None)
+        return {*stored_index_types(self._storage), *chain.from_iterable(named)}
+
+    def stored_for_nobody(self, going: Collection[str]) -> Iterator[Removal]:
+        """External data whose data file neither exists nor can be under construction."""
+        for path, moment in self._stored.items():
+            shown = any(listing.shows(path) for listing in self._listings)
+            if shown or path in going or not self._grace.was_before(moment):
+                continue
+            if not self._may_be_in_the_making(path):
+                yield Removal(path, 0, "its data file is not there")
+
+    def removals(self) -> Iterator[Removal]:
+        """Everything to remove. Whatever a manifest or a listing contains, each path is below the
+        index's own folder and not behind a symbolic link."""
+        links = tuple(f"{link}/" for link in self._storage.linked_folders(INDEX_ROOT))
+        for link in links:
+            log.warning("%s is a symbolic link: nothing behind it is removed.", link.rstrip("/"))
+        going: set[str] = set()
+        for removal in chain(self._candidates(), self._outdated_summaries(going)):
+            is_below = removal.path.startswith(f"{INDEX_ROOT}/")
+            if is_below and not removal.path.startswith(links):
+                going.add(removal.path)
+                yield removal
+
+    def _candidates(self) -> Iterator[Removal]:
+        for listing in self._listings:
+            prefix = f"{INDEX_ROOT}/{listing.index_type}/"
+            unfinished = {folder for folder in self._unfinished if folder.startswith(prefix)}
+            for folder in sorted({*listing.folders(), *unfinished}):
+                files = listing.files(folder) + self._unfinished.pop(folder, [])
+                reason = self._retention.expired(listing.index_type, folder)
+                if reason is not None:
+                    yield from _all(files, reason)
+                else:
+                    yield from self._within(listing, folder, files)
+        for folder, files in self._unfinished.items():
+            # Definitions and records are also written outside builds.
+            is_service = f"{folder}/".startswith(f"{SERVICE_FOLDER}/")
+            grace = self._definitions_grace if is_service else self._grace
+            over = (file for file in files if grace.is_over(file))
+            yield from self._leftovers(over, "its writer died")
+        yield from self._superseded_definitions()
+        long_over = self._records.ended_before(time() - _RECORDS_KEPT_SECONDS)
+        yield from _all(long_over, "the build is long over")
+
+    def _within(
+        self, listing: EntryListing, folder: str, files: list[StoredFile]
+    ) -> Iterator[Removal]:
+        """The files to remove from the folder of an entry that has not expired."""
+        try:
+            manifest = listing.newest_valid(folder)
+        except NewerFormat:
+            return  # left to the newer release
+        except EntryInvalid:
+            yield from self._leftovers(files, "no valid manifest names it")
+            return
+        if _is_of_newer_version(manifest, listing.index_type):
+            return
+        published = listing.published(folder)
+        unpublished = [file for file in files if file.path not in published]
+        entry = [file for file in files if file.path in published]
+        if not self._retention.has_base_file(manifest.base_file.path):
+            yield from _all(entry, "its base file is gone")
+            yield from self._leftovers(unpublished, "no manifest names it")
+        elif self._is_unused(manifest, listing.index_type):
+            gone = [file for file in entry if self._unused_grace.is_over(file)]
+            yield from _all(gone, "no live index uses it")
+            yield from self._leftovers(unpublished, "no manifest names it")
+        else:
+            self.serving_sha256.add(manifest.data.sha256)
+            above = [n for n in listing.generations(folder) if n > manifest.generation]
+            yield from self._superseded(folder, manifest, entry, above)
+            yield from self._leftovers(unpublished, "no manifest names it")
+
+    def _superseded(
+        self, folder: str, manifest: Manifest, entry: list[StoredFile], above: Collection[int]
+    ) -> Iterator[Removal]:
+        """All generations except the serving one. The grace period of an older one starts when its
+        successor was published. A generation above is damaged, otherwise it would serve."""
+        newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
+        serving = {newest, f"{folder}/{manifest.data.name}"}
+        if not all(self._grace.is_over(file) for file in entry if file.path in serving):
+            return
+        damaged = {document_name(MANIFEST_STEM, number) for number in above}
+        for file in entry:
+            if file.path not in serving and self._grace.is_over(file):
+                is_damaged = file.path.rsplit("/", 1)[1] in damaged
+                reason = "it is damaged" if is_damaged else "a newer generation serves"
+                yield Removal(file.path, file.size, reason)
+
+    def _leftovers(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
+        """Files of no living build whose grace period is over."""
+        for file in files:
+            if self._grace.is_over(file) and not self._may_be_in_the_making(file.path):
+                yield Removal(file.path, file.size, reason)
+
+    def _may_be_in_the_making(self, path: str) -> bool:
+        match = _MADE_BY.fullmatch(path.rsplit("/", 1)[1])
+        return bool(self._living) if match is None else match["build"] in self._living
+
+    def _is_unused(self, manifest: Manifest, name: str) -> bool:
+        """Whether no live definition has any column of the entry; False if a definition is
+        unreadable, since it may have one."""
+        if any(stored.current is None for stored in self._definitions):
+            return False
+        return not any(
+            column.name in {wanted.name for wanted in stored.current.columns}
+            for column in manifest.columns
+            for stored in self._definitions
+            if stored.current is not None
+            and not stored.current.dropped
+            and name in stored.current.index_types
+        )
+
+    @cached_property
+    def _unused_grace(self) -> _Grace:
+        """The grace period of unused entries, which starts when a definition changes."""
+        changes = [stored.newest for stored in self._definitions]
+        if self._grace.ends is None or all(map(self._grace.is_over, changes)):
+            return self._grace
+        return _Grace(float("-inf"))
+
+    def _outdated_summaries(self, going: Collection[str]) -> Iterator[Removal]:
+        """The summaries with manifests that are gone or `going`, and those that no reader accepts.
+        Removing a summary is always safe."""
+        for summary in self._summaries:
+            file = summary.file
+            if summary.holds is None:
+                yield Removal(file.path, file.size, summary.reason)
+            elif any(
+                path in going or not any(listing.shows(path) for listing in self._listings)
+                for path in summary.holds
+            ):
+                yield Removal(file.path, file.size, "it contains manifests that are removed")
+
+    def _superseded_definitions(self) -> Iterator[Removal]:
+        """Older versions of definitions, which nothing reads. The highest version is kept forever,
+        even if it marks the index as dropped, so that no number is used twice."""
+        for stored in self._definitions:
+            if stored.current is not None and self._definitions_grace.is_over(stored.newest):
+                yield from _all(stored.older, "a newer version of the definition is current")
+
+
+def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
+    """Whether a newer release of the index type wrote the entry; False if the type is not installed
+    here."""
+    try:
+        return manifest.index_type_version > index_type(name).version
+    except IndexTypeUnknown:
+        return False
+
+
+def _all(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
+    return (Removal(file.path, file.size, reason) for file in files)
+
+
+def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:
+    folders: defaultdict[str, list[StoredFile]] = defaultdict(list)
+    for file in files:
+        folders[file.path.rsplit("/", 1)[0]].append(file)
+    return dict(folders)

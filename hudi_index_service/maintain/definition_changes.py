@@ -1,0 +1,194 @@
+"""Checks changes of definitions against the table and the index types before anything is stored:
+the columns of a new index, of an altered one, and of indexes that lose a column."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from hudi_index_service.columns import column_path, find_column, require_list, require_name
+from hudi_index_service.errors import ColumnNotFound, IndexDefinitionInvalid
+from hudi_index_service.index.contract import IndexType
+from hudi_index_service.index.factory import index_types
+from hudi_index_service.metadata.definitions import Column, IndexDefinition
+
+
+def new_columns(
+    index: str, asked: Iterable[str | Column], kinds: Sequence[IndexType], schema: pa.Schema
+) -> tuple[Column, ...]:
+    """The columns as spelled in the schema, each with options that every index type accepts.
+
+    Args:
+        index: The index's name, for messages.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: the schema has no such column.
+        ColumnNotIndexable: an index type does not support it.
+        IndexDefinitionInvalid: no column, a column named twice, or invalid options.
+        ConfigInvalid: `asked` is not a list.
+    """
+    require_list(asked, "columns")
+    columns = tuple(_spelled(column, schema) for column in asked)
+    if not columns:
+        raise IndexDefinitionInvalid(
+            f"Index {index} names no column.", remedy="Name at least one column."
+        )
+    _refuse_repeated(index, [column.name for column in columns])
+    for column in columns:
+        _refuse_unfit(column, kinds, schema)
+    return columns
+
+
+def altered_columns(
+    definition: IndexDefinition,
+    schema: pa.Schema,
+    *,
+    add: Iterable[str | Column],
+    drop: Iterable[str],
+    options: Mapping[str, Mapping[str, str]],
+    options_for_all: Mapping[str, str],
+) -> tuple[Column, ...]:
+    """The definition's columns after the change; present columns keep their positions.
+
+    Args:
+        add: New columns, or present ones with other options.
+        drop: Names of present columns.
+        options: Column → its new options.
+        options_for_all: Options for every column, in addition to its own; those of `add` and
+            `options` override them.
+
+    Raises:
+        ColumnNotFound, ColumnAmbiguous: no such column, in the schema (add, options) or in the
+            index (drop, options).
+        ColumnNotIndexable: the index type does not support it.
+        IndexDefinitionInvalid: a column named twice or already present with these options, no
+            column left, or invalid options.
+        IndexTypeUnknown: an index type of the definition is not installed here.
+        ConfigInvalid: `add` or `drop` is not a list.
+    """
+    require_list(add, "add")
+    require_list(drop, "drop")
+    columns = {column.name: column for column in definition.columns}
+    dropped = [_held(definition, name) for name in drop]
+    _refuse_repeated(definition.name, dropped)
+    for name in dropped:
+        del columns[name]
+    changed: dict[str, Column] = {}
+    for column in [_spelled(each, schema) for each in add]:
+        if column.name in [*dropped, *changed]:
+            _refuse_repeated(definition.name, [column.name] * 2)
+        if columns.get(column.name) == column:
+            raise IndexDefinitionInvalid(
+                f"Index {definition.name} has column {column.name} already, with these options.",
+                remedy="Leave it out.",
+            )
+        changed[column.name] = _with_defaults(column, options_for_all)
+    if options_for_all:
+        for name in [each for each in columns if each not in changed]:
+            changed[name] = Column(name=name, options={**columns[name].options, **options_for_all})
+    columns |= changed
+    for asked, values in options.items():
+        held = _among(columns, asked)
+        if held is None:
+            raise _not_held(definition, asked)
+        column = _with_defaults(Column(name=held, options=dict(values)), options_for_all)
+        columns[held] = changed[held] = column
+    if not columns:
+        raise IndexDefinitionInvalid(
+            f"Index {definition.name} would be left without a column.",
+            remedy="Drop the index instead.",
+        )
+    if changed:
+        kinds = index_types(definition.index_types)
+        for column in changed.values():
+            _refuse_unfit(column, kinds, schema)
+    return tuple(columns.values())
+
+
+def without_columns(
+    definitions: Iterable[IndexDefinition], names: Iterable[str]
+) -> list[tuple[IndexDefinition, tuple[Column, ...]]]:
+    """The definitions that have any of the columns, each with its remaining columns."""
+    left = []
+    for definition in definitions:
+        columns = {column.name: column for column in definition.columns}
+        for asked in names:
+            name = _among(columns, asked)
+            if name is not None:
+                del columns[name]
+        if len(columns) < len(definition.columns):
+            left.append((definition, tuple(columns.values())))
+    return left
+
+
+def _spelled(column: str | Column, schema: pa.Schema) -> Column:
+    asked = column.name if isinstance(column, Column) else column
+    name, _ = find_column(schema, column_path(asked))
+    options = column.options if isinstance(column, Column) else {}
+    return Column(name=name, options=options)
+
+
+def _with_defaults(column: Column, options: Mapping[str, str]) -> Column:
+    return column.model_copy(update={"options": {**options, **column.options}})
+
+
+def _refuse_unfit(column: Column, kinds: Sequence[IndexType], schema: pa.Schema) -> None:
+    _, type = find_column(schema, column_path(column.name))
+    names = [kind.name for kind in kinds]
+    for option in column.options:
+        of, dot, _ = option.partition(".")
+        if dot and of not in names:
+            raise IndexDefinitionInvalid(
+                f"Column {column.name}: the option {option!r} is for an index type {of!r}, which "
+                "the index does not have.",
+                remedy=f"Prefix the option with one of its types: {', '.join(names)}.",
+            )
+    for kind in kinds:
+        try:
+            kind.fields(column.name, type, column.options_of(kind.name))
+        except IndexDefinitionInvalid as error:
+            if len(kinds) == 1:
+                raise
+            raise IndexDefinitionInvalid(
+                f"Index type {kind.name}: {error.message}",
+                remedy=error.remedies
+                + "To set an option for one index type only, prefix its name, as in "
+                f"{_named_for_another(column, kind, names)!r}.",
+            ) from error
+
+
+def _named_for_another(column: Column, kind: IndexType, names: Sequence[str]) -> str:
+    """An example: an option for every type, written for another type only."""
+    option = next((each for each in column.options if "." not in each), "option")
+    return f"{next(name for name in names if name != kind.name)}.{option}"
+
+
+def _refuse_repeated(index: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise IndexDefinitionInvalid(
+                f"Index {index} names column {name} twice.", remedy="Name each column once."
+            )
+
+
+def _held(definition: IndexDefinition, asked: str) -> str:
+    name = _among({column.name: column for column in definition.columns}, asked)
+    if name is None:
+        raise _not_held(definition, asked)
+    return name
+
+
+def _among(columns: Mapping[str, Column], asked: str) -> str | None:
+    """The matching name among the index's columns, which the table may no longer have."""
+    require_name(asked)
+    if asked in columns:
+        return asked
+    same = [name for name in columns if name.lower() == asked.lower()]
+    return same[0] if len(same) == 1 else None
+
+
+def _not_held(definition: IndexDefinition, asked: str) -> ColumnNotFound:
+    names = ", ".join(column.name for column in definition.columns)
+    return ColumnNotFound(
+        f"Index {definition.name} has no column {asked}.",
+        remedy=f"Name one of its columns: {names}.",
+    )

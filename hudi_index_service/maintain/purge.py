@@ -1,0 +1,170 @@
+"""Purging: removes every byte below ``.hoodie/.index`` of columns that no live definition has.
+
+It removes unused entries. It rebuilds entries that other definitions share without the columns, and
+removes the superseded generations at once.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hudi_index_service.build.executor import Executor
+from hudi_index_service.build.run import Build, run_build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import (
+    BuildFailed,
+    BuildInProgress,
+    EntryInvalid,
+    NativeModuleMissing,
+    SnapshotChanged,
+    TableFeatureUnsupported,
+)
+from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.entries.demand import DesiredEntry
+from hudi_index_service.index.entries.entry import EntryListing, index_type_folder
+from hudi_index_service.index.entries.external_storage import Elsewhere, without
+from hudi_index_service.index.entries.requirements import Requirement, requirements
+from hudi_index_service.index.entries.retention import stored_index_types
+from hudi_index_service.maintain.clean import Cleaning, clean
+from hudi_index_service.metadata.definitions import DefinitionStore
+from hudi_index_service.metadata.documents import NewerFormat
+
+log = logging.getLogger(__name__)
+
+# Errors that prevent entries from being rebuilt; the rest of a purge continues.
+_BUILD_FAILURES = (
+    BuildFailed,
+    BuildInProgress,
+    NativeModuleMissing,
+    SnapshotChanged,
+    TableFeatureUnsupported,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """An entry that still has columns of no live definition.
+
+    Attributes:
+        folder: The entry's folder, relative to the table.
+        base_file: Path of its base file; "" if the entry cannot be read here.
+        columns: Their names; empty if the entry cannot be read here.
+        reason: Why it was not removed, in one sentence.
+    """
+
+    folder: str
+    base_file: str
+    columns: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """The result of a purge.
+
+    Attributes:
+        build: The entries rebuilt without the columns; None if the build could not start.
+        cleaning: The removed files.
+        remaining: Entries that are left, with reasons; empty if there are none.
+    """
+
+    build: Build | None
+    cleaning: Cleaning
+    remaining: tuple[Remainder, ...]
+
+
+def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> Purge:
+    """Removes the columns of no live definition, whichever index they were built for. Entries that
+    other indexes share are rebuilt without them.
+
+    Raises:
+        PermissionDenied: no write access below ``.hoodie/.index``.
+    """
+    live, complete = DefinitionStore(table.storage).read()
+    asked = requirements(live, table.schema())
+    build, reason = _narrowed(table, asked, executor, settings)
+    failures = {each.path: each.error or "" for each in build.failed} if build is not None else {}
+    here = {each.index_type for each in asked}
+    elsewhere = {name for each in live for name in each.index_types} - here
+    stored = stored_index_types(table.storage)
+    demands = [
+        DesiredEntry(name, tuple(each for each in asked if each.index_type == name))
+        for name in stored
+        if name not in elsewhere
+    ]
+    if complete:
+        for demand in demands:
+            _remove_outside_snapshot(table, demand, settings)
+    else:
+        reason = "a definition that cannot be read here may use them"
+    cleaning = clean(table, settings, grace_seconds=0)
+    unknown = [
+        Remainder(index_type_folder(name), "", (), f"index type {name} is not installed here")
+        for name in stored
+        if name in elsewhere
+    ]
+    narrower = tuple(
+        replace(each, reason=failures.get(each.base_file) or each.reason or reason)
+        for demand in demands
+        for each in _remaining(EntryListing(table.storage, demand.index_type), demand)
+    )
+    elsewhere_still = [
+        Remainder(each.path.rpartition("/")[0], "", (), each.reason) for each in cleaning.unremoved
+    ]
+    remaining = (*unknown, *narrower, *elsewhere_still)
+    for each in remaining:
+        log.warning("%s is not purged: %s.", each.folder, each.reason)
+    return Purge(build, cleaning, remaining)
+
+
+def _narrowed(
+    table: HudiTable, asked: Sequence[Requirement], executor: Executor, settings: Settings
+) -> tuple[Build | None, str]:
+    """Rebuilds shared entries without the unused columns. Returns the build, or None if it could
+    not start, and the reason for entries that were not rebuilt."""
+    try:
+        build = run_build(
+            table,
+            asked,
+            strategy=Strategy.REFRESH,
+            executor=executor,
+            settings=settings,
+            indexes=(),
+        )
+    except _BUILD_FAILURES as error:
+        log.warning("Shared entries of %s are not rebuilt: %s", table.storage.uri, error)
+        return None, error.message.rstrip(".")
+    return build, "it was published in the meantime"
+
+
+def _remove_outside_snapshot(table: HudiTable, demand: DesiredEntry, settings: Settings) -> None:
+    """Removes the entries with such columns whose base files are outside the snapshot: no build
+    replaces them."""
+    try:
+        present = {base_file.path for base_file in table.snapshot().base_files()}
+    except TableFeatureUnsupported:
+        return
+    listing = EntryListing(table.storage, demand.index_type)
+    for each in _remaining(listing, demand):
+        if each.columns and each.base_file not in present:
+            # Manifests first, so that the entry disappears before its data.
+            published = listing.published(each.folder)
+            manifests = [path for path in published if path.endswith(".json")]
+            table.storage.delete(manifests)
+            failed = Elsewhere(table.storage.uri, settings).destroy(published)
+            table.storage.delete(without(published.difference(manifests), failed))
+
+
+def _remaining(listing: EntryListing, demand: DesiredEntry) -> Iterator[Remainder]:
+    for folder in listing.folders():
+        try:
+            manifest = listing.newest_valid(folder)
+        except NewerFormat as error:
+            yield Remainder(folder, "", (), error.message.rstrip("."))
+            continue
+        except EntryInvalid:
+            continue  # no generation serves here; cleaning removes the files
+        columns = demand.excess(manifest)
+        if columns:
+            yield Remainder(folder, manifest.base_file.path, columns, "")

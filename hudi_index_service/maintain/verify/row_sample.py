@@ -1,0 +1,205 @@
+"""Looks up the values of a sample of a base file's rows in its entry, to compare the two."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from random import Random
+
+import hudi_index_parquet
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.columns import column_type, column_values, root_column
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.hudi.files.base_file import align, read_columns
+from hudi_index_service.hudi.files.parquet_file import is_broken_text, open_parquet, row_source
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.contract import (
+    Answer,
+    IndexReader,
+    IndexType,
+    PackedIndex,
+    StoredColumn,
+)
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
+from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.expression import (
+    ArrayContains,
+    BoundColumn,
+    Compare,
+    IsNull,
+    Operator,
+    Predicate,
+)
+from hudi_index_service.storage.store import Storage
+
+_SEED = 51
+_ROWS_AT_ONCE = 65_536
+
+
+class RowSample:
+    """A sample of a base file's rows, with the columns of its entry.
+
+    Columns that the table no longer has, or has with another type, are left out: no query uses
+    them.
+
+    Args:
+        index: The entry's data file; its bytes have been checked.
+        schema: The table's schema.
+        size: Number of rows, if the file has as many.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        base_file: BaseFile,
+        index: PackedIndex,
+        schema: pa.Schema,
+        columns: Sequence[StoredColumn],
+        size: int,
+    ) -> None:
+        self._storage = storage
+        self._base_file = base_file
+        self._source = row_source(storage, base_file.path)
+        self._index = index
+        self._all_columns = columns
+        self._columns = [c for c in columns if column_type(schema, c.name) == c.type]
+        roots = sorted({root_column(column.name) for column in self._columns})
+        self._schema = pa.schema([schema.field(root) for root in roots])
+        self.positions = sampled_positions(index.rows, size)
+
+    def compare(self, kind: IndexType) -> Iterator[str]:
+        """The differences between the entry and the base file.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            EntryInvalid: index bytes are damaged.
+        """
+        own, copied = self._rows(None), self._rows(read_member(self._index, PARQUET_METADATA))
+        if not _are_same(own, copied):
+            yield "its copy of the base file's footer leads to other rows."
+        own = self._scanned() if own is None else own
+        reader = kind.open(self._index, self._all_columns)
+        try:
+            for column in self._columns:
+                yield from self._compare_column(own, column, kind, reader)
+        finally:
+            reader.close()
+
+    def _rows(self, metadata: bytes | None) -> pa.RecordBatch | None:
+        """The rows, read with the base file's own footer or the entry's copy of it; None if they
+        contain text that is not valid UTF-8, which Spark writes and the row reader refuses."""
+        positions = np.array(self.positions, dtype=np.int64)
+        read = partial(
+            hudi_index_parquet.read_rows,
+            self._source,
+            size=self._base_file.size,
+            metadata=metadata,
+        )
+        try:
+            none, _ = read(positions[:0].data)
+            present = [name for name in self._schema.names if name in none.column_names]
+            table, _ = read(positions.data, present)
+        except ParquetReadError as error:
+            if is_broken_text(error):
+                return None
+            whose = "its own footer" if metadata is None else "the entry's copy of its footer"
+            raise EntryInvalid(
+                f"{self._base_file.path} cannot be read with {whose}: {error}."
+            ) from error
+        if not present:
+            empty = [pa.nulls(len(positions), field.type) for field in self._schema]
+            return pa.RecordBatch.from_arrays(empty, names=self._schema.names)
+        batches = table.combine_chunks().to_batches()
+        batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+        return align(batch, self._schema, source=self._base_file.path)
+
+    def _scanned(self) -> pa.RecordBatch:
+        """The rows, even with invalid text; this reads the whole base file."""
+        wanted = np.array(self.positions, dtype=np.int64)
+        found, start = [], 0
+        with open_parquet(self._storage, self._base_file.path) as file:
+            for batch in read_columns(
+                file, self._schema, batch_rows=_ROWS_AT_ONCE, source=self._base_file.path
+            ):
+                end = start + batch.num_rows
+                found.append(batch.take(wanted[(wanted >= start) & (wanted < end)] - start))
+                start = end
+        (rows,) = pa.Table.from_batches(found).combine_chunks().to_batches()
+        return rows
+
+    def _compare_column(
+        self, rows: pa.RecordBatch, column: StoredColumn, kind: IndexType, reader: IndexReader
+    ) -> Iterator[str]:
+        sampled = BitMap(self.positions)
+        for leaf in dict.fromkeys(_leaves(column, rows)):
+            answer = kind.answer(leaf, self._all_columns)
+            if answer is Answer.NONE:
+                continue
+            is_true = np.asarray(evaluate(leaf, rows).fill_null(False))
+            expected = BitMap(np.array(self.positions, dtype=np.uint32)[is_true])
+            found = reader.row_ids(leaf) & sampled
+            missing, surplus = expected - found, found - expected
+            if missing:
+                yield f"column {column.name}: row {missing[0]} is not indexed under its value."
+                return
+            if surplus and answer is Answer.EXACT:
+                yield f"column {column.name}: row {surplus[0]} is indexed under a wrong value."
+                return
+
+
+def sampled_positions(rows: int, size: int) -> list[int]:
+    """The row ids to look up: half of them evenly spaced from the first to the last row, half at
+    random. The same number of rows gives the same ids."""
+    if rows <= size:
+        return list(range(rows))
+    even = np.linspace(0, rows - 1, num=max(1, size // 2), dtype=np.int64).tolist()
+    positions = set(even)
+    random = Random(_SEED)
+    while len(positions) < size:
+        positions.add(random.randrange(rows))
+    return sorted(positions)
+
+
+def _are_same(rows: pa.RecordBatch | None, others: pa.RecordBatch | None) -> bool:
+    if rows is None or others is None:
+        return rows is others
+    # Compared as text: NaN equals NaN, and -0.0 differs from 0.0.
+    return str(_plain(rows).to_pylist()) == str(_plain(others).to_pylist())
+
+
+def _plain(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with dates and timestamps as stored integers: Python's types end in year 9999."""
+    return rows.cast(pa.schema([(field.name, _plain_type(field.type)) for field in rows.schema]))
+
+
+def _plain_type(type: pa.DataType) -> pa.DataType:
+    t = pa.types
+    if t.is_temporal(type):
+        return pa.int32() if type.bit_width == 32 else pa.int64()
+    if t.is_struct(type):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in type])
+    if t.is_map(type):
+        return pa.map_(_plain_type(type.key_type), _plain_type(type.item_type))
+    if t.is_list(type):
+        return pa.list_(_plain_type(type.value_type))
+    if t.is_large_list(type):
+        return pa.large_list(_plain_type(type.value_type))
+    return type
+
+
+def _leaves(column: StoredColumn, rows: pa.RecordBatch) -> Iterator[Predicate]:
+    """The predicates that look up the rows' values in a column."""
+    asked = BoundColumn(column.name, column.type)
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    for value in column_values(rows, column.name):
+        if not value.is_valid:
+            yield IsNull(asked)
+        elif is_list:
+            for element in value.values:
+                if element.is_valid:
+                    yield ArrayContains(asked, element)
+        else:
+            yield Compare(asked, Operator.EQ, value)

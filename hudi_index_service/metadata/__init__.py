@@ -1,0 +1,1 @@
+"""Documents below ``.hoodie/.index``, and index definitions."""

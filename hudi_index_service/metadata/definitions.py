@@ -1,0 +1,399 @@
+"""Index definitions: which columns each index covers, decided before anything is built.
+
+They are stored under ``.hoodie/.index/_service/definitions/`` as immutable, numbered documents
+``<name>-000N.json``. The highest number is current. Changing an index adds a version; dropping it
+adds a version marked as dropped.
+"""
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from hudi_index_service.errors import (
+    EntryInvalid,
+    IndexChanged,
+    IndexDefinitionInvalid,
+    IndexExists,
+    IndexNotFound,
+    SnapshotChanged,
+)
+from hudi_index_service.metadata.documents import (
+    SERVICE_FOLDER,
+    Document,
+    DocumentCache,
+    document_name,
+    numbers_of,
+)
+from hudi_index_service.storage.store import Storage, StoredFile
+
+log = logging.getLogger(__name__)
+
+DEFINITIONS_FOLDER = f"{SERVICE_FOLDER}/definitions"
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_STEM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,127})-\d{4,9}\.json")
+
+
+def check_index_name(name: str) -> None:
+    """Raises IndexDefinitionInvalid for a name that cannot name an index."""
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise IndexDefinitionInvalid(
+            f"{name!r} cannot name an index.",
+            remedy="Use at most 128 letters, digits and _, without a digit at the start.",
+        )
+
+
+class Column(BaseModel):
+    """A column to index, with options of the index types, such as ``{"analyzer": "standard"}``.
+
+    An option applies to every index type of the index. An option for one type begins with the
+    type's name, as in ``{"lucene.analyzer": "standard"}``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    options: dict[str, str] = Field(default_factory=dict)
+
+    def options_of(self, index_type: str) -> dict[str, str]:
+        """The options for one index type; its own options override those for every type."""
+        common = {key: value for key, value in self.options.items() if "." not in key}
+        pairs = [(key.partition("."), value) for key, value in self.options.items()]
+        return common | {key: value for (of, _, key), value in pairs if of == index_type and key}
+
+
+class SeenTimeline(BaseModel):
+    """The timeline's state when the definition was created: INCREMENTAL starts after it.
+
+    Attributes:
+        start: The earliest instant of the active timeline; older base files count as seen.
+        instants: The completed instants from then on.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: str
+    instants: tuple[str, ...]
+
+    def covers(self, instant: str) -> bool:
+        """Whether the instant had completed when the definition was created."""
+        return instant < self.start or instant in self.instants
+
+
+class IndexDefinition(Document):
+    """One version of an index definition.
+
+    `latest` is the latest instant that had completed when this version was stored; "" if there was
+    none, or in format 1.0. Requests (``hoodie.index.*``) in commits up to then are outdated.
+    """
+
+    kind: ClassVar[str] = "definition"
+
+    name: Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
+    version: Annotated[int, Field(ge=1)]
+    index_types: Annotated[tuple[str, ...], Field(min_length=1)]
+    columns: tuple[Column, ...]
+    seen: SeenTimeline
+    created: str
+    dropped: bool = False
+    latest: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_format_1_0(cls, fields: Any) -> Any:
+        """Converts format 1.0, which had one type per index, `index_type`."""
+        if not isinstance(fields, dict) or "index_type" not in fields:
+            return fields
+        only = fields["index_type"]
+        others = {key: value for key, value in fields.items() if key != "index_type"}
+        return {"index_types": [only], **others}
+
+    def _fields(self) -> dict[str, Any]:
+        # A reader of format 1.0 ignores `index_types`, and builds and serves the first of them.
+        return {**super()._fields(), "index_type": self.index_types[0]}
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _known_of_columns(cls, columns: Any) -> Any:
+        """Drops a column's fields from a newer minor format, as `from_json` does with the
+        document's own fields. `Column` refuses them, since a caller's unknown key is a mistake."""
+        if not isinstance(columns, list):
+            return columns
+        return [
+            {key: value for key, value in column.items() if key in Column.model_fields}
+            if isinstance(column, dict)
+            else column
+            for column in columns
+        ]
+
+    def fingerprint(self, index_type: str) -> str:
+        """A short digest of one index type, the columns and their options; equal if they are."""
+        content = json.dumps(
+            [index_type, [[each.name, each.options_of(index_type)] for each in self.columns]],
+            sort_keys=True,
+        )
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersions:
+    """All stored versions of one definition.
+
+    Attributes:
+        current: The highest version; None if it is damaged or of a newer format, so that it is
+            unknown here whether the index is live.
+        newest: The file of the highest version.
+        older: The files of the other versions, which are never read.
+    """
+
+    current: IndexDefinition | None
+    newest: StoredFile
+    older: tuple[StoredFile, ...]
+
+
+class Definitions(NamedTuple):
+    """The definitions of a table at one moment.
+
+    Attributes:
+        live: The current ones, without the dropped ones, sorted by name.
+        complete: Whether these are all: False if the highest version of one is damaged or of a
+            newer format, so that its columns are unknown here.
+    """
+
+    live: tuple[IndexDefinition, ...]
+    complete: bool
+
+
+_definitions = DocumentCache(IndexDefinition, capacity=1024)
+
+
+class DefinitionStore:
+    """The definitions of one table. Every call lists them; cached ones are not read again.
+
+    Args:
+        storage: The table's storage.
+        latest: Returns the latest completed instant, which is stored with each version.
+    """
+
+    def __init__(self, storage: Storage, latest: Callable[[], str] = lambda: "") -> None:
+        self._storage = storage
+        self._latest = latest
+        self._last: tuple[Mapping[str, StoredFile], Definitions] | None = None
+
+    def live(self) -> tuple[IndexDefinition, ...]:
+        """The current definitions, without the dropped ones, sorted by name.
+
+        A definition whose highest version is damaged or newer is left out and logged.
+        """
+        return self.read().live
+
+    def read(self) -> Definitions:
+        """Reads the live definitions, and whether some cannot be read."""
+        listed, last = self._listed(), self._last
+        if last is not None and last[0] == listed:
+            return last[1]
+        current = [stored.current for stored in self._versions(listed)]
+        found = Definitions(
+            tuple(each for each in current if each is not None and not each.dropped),
+            complete=None not in current,
+        )
+        if found.complete:  # else it is logged each time
+            self._last = (listed, found)
+        return found
+
+    def versions(self) -> list[StoredVersions]:
+        """All stored definitions by name, including dropped ones."""
+        return self._versions(self._listed())
+
+    def _versions(self, listed: Mapping[str, StoredFile]) -> list[StoredVersions]:
+        found = []
+        for name in sorted(_names(listed)):
+            numbers = numbers_of(name, listed)
+            files = [listed[document_name(name, number)] for number in numbers]
+            if files:
+                current = self._current(name, listed)
+                found.append(StoredVersions(current, files[0], tuple(files[1:])))
+        return found
+
+    def names(self) -> frozenset[str]:
+        """The names of all stored definitions, including dropped ones."""
+        return _names(self._listed())
+
+    def dropped(self, name: str) -> IndexDefinition | None:
+        """The version that marks an index as dropped; None if it is live or never existed."""
+        current = self._current(name, self._listed())
+        return current if current is not None and current.dropped else None
+
+    def get(self, name: str) -> IndexDefinition:
+        """The current definition with that name. Raises IndexNotFound."""
+        listed = self._listed()
+        current = self._current(name, listed)
+        numbers = numbers_of(name, listed)
+        if current is None and numbers:
+            raise IndexNotFound(
+                f"{listed[document_name(name, numbers[0])].path}, which defines index {name}, "
+                "cannot be read: see the log for the reason.",
+                remedy="If the file is damaged, create the index again, which repairs it. If a "
+                "newer release wrote it, use that release.",
+            )
+        if current is None or current.dropped:
+            raise IndexNotFound(f"The table has no index named {name}.")
+        return current
+
+    def create(
+        self,
+        name: str,
+        index_types: tuple[str, ...],
+        columns: Iterable[Column],
+        seen: SeenTimeline,
+    ) -> IndexDefinition:
+        """Stores a new definition.
+
+        Raises:
+            IndexExists: a live index has the name, perhaps created concurrently.
+            IndexDefinitionInvalid: the name cannot name an index.
+            PermissionDenied: no write access below ``.hoodie/.index``.
+        """
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return self._create(name, index_types, tuple(columns), seen, created)
+
+    def _create(
+        self,
+        name: str,
+        index_types: tuple[str, ...],
+        columns: tuple[Column, ...],
+        seen: SeenTimeline,
+        created: str,
+    ) -> IndexDefinition:
+        check_index_name(name)
+        listed = self._listed()
+        current = self._current(name, listed)
+        if current is not None and not current.dropped:
+            raise IndexExists(f"The table has an index named {name}.")
+        definition = IndexDefinition(
+            name=name,
+            version=max(numbers_of(name, listed), default=0) + 1,
+            index_types=index_types,
+            columns=columns,
+            seen=seen,
+            created=created,
+        )
+        try:
+            return self._store(definition)
+        except IndexChanged as error:
+            raise IndexExists(f"An index named {name} was just created concurrently.") from error
+
+    def change(self, current: IndexDefinition, columns: Iterable[Column]) -> IndexDefinition:
+        """Stores the next version of a live definition with other columns; without columns, the
+        version is marked as dropped.
+
+        Args:
+            current: The version that the change is based on.
+
+        Raises:
+            IndexChanged: `current` is no longer the current version.
+        """
+        columns = tuple(columns)
+        update = {"version": current.version + 1, "columns": columns}
+        changed = current.model_copy(update=update) if columns else _dropped(current)
+        return self._store(changed)
+
+    def rename(
+        self, current: IndexDefinition, name: str, columns: Iterable[Column]
+    ) -> IndexDefinition:
+        """Gives a live definition another name, and perhaps other columns.
+
+        The new name is stored first; then the old one is marked as dropped. A process killed
+        between the two steps leaves both names valid, with shared entries. Calling this again, or
+        dropping the old name, completes the rename.
+
+        Raises:
+            IndexExists: another index has the new name.
+            IndexDefinitionInvalid: the new name cannot name an index.
+            IndexChanged: `current` is no longer the current version; the new name is free again.
+        """
+        columns = tuple(columns)
+        made = (current.index_types, columns, current.seen, current.created)
+        try:
+            renamed = self._create(name, *made)
+        except IndexExists:
+            renamed = self.get(name)
+            if (renamed.index_types, renamed.columns, renamed.seen, renamed.created) != made:
+                raise
+        try:
+            self._store(_dropped(current))
+        except IndexChanged:
+            self._store(_dropped(renamed))
+            raise
+        return renamed
+
+    def drop(self, name: str) -> IndexDefinition:
+        """Marks the index as dropped, even while it is changed concurrently. The next clean deletes
+        its entries. Returns the last live version. Raises IndexNotFound."""
+        while True:
+            current = self.get(name)
+            with suppress(IndexChanged):
+                self._store(_dropped(current))
+                return current
+
+    def _store(self, version: IndexDefinition) -> IndexDefinition:
+        definition = version.model_copy(update={"latest": self._latest()})
+        path = f"{DEFINITIONS_FOLDER}/{document_name(definition.name, definition.version)}"
+        try:
+            self._storage.create(path, definition.to_json())
+        except FileExistsError as error:
+            raise IndexChanged(
+                f"Index {definition.name} was changed concurrently by another user."
+            ) from error
+        return definition
+
+    def _listed(self) -> Mapping[str, StoredFile]:
+        """The files of all definitions by name."""
+        files = self._storage.files(DEFINITIONS_FOLDER)
+        return {file.path.rsplit("/", 1)[1]: file for file in files}
+
+    def _current(self, name: str, listed: Mapping[str, StoredFile]) -> IndexDefinition | None:
+        """The definition's highest version; None if there is none or it cannot be read. An older
+        version is not used instead: the unreadable one may have dropped or narrowed it."""
+        if not isinstance(name, str):
+            raise IndexNotFound(f"{name!r} is not an index name.", remedy="Give the name as text.")
+        numbers = numbers_of(name, listed)
+        if not numbers:
+            return None
+        file = listed[document_name(name, numbers[0])]
+        try:
+            definition = _definitions.get(
+                (self._storage.uri, file), partial(self._storage.read, file.path), source=file.path
+            )
+        except EntryInvalid as error:
+            log.warning("Index %s serves nothing: %s", name, error.message)
+            return None
+        except FileNotFoundError as error:
+            # Not the same as "there is none": a cleaner would treat the entries as unused.
+            raise SnapshotChanged(
+                f"{file.path} was deleted while the definitions were read.",
+                remedy="Try again; if the table was overwritten, create its indexes again.",
+            ) from error
+        if (definition.name, definition.version) != (name, numbers[0]):
+            log.warning("Index %s serves nothing: %s names another one.", name, file.path)
+            return None
+        return definition
+
+
+def _names(listed: Iterable[str]) -> frozenset[str]:
+    """The index names among the file names."""
+    return frozenset(match["name"] for match in map(_STEM.fullmatch, listed) if match)
+
+
+def _dropped(current: IndexDefinition) -> IndexDefinition:
+    """The version after `current` that marks the index as dropped."""
+    return current.model_copy(update={"version": current.version + 1, "dropped": True})

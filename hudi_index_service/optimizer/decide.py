@@ -1,0 +1,317 @@
+"""Decides who reads: an index or a scan, single pages or a whole file, and in a Spark query the
+driver, Spark's tasks or Spark's own scan.
+
+Every such decision of a query stands here. Scans, counts, look-ups of record keys and SQL ask in
+this order, each time with better knowledge:
+
+======================================  ======================================================
+known                                   decided by
+======================================  ======================================================
+manifests, corrected by the history     `index_pays`, `keys_by_index`, `enough_is_indexed`
+what earlier slices of the query had    `IndexBackoff`
+bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
+row ids, or some of them                `cheapest_reading`, `pages_pay_in_portions`
+estimates of all slices of a relation   `RelationCosts`
+======================================  ======================================================
+
+The functions read nothing: callers gather what is known. Costs are those of `optimizer/cost`, whose
+`constants` hold every number. No answer depends on a decision.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from threading import Lock
+
+from hudi_index_parquet import RowPlan
+
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost.constants import (
+    DEAR_LOOKUP,
+    DRIVER_SCAN_BYTES,
+    DRIVER_SLICES,
+    DRIVER_VALUES,
+    FAR_FEWER_ROWS,
+    GUESS_FACTOR,
+    KEYS_PER_FILE,
+    LARGE_FILE,
+    MIB,
+    OPENING_RANGES,
+    OPENING_SHARE,
+    PICKED_OF_PAGE,
+    PORTIONS_FACTOR,
+    RANGES_PER_REQUEST,
+    ROWS_PER_KEY,
+    SKIPPED_PER_SCAN,
+    SPARK_MARGIN,
+    TERM_STEPS,
+    USELESS_AT_FIRST,
+    Constants,
+    load_constants,
+)
+from hudi_index_service.optimizer.cost.in_spark import Reader, SparkCosts, Work
+from hudi_index_service.optimizer.cost.model import CostModel
+from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
+from hudi_index_service.optimizer.expected import Expected, RowEstimate
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
+
+# --- before an entry is opened ---------------------------------------------------------------
+
+
+def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:
+    """Whether to use a slice's entries: yes, unless a scan is clearly cheaper. While reading, pages
+    and file are compared again with known row ids, and a look-up costs little. So estimates decide
+    only where the look-up itself is expensive, and guaranteed bounds otherwise."""
+    if expected.index_ms <= expected.scan_ms or expected.bytes <= (
+        model.scan_fraction * expected.scan_bytes
+    ):
+        return True
+    opening = (1 - OPENING_SHARE) * model.opening_ms(plan.entries or plan.rejected_entries)
+    least = expected.rows.least
+    if least > 0:
+        certain = model.expected(plan, RowEstimate(least, least, least))
+        if certain.index_ms - opening > certain.scan_ms:
+            return False
+    return expected.index_ms - opening <= (1 + DEAR_LOOKUP) * expected.scan_ms
+
+
+def keys_by_index(keys: int, rows: int) -> bool:
+    """Whether to look up record keys in the index of a file of this many rows, rather than to scan
+    the keys of all its rows."""
+    return keys <= max(KEYS_PER_FILE, rows // ROWS_PER_KEY)
+
+
+@dataclass(slots=True)
+class IndexBackoff:
+    """Skips the index in a query's later slices if it did not pay off in earlier ones: the base
+    files of a table are similar. Safe to use from several threads.
+
+    Slices are skipped in runs: half as many as have been scanned since the last useful look-up,
+    then one is looked up again. So about log(n) of n slices are looked up uselessly. If look-ups in
+    the others would have been useful, at most a third of the scanned slices needed no scan.
+    """
+
+    _scanned: int = 0
+    _left: int = 0
+    _fewest: float = float("inf")
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def should_skip(self, expected: Expected | None, total: int) -> bool:
+        """Whether to scan a slice without a look-up; it then counts as scanned.
+
+        Args:
+            expected: The estimate from the slice's manifests. A slice with far fewer expected rows
+                than the others is looked up.
+            total: The number of rows of the slice.
+        """
+        with self._lock:
+            if not self._left or _share(expected, total) < FAR_FEWER_ROWS * self._fewest:
+                return False
+            self._left -= 1
+            self._scanned += 1
+            return True
+
+    def record(self, expected: Expected | None, total: int, *, scanned: bool) -> None:
+        """Records whether a slice was scanned despite its look-up."""
+        with self._lock:
+            if not scanned:
+                self._scanned, self._left, self._fewest = 0, 0, float("inf")
+                return
+            self._scanned += 1
+            self._fewest = min(self._fewest, _share(expected, total))
+            if self._scanned >= USELESS_AT_FIRST:
+                self._left = int(self._scanned * SKIPPED_PER_SCAN)
+
+
+def _share(expected: Expected | None, total: int) -> float:
+    """The expected share of matching rows; 0 without an estimate."""
+    return 0.0 if expected is None or not total else expected.rows.expected / total
+
+
+# --- while row ids are looked up -------------------------------------------------------------
+
+
+def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: int) -> bool:
+    """Whether look-ups are compared with a scan while they run: not if few rows match by guaranteed
+    bounds, or clearly few by past queries of the shape; and not if checking a row takes longer than
+    reading it, as for full text, which is analysed, and regular expressions."""
+    leaves = (leaf.operand if isinstance(leaf, Not) else leaf for leaf in predicate.leaves())
+    if any(isinstance(leaf, Match | RLike) for leaf in leaves):
+        return False
+    if expected is None:
+        return True
+    learnt = expected.guessed is not None
+    few = learnt and are_few(guessed_rows(expected.rows.expected), total)
+    return not few and not are_few(expected.rows.most, total)
+
+
+def are_few(rows: int, total: int) -> bool:
+    """Whether rows are so few that they are picked out of their pages, whatever these pages' share
+    of the bytes, since skipping values takes less time than decoding them."""
+    return rows * PICKED_OF_PAGE < total
+
+
+def guessed_rows(rows: float) -> int:
+    """The number of rows that an uncertain guess counts for."""
+    return round(GUESS_FACTOR * rows)
+
+
+def are_too_many(least: int, total: int, settings: Settings) -> bool:
+    """Whether a scan is cheaper by the number of rows alone: even if they are clustered, their
+    pages have too large a share of the file's bytes."""
+    return least > settings.read.scan_fraction * total
+
+
+def may_count_by_rows(total: int) -> bool:
+    """Whether a file is large enough for `rows_pay_for_count` to be worth its own cost."""
+    return total >= LARGE_FILE
+
+
+def rows_pay_for_count(terms: int, fewest: int, total: int, columns: int, known: Constants) -> bool:
+    """Whether counting is cheaper by reading rows than by the index alone, which reads each term of
+    a range or pattern on text.
+
+    Args:
+        terms: The number of these terms.
+        fewest: The rows of the most selective other conjunct; `total` without one.
+        columns: The number of columns read to check a row.
+    """
+    pages = columns * pages_holding(fewest, total / PAGE_ROWS)
+    picking = pages * known.row_steps + fewest * columns * known.value_ms / known.step_ms
+    return TERM_STEPS * terms > min(picking, known.scan_steps(total, columns))
+
+
+# --- once row ids are known ------------------------------------------------------------------
+
+
+class Reading(Enum):
+    """How much of a base file is read for some of its rows."""
+
+    PAGES = "pages"  #: the pages that hold the rows
+    ROW_GROUPS = "row groups"  #: whole columns of the row groups that hold the rows
+    FILE = "file"  #: whole columns
+
+
+def cheapest_reading(
+    plan: RowPlan, settings: Settings, *, remote: bool, rows: int | None = None
+) -> Reading:
+    """The cheapest way to read rows, by bytes and by requests to a remote store. Bytes of single
+    pages are divided by `read.scan_fraction`, since picking many rows out of them is slower.
+
+    Args:
+        rows: The number of rows picked; many if None.
+    """
+    few = rows is not None and are_few(rows, plan.group_rows)
+    pages, more = plan.page_bytes / (1 if few else settings.read.scan_fraction), plan.chunk_bytes
+    if remote:
+        request = request_bytes(load_constants(settings))
+        pages, more = pages + plan.ranges * request, more + OPENING_RANGES * request
+    if pages <= more:
+        return Reading.PAGES
+    return Reading.ROW_GROUPS if plan.chunk_bytes < plan.total_bytes else Reading.FILE
+
+
+def request_bytes(known: Constants) -> int:
+    """Bytes that a remote store could send in the time of one more request among many."""
+    return int(known.request_ms / RANGES_PER_REQUEST / known.remote_mib_ms * MIB)
+
+
+def page_indexes_pay(size: int, settings: Settings) -> bool:
+    """Whether a scan of this many bytes of a remote file fetches the page indexes first."""
+    return size > OPENING_RANGES * request_bytes(load_constants(settings))
+
+
+def pages_pay_in_portions(plan: RowPlan, settings: Settings) -> bool:
+    """Whether a scan reads the pages that a remote file's page indexes leave, in portions by
+    sequential requests, rather than whole columns."""
+    cheapest = cheapest_reading(plan, settings, remote=True)
+    return cheapest is Reading.PAGES and PORTIONS_FACTOR * plan.page_bytes <= plan.chunk_bytes
+
+
+# --- a relation of a Spark query -------------------------------------------------------------
+
+
+def enough_is_indexed(indexed: int, others: int) -> bool:
+    """Whether the index serves enough of a table, in bytes of base files, for a relation to be read
+    by the service: half of it, or all but what the driver may scan."""
+    return others <= max(indexed, DRIVER_SCAN_BYTES)
+
+
+def matches_most(predicate: Predicate) -> bool:
+    """Whether most rows match, so that counting them would visit most of the index."""
+    match predicate:
+        case And(operands):
+            return all(map(matches_most, operands))
+        case Not(Like() | RLike()):
+            return True
+    return False
+
+
+def driver_may_count(scanned: int, slices: int) -> bool:
+    """Whether the driver counts rows by the index and scans the files without one.
+
+    Args:
+        scanned: The bytes of these files.
+    """
+    return scanned <= DRIVER_SCAN_BYTES and slices <= DRIVER_SLICES
+
+
+@dataclass(frozen=True, slots=True)
+class RelationCosts:
+    """Chooses the reader of a relation.
+
+    Attributes:
+        beside: Bytes of base files without an index, per byte with one. The same density of
+            matching rows is assumed in them.
+        many_bytes: Whether these are too many for the driver.
+        searched: Whether a full-text search is among the conditions; Spark would have to analyse
+            every text.
+    """
+
+    costs: SparkCosts
+    beside: float
+    many_bytes: bool
+    searched: bool
+
+    @classmethod
+    def of(cls, costs: SparkCosts, indexed: int, others: int, *, searched: bool) -> "RelationCosts":
+        """The costs for base files of `indexed` bytes with an index, and `others` without."""
+        return cls(costs, others / max(1, indexed), others > DRIVER_SCAN_BYTES, searched)
+
+    def reader(self, work: Work, *, driver: bool = True) -> Reader:
+        """The cheapest reader for some work.
+
+        Args:
+            work: Reading the slices with an index, and scanning the others.
+        """
+        work += Work(rows=work.rows * self.beside)
+        among = [Reader.TASKS]
+        if driver and not self.many_bytes and self.costs.values(work) <= DRIVER_VALUES:
+            among.insert(0, Reader.DRIVER)
+        if not self.searched:
+            among.append(Reader.SPARK)
+        return self.cheapest(work, among)
+
+    def settled(self, least: Work, most: Work, likely: Work | None) -> Reader | None:
+        """The reader, if no further look-up can change it; else None.
+
+        Args:
+            least, most: The minimum and the maximum of the work.
+            likely: The expected work, rather too low; None if nothing is expected yet.
+        """
+        first = self.reader(least)
+        if first is Reader.SPARK or first is self.reader(most):
+            return first
+        if likely is not None and self.reader(likely) is Reader.SPARK:
+            return Reader.SPARK
+        return None
+
+    def cheapest(self, work: Work, among: Collection[Reader]) -> Reader:
+        """The cheapest of some readers; the first of equals."""
+
+        def cost(reader: Reader) -> float:
+            ms = self.costs.milliseconds(work, reader)
+            return ms / SPARK_MARGIN if reader is Reader.SPARK else ms
+
+        return min(among, key=cost)

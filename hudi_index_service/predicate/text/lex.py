@@ -1,0 +1,165 @@
+"""The tokens of a Spark SQL predicate (SqlBaseLexer.g4 of Spark 3.5)."""
+
+import re
+from dataclasses import dataclass
+
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
+
+# A number must not run into a word: Spark reads 1abc as an identifier. Repetition is possessive
+# (`*+`) throughout: it keeps no state per character and does not backtrack.
+_AFTER_DIGITS = r"(?:[eE][+-]?[0-9]++)?+(?:[LlSsYyFfDd]|[Bb][Dd])?+(?![A-Za-z0-9_])"
+_TOKEN = re.compile(
+    rf"""
+    (?P<space>   [ \t\r\n]++ | --(?:[^\r\n\\]++|\\\n|\\)*+ )
+  | (?P<string>  '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+" )
+  | (?P<raw>     [rR](?:'[^']*+'|"[^"]*+") )
+  | (?P<hex>     [xX](?:'[0-9A-Fa-f]*+'|"[0-9A-Fa-f]*+") )
+  | (?P<number>  (?:[0-9]++\.[0-9]*+{_AFTER_DIGITS} | \.?[0-9]++{_AFTER_DIGITS}) )
+  | (?P<quoted>  `(?:[^`]++|``)++` )
+  | (?P<word>    [A-Za-z0-9_]++ )
+  | (?P<symbol>  <=> | <> | != | <= | >= | == | !< | !> | \|\| | ::
+                 | [-+*/%=<>!(),;.~&|^\[\]{{}}:?@\#] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_QUOTED = 100  # maximum characters of a text quoted in messages
+
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+# SparkParserUtils.unescapeSQLString; a backslash before any other character is dropped, but kept
+# before % and _ for LIKE.
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
+_ESCAPED = {
+    "0": "\0",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "Z": "\x1a",
+    "%": "\\%",
+    "_": "\\_",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the where text.
+
+    Attributes:
+        kind: ``string``, ``raw``, ``hex``, ``number``, ``quoted``, ``word``, ``symbol`` or ``end``.
+        text: Its text in the where text.
+        start: Offset of its first character.
+    """
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def keyword(self) -> str:
+        """The upper-case word, or the symbol; empty for everything else."""
+        return self.text.upper() if self.kind in ("word", "symbol") else ""
+
+    @property
+    def stop(self) -> int:
+        """Offset after its last character."""
+        return self.start + len(self.text)
+
+
+def shortened(text: str) -> str:
+    """A text cut to a length that a message can quote."""
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}… ({len(text):,} characters)"
+
+
+def position(where: str, offset: int) -> str:
+    """``line l, column c`` of an offset, both 1-based."""
+    line_start = where.rfind("\n", 0, offset) + 1
+    return f"line {where.count(chr(10), 0, offset) + 1}, column {offset - line_start + 1}"
+
+
+def tokenize(where: str) -> list[Token]:
+    """The tokens of `where` without white space and comments, closed by an ``end`` token.
+
+    Raises:
+        PredicateInvalid: a character that begins no token, a lone surrogate, or an unterminated
+            string or comment.
+    """
+    try:
+        where.encode()
+    except UnicodeEncodeError as error:
+        raise PredicateInvalid(
+            f"Half a surrogate pair at {position(where, error.start)} of the predicate.",
+            remedy="Write the whole character.",
+        ) from error
+    tokens = []
+    offset = 0
+    while offset < len(where):
+        if where.startswith("/*", offset) and not where.startswith("/*+", offset):
+            offset = _comment_end(where, offset)
+            continue
+        match = _TOKEN.match(where, offset)
+        if match is None:
+            what = "Unterminated text" if where[offset] in "'\"`" else "Unexpected character"
+            raise PredicateInvalid(
+                f"{what} {where[offset]!r} at {position(where, offset)} of the predicate.",
+                remedy="Close the quotation, or back-quote the column's name.",
+            )
+        if match.lastgroup != "space":
+            tokens.append(Token(str(match.lastgroup), match.group(), offset))
+        offset = match.end()
+    tokens.append(Token("end", "", len(where)))
+    return tokens
+
+
+def _comment_end(where: str, start: int) -> int:
+    """The end of a bracketed comment; in Spark these nest."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(where, start):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise PredicateInvalid(
+        f"Unterminated comment at {position(where, start)} of the predicate.",
+        remedy="Close it with */.",
+    )
+
+
+def string_value(token: Token) -> str:
+    """The value of a ``string`` or ``raw`` token.
+
+    Raises:
+        PredicateUnsupported: an escape yields a lone surrogate, or no Unicode character.
+    """
+    if token.kind == "raw":
+        return token.text[2:-1]
+    try:
+        text = token.text[1:-1]
+        if "\\" not in text:
+            return text
+        text = _ESCAPE.sub(_unescape, text)
+        # Escapes may spell a character as a surrogate pair, as Java's strings hold it.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except (UnicodeDecodeError, ValueError, OverflowError) as error:
+        raise PredicateUnsupported(
+            f"The literal {shortened(token.text)} holds an escape that is not a Unicode character.",
+            remedy="Write the character itself.",
+        ) from error
+
+
+def _unescape(match: re.Match[str]) -> str:
+    four, eight, octal, other = match.groups()
+    if other is not None:
+        return _ESCAPED.get(other, other)
+    return chr(int(octal, 8) if octal else int(four or eight, 16))
+
+
+def name_value(token: Token) -> str:
+    """The column name that a ``word`` or ``quoted`` token spells."""
+    return token.text if token.kind == "word" else token.text[1:-1].replace("``", "`")
+
+
+def hex_value(token: Token) -> bytes:
+    """The bytes of a ``hex`` token; an odd number of digits gets a leading zero, as in Spark."""
+    digits = token.text[2:-1]
+    return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)

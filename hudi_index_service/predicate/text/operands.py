@@ -1,0 +1,305 @@
+"""Columns and literals in a where text: the operands of its conditions."""
+
+import logging
+from datetime import tzinfo
+from typing import NoReturn
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from hudi_index_service.columns import find_column
+from hudi_index_service.errors import (
+    ColumnAmbiguous,
+    ColumnNotFound,
+    PredicateInvalid,
+    PredicateUnsupported,
+)
+from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
+from hudi_index_service.predicate.comparison import MAX_PRECISION, Literal
+from hudi_index_service.predicate.expression import BoundColumn, Predicate
+from hudi_index_service.predicate.text.lex import (
+    Token,
+    hex_value,
+    name_value,
+    position,
+    shortened,
+    string_value,
+    tokenize,
+)
+from hudi_index_service.predicate.text.number import number_literal
+
+log = logging.getLogger(__name__)
+
+Operand = BoundColumn | Literal
+
+_TYPES = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "BYTE": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "SHORT": pa.int16(),
+    "INT": pa.int32(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "LONG": pa.int64(),
+    "FLOAT": pa.float32(),
+    "REAL": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
+}
+_TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
+# Words that end an operand; a column of such a name must be back-quoted.
+_RESERVED = {"AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE", "FROM"}
+# Words that are not columns unless the table has a column with that name.
+_NOT_COLUMNS = {
+    *("CASE", "EXISTS", "INTERVAL", "SELECT", "WITH", "VALUES", "ANY", "ALL", "SOME"),
+    *("CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "LOCALTIMESTAMP"),
+    *("CURRENT_USER", "SESSION_USER", "USER"),
+}
+
+# Well below the limit of Python's stack.
+_MAX_DEPTH = 50
+# sqlglot's errors: its own, recursion, unreadable numbers, and its bugs.
+_STUMBLES = (
+    *(SqlglotError, RecursionError, ArithmeticError, ValueError),
+    *(AttributeError, LookupError, TypeError),
+)
+_LONGEST_CLASSIFIED = 100_000  # characters; sqlglot takes several microseconds for each
+
+
+class OperandParser:
+    """Steps through the tokens of a where text and reads operands (primaryExpression)."""
+
+    def __init__(self, where: str, schema: pa.Schema, zone: tzinfo) -> None:
+        self.where = where
+        self.schema = schema
+        self.zone = zone
+        self.tokens = tokenize(where)
+        self.index = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    @property
+    def next_token(self) -> Token:
+        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        token = self.token
+        self.index += token.kind != "end"
+        return token
+
+    def accept(self, *keywords: str) -> bool:
+        """Steps over the keywords if all of them come next, in this order."""
+        ahead = self.tokens[self.index : self.index + len(keywords)]
+        if tuple(token.keyword for token in ahead) != keywords:
+            return False
+        self.index += len(keywords)
+        return True
+
+    def expect(self, keyword: str) -> None:
+        if not self.accept(keyword):
+            self.fail(f"{keyword} expected")
+
+    def open(self) -> None:
+        """Steps over an opening parenthesis."""
+        start = self.token
+        self.expect("(")
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self.unsupported(
+                f"More than {_MAX_DEPTH} nested parentheses", start, "Nest them less deeply."
+            )
+
+    def close(self) -> None:
+        """Steps over the closing parenthesis."""
+        self.expect(")")
+        self.depth -= 1
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raises the right error for a token that the grammar does not allow here."""
+        token = self.token
+        where = f"at {position(self.where, token.start)} of the predicate"
+        found = repr(shortened(token.text)) if token.text else "its end"
+        if token.text == ";":
+            raise PredicateUnsupported(
+                f"More than one statement: ';' {where}.", remedy="Write one condition without ';'."
+            )
+        if len(self.tokens) == 1 or not _may_be_spark_sql(self.where):
+            raise PredicateInvalid(f"{expected}, but found {found} {where}.")
+        raise PredicateUnsupported(
+            f"Not supported: {found} {where} ({expected}).",
+            remedy="Compare columns with literals by =, <=>, <>, <, <=, >, >=, BETWEEN, IN, LIKE, "
+            "RLIKE, IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
+        )
+
+    def unsupported(self, what: str, token: Token, remedy: str) -> PredicateUnsupported:
+        return PredicateUnsupported(
+            f"{what}: {shortened(token.text)!r} at {position(self.where, token.start)} of the "
+            "predicate.",
+            remedy=remedy,
+        )
+
+    def operand(self) -> Operand:
+        start = self.token
+        operand = self.primary()
+        if isinstance(operand, Predicate):
+            raise self.unsupported(
+                "A condition used as a value", start, "Compare columns with literals."
+            )
+        return operand
+
+    def primary(self) -> Operand | Predicate:
+        token = self.token
+        if token.keyword == "(":
+            return self.parenthesized()
+        if token.kind == "number":
+            return Literal(number_literal(self.advance().text), shortened(token.text))
+        if token.keyword == "-" and self.next_token.kind == "number":
+            self.advance()
+            text = "-" + self.advance().text
+            return Literal(number_literal(text), shortened(text))
+        if token.kind in ("string", "raw"):
+            return self.string()
+        if token.kind == "hex":
+            return Literal(pa.scalar(hex_value(self.advance()), pa.binary()), shortened(token.text))
+        if token.keyword in ("TRUE", "FALSE", "NULL"):
+            value = {"TRUE": True, "FALSE": False, "NULL": None}[self.advance().keyword]
+            return Literal(pa.scalar(value), token.text)
+        if token.kind in ("word", "quoted"):
+            return self.named()
+        self.fail("A column or a literal expected")
+
+    def parenthesized(self) -> Operand | Predicate:
+        """An operand in parentheses; the subclass reads conditions."""
+        raise NotImplementedError
+
+    def string(self) -> Literal:
+        start = self.token
+        texts = []
+        while self.token.kind in ("string", "raw"):  # Strings that follow each other are one.
+            texts.append(string_value(self.advance()))
+        return Literal(pa.scalar("".join(texts)), self.text_from(start))
+
+    def text_from(self, start: Token) -> str:
+        """The text read since a token, shortened for messages."""
+        return shortened(self.where[start.start : self.tokens[self.index - 1].stop])
+
+    def named(self) -> Operand | Predicate:
+        """An operand that begins with a word; the subclass adds functions."""
+        token = self.token
+        follower = self.next_token
+        if token.keyword in _TYPED_LITERALS and follower.kind in ("string", "raw"):
+            return self.typed_literal()
+        if token.keyword == "CAST" and follower.keyword == "(":
+            return self.cast()
+        if token.keyword in _RESERVED:
+            self.fail("A column or a literal expected")
+        if follower.keyword == "(":
+            raise self.unsupported(
+                "Functions are not supported",
+                token,
+                "Compare columns with literals; if this is a column, back-quote its name.",
+            )
+        return self.column()
+
+    def column(self) -> BoundColumn:
+        token = self.advance()
+        parts = [name_value(token)]
+        while self.accept("."):
+            if self.token.kind not in ("word", "quoted"):
+                self.fail("The name of a field expected")
+            parts.append(name_value(self.advance()))
+        at = f"({position(self.where, token.start)} of the predicate)"
+        try:
+            return BoundColumn(*find_column(self.schema, parts))
+        except ColumnAmbiguous as error:
+            raise PredicateInvalid(
+                f"{error.message.rstrip('.')} {at}.", remedy=error.remedies
+            ) from error
+        except ColumnNotFound as error:
+            if token.keyword in _NOT_COLUMNS:
+                raise self.unsupported(
+                    "Not supported", token, "Compare columns with literals."
+                ) from error
+            raise error.reworded(f"{error.message.rstrip('.')} {at}.") from error
+
+    def typed_literal(self) -> Literal:
+        start = self.advance()
+        token = self.advance()
+        value = cast(pa.scalar(string_value(token)), _TYPES[start.keyword], self.zone)
+        text = self.text_from(start)
+        if not value.is_valid:
+            raise PredicateInvalid(
+                f"{text} at {position(self.where, start.start)} of the predicate is not a valid "
+                f"{start.keyword}.",
+                remedy="Write yyyy-MM-dd, for a timestamp followed by HH:mm:ss.",
+            )
+        return Literal(value, text)
+
+    def cast(self) -> Literal:
+        start = self.advance()
+        self.open()
+        token = self.token
+        operand = self.operand()
+        if isinstance(operand, BoundColumn):
+            raise self.unsupported("CAST of a column", token, "Cast the literal instead.")
+        self.expect("AS")
+        target = self.type_name()
+        self.close()
+        return Literal(cast(operand.value, target, self.zone), self.text_from(start), plain=False)
+
+    def type_name(self) -> pa.DataType:
+        token = self.advance()
+        if token.keyword in _TYPES:
+            return _TYPES[token.keyword]
+        if token.keyword not in _DECIMALS:
+            raise self.unsupported(
+                "Not a type that literals can be cast to",
+                token,
+                f"Use one of {', '.join((*_TYPES, 'DECIMAL'))}.",
+            )
+        precision, scale = 10, 0
+        if self.accept("("):
+            precision = self.digits()
+            if self.accept(","):
+                scale = self.digits()
+            self.expect(")")
+        if not (0 < precision <= MAX_PRECISION and scale <= precision):
+            raise PredicateInvalid(
+                f"There is no type {self.text_from(token)}.",
+                remedy=f"Use a precision from 1 to {MAX_PRECISION}, and a scale up to it.",
+            )
+        return pa.decimal128(precision, scale)
+
+    def digits(self) -> int:
+        """Reads a number of digits, cut off if it is far too large, but still too large."""
+        if not self.token.text.isdecimal():
+            self.fail("A number of digits expected")
+        return int(self.advance().text.lstrip("0")[:4] or "0")
+
+
+def _may_be_spark_sql(where: str) -> bool:
+    """Whether sqlglot parses `where` as a condition, or it is too long for sqlglot."""
+    if len(where) > _LONGEST_CLASSIFIED:
+        return True
+    logger = logging.getLogger("sqlglot")
+    disabled, logger.disabled = logger.disabled, True
+    try:
+        sqlglot.parse_one(where, dialect="spark", into=exp.Condition)
+    except _STUMBLES as error:
+        log.debug("sqlglot cannot parse the predicate: %s", type(error).__name__)
+        return False
+    finally:
+        logger.disabled = disabled
+    return True

@@ -1,0 +1,1 @@
+"""Reads the rows of a base file by row id or by predicate."""

@@ -1,0 +1,222 @@
+"""Reads the rows of a base file without an entry: all, or those that its statistics leave.
+
+The row reader decodes a local file page by page in several threads; where it cannot go on, Arrow
+reads the rest. For a remote file, Arrow fetches the columns of a row group together, unless the
+column index leaves so few pages that reading these is faster.
+"""
+
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
+
+from hudi_index_service.config import Settings
+from hudi_index_service.hudi.files.base_file import (
+    column_bytes,
+    present_columns,
+    read_columns,
+    refuse_legacy_calendar,
+)
+from hudi_index_service.hudi.files.parquet_file import damage_named, open_parquet, row_source
+from hudi_index_service.hudi.files.row_batches import FIRST_ROWS
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file.page_bounds import PageBounds
+from hudi_index_service.read.base_file.row_group_bounds import (
+    places_in,
+    row_groups_holding,
+    row_groups_to_read,
+)
+from hudi_index_service.read.base_file.row_reader import (
+    NumberedRows,
+    RowIds,
+    RowReader,
+    numbered,
+    positions,
+    row_positions,
+)
+from hudi_index_service.read.row_ids import matching_rows
+from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.storage.store import Storage
+
+log = logging.getLogger(__name__)
+
+FooterCheck = Callable[[Mapping[bytes, bytes] | None], bool]
+"""Whether a base file may hold matching rows, by the key-value metadata of its footer."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan:
+    """Reads one base file.
+
+    Attributes:
+        columns: The columns to read, in the table's types.
+        statistics: Counts the bytes read.
+        limit: The number of matches wanted, to read small portions; None for all.
+        footer: The footer of a local base file from an open entry. The file is then read without
+            opening it first, as by index. Files that are refused for other contents of the footer
+            have no entry. It has no key-value metadata.
+        footer_check: Rules out the file before `candidates` reads any of its rows; None for never.
+
+    Every method raises FileNotFoundError if the file is gone, StorageFailed if it is damaged,
+    NeedsSpark if it cannot be read without Spark, and PermissionDenied.
+    """
+
+    storage: Storage
+    base_file: BaseFile
+    columns: pa.Schema
+    settings: Settings
+    statistics: SliceStatistics
+    limit: int | None = None
+    footer: Footer | None = None
+    footer_check: FooterCheck | None = None
+
+    def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
+        """The rows of the row groups and pages where a predicate in negation normal form may be
+        TRUE; all rows for None."""
+        if self.footer is not None and self.footer_check is None:
+            known: RowIds | range = range(self.footer.rows)
+            if predicate is not None:
+                known = self._left(self.footer, predicate, known)
+            yield from numbered(known, self._by_footer(self.footer, known))
+            return
+        with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+            if self.footer_check is not None and not self.footer_check(file.metadata.metadata):
+                return
+            present = self._checked(file)
+            groups = row_groups_to_read(file, predicate)
+            rows: RowIds | range = _rows_of(file, groups)
+            footer: Footer | None = None
+            local = self.storage.is_local
+            size = 0 if local or predicate is None else column_bytes(file, present, groups)
+            if len(rows) and (local or page_indexes_pay(size, self.settings)):
+                footer = self._footer()
+            if predicate is not None and footer is not None:
+                rows = self._left(footer, predicate, rows)
+                if not local and not self._by_pages(footer, present, rows):
+                    rows, footer = _rows_of(file, groups), None
+            yield from numbered(rows, self._rows(file, footer, rows))
+
+    def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
+        """The rows at these ascending positions."""
+        if self.footer is not None:
+            yield from self._by_footer(self.footer, rows)
+            return
+        with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+            self._checked(file)
+            footer = self._footer() if self.storage.is_local else None
+            yield from self._rows(file, footer, rows)
+
+    def rows_by_arrow(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
+        """The same by Arrow, after the row reader has failed on the file."""
+        with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+            yield from self._by_arrow(file, rows)
+
+    def _checked(self, file: pq.ParquetFile) -> list[str]:
+        """The paths of the columns that the file has."""
+        path = self.base_file.path
+        present = present_columns(file.schema_arrow, self.columns, source=path)
+        refuse_legacy_calendar(file.metadata, present, source=path)
+        return present
+
+    def _footer(self) -> Footer | None:
+        """The footer for the row reader; None if the row reader cannot read it."""
+        source = row_source(self.storage, self.base_file.path)
+        try:
+            return Footer(stripped_footer(source, size=self.base_file.size))
+        except ParquetReadError as error:
+            log.info("%s is read by Arrow: %s", self.base_file.path, error)
+            return None
+
+    def _left(self, footer: Footer, predicate: Predicate, rows: RowIds | range) -> RowIds | range:
+        """The given rows whose pages may hold a match."""
+        source = row_source(self.storage, self.base_file.path)
+        bounds = PageBounds(footer, source, self.base_file.size)
+        left = matching_rows(predicate, bounds.rows, footer.rows).rows
+        if left is None:
+            return rows
+        if len(rows) == footer.rows:
+            return row_positions(left)
+        return np.intersect1d(positions(rows), row_positions(left), assume_unique=True)
+
+    def _by_pages(self, footer: Footer, present: Sequence[str], rows: RowIds | range) -> bool:
+        """Whether reading a remote file's pages is faster than whole columns."""
+        try:
+            plan = footer.plan(positions(rows).data, present)
+        except ParquetReadError:
+            return False
+        return pages_pay_in_portions(plan, self.settings)
+
+    def _rows(
+        self, file: pq.ParquetFile, footer: Footer | None, rows: RowIds | range
+    ) -> Iterator[pa.RecordBatch]:
+        done = 0
+        if footer is not None:
+            done = yield from self._by_row(footer, rows)
+            if done == len(rows):
+                return
+        yield from self._by_arrow(file, rows[done:])
+
+    def _by_footer(self, footer: Footer, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
+        done = yield from self._by_row(footer, rows)
+        if done < len(rows):
+            with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
+                yield from self._by_arrow(file, rows[done:])
+
+    def _by_row(self, footer: Footer, rows: RowIds | range) -> Generator[pa.RecordBatch, None, int]:
+        """Yields rows by the row reader; returns the number that it could read."""
+        done = 0
+        reader = RowReader(self.storage, self.base_file, footer, self.columns)
+        limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
+        reads = reader.batches(rows, limit=limit)
+        try:
+            while done < len(rows):
+                with damage_named(self.base_file.path):
+                    read = next(reads)
+                self.statistics.bytes_read += read.did.bytes
+                yield from read.batches
+                done += read.count
+        except ParquetReadError as error:
+            log.info("%s is read by Arrow: %s", self.base_file.path, error)
+        return done
+
+    def _by_arrow(self, file: pq.ParquetFile, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
+        groups, places = list(range(file.metadata.num_row_groups)), None
+        if len(rows) < file.metadata.num_rows:
+            wanted = positions(rows)
+            groups = row_groups_holding(file, wanted)
+            places = places_in(file, groups, wanted)
+        present = self._checked(file)
+        self.statistics.bytes_read += column_bytes(file, present, groups)
+        start = 0
+        for batch in read_columns(
+            file,
+            self.columns,
+            batch_rows=self.settings.build.batch_rows,
+            source=self.base_file.path,
+            row_groups=groups,
+        ):
+            if places is None:
+                yield batch
+                continue
+            first, end = np.searchsorted(places, (start, start + batch.num_rows))
+            yield batch.take(pa.array(places[first:end] - start))
+            start += batch.num_rows
+
+
+def _rows_of(file: pq.ParquetFile, groups: Sequence[int]) -> RowIds | range:
+    """The positions of the rows of these row groups."""
+    counts = [
+        file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
+    ]
+    starts = [0, *accumulate(counts)]
+    if len(groups) == len(counts):
+        return range(starts[-1])
+    runs = [np.arange(starts[number], starts[number + 1]) for number in groups]
+    return np.concatenate([np.empty(0, dtype=np.int64), *runs])

@@ -1,0 +1,115 @@
+"""Finds the row ids that the column index of a base file leaves, for leaves that no index answers
+(RFC-51's process A).
+
+The column index is read from the base file on first use, by a small read per column, and kept with
+the open entry. It is not stored in the entry, which holds no values of columns that are not
+indexed.
+"""
+
+import logging
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hudi_index_parquet import Bounds, Footer, ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.columns import column_path
+from hudi_index_service.hudi.files.parquet_file import refusals_named
+from hudi_index_service.predicate.bounds import ValueBounds, bound_of, may_match
+from hudi_index_service.predicate.expression import BoundColumn, In, Predicate
+from hudi_index_service.read.base_file.value_bounds import (
+    is_comparable,
+    leaf_columns,
+    stored_type,
+    value_bounds,
+)
+from hudi_index_service.read.row_ids import RowSet
+
+if TYPE_CHECKING:
+    from hudi_index_parquet import Fetch
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PageBounds:
+    """Bounds of the columns of one base file, page by page, read on demand.
+
+    Attributes:
+        footer: The base file's footer.
+        source: The base file, of `size` bytes.
+    """
+
+    footer: Footer
+    source: "str | Fetch"
+    size: int
+    _known: dict[BoundColumn, list[tuple[int, int, ValueBounds]]] = field(default_factory=dict)
+
+    def rows(self, leaf: Predicate) -> RowSet:
+        """The rows of the pages where the leaf may be TRUE; everything if no page is ruled out.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            PermissionDenied, StorageFailed: it cannot be read.
+        """
+        columns = leaf_columns(leaf)
+        if len(columns) != 1:
+            return RowSet.everything()
+        (column,) = columns
+        rows, passed_over = BitMap(), False
+        may_be = _check(leaf, column)
+        for start, stop, known in self._bounds(column):
+            if may_be(known):
+                rows.add_range(start, stop)
+            else:
+                passed_over = True
+        if not passed_over:
+            return RowSet.everything()
+        return RowSet(rows, exact=not rows)
+
+    def is_at_hand(self, leaf: Predicate) -> bool:
+        """Whether `rows` needs no request to a remote store."""
+        return isinstance(self.source, str) or leaf_columns(leaf) <= self._known.keys()
+
+    def _bounds(self, column: BoundColumn) -> list[tuple[int, int, ValueBounds]]:
+        """Ranges of rows with the column's bounds; empty if nothing is known."""
+        known = self._known.get(column)
+        if known is None:
+            path = column_path(column.name)
+            stored = stored_type(self.footer.schema, path)
+            known = self._read(path) if is_comparable(stored, column.type) else []
+            self._known[column] = known
+        return known
+
+    def _read(self, path: Sequence[str]) -> list[tuple[int, int, ValueBounds]]:
+        try:
+            with refusals_named(str(self.source)):
+                pages = self.footer.bounds(self.source, path, size=self.size)
+        except ParquetReadError as error:
+            log.warning("The column index of %s is not used: %s.", ".".join(path), error)
+            return []
+        nested = len(path) > 1
+        return [(page.start, page.stop, _value_bounds(page, nested=nested)) for page in pages or []]
+
+
+def _check(leaf: Predicate, column: BoundColumn) -> Callable[[ValueBounds], bool]:
+    """A check whether the leaf may be TRUE within bounds, fast for long lists of values, too."""
+    bounds = [bound_of(value) for value in leaf.values] if isinstance(leaf, In) else [None]
+    if None in bounds:
+        return lambda known: may_match(leaf, {column: known}.__getitem__)
+    ascending = sorted(bounds)  # type: ignore[type-var]  # those of one column are of one kind
+
+    def may_be_one(known: ValueBounds) -> bool:
+        if known.least is None or known.greatest is None:
+            return known.may_be_value
+        first = bisect_left(ascending, known.least)
+        return first < len(ascending) and bool(ascending[first] <= known.greatest)
+
+    return may_be_one
+
+
+def _value_bounds(page: Bounds, *, nested: bool) -> ValueBounds:
+    least, greatest = page.range or (None, None)
+    return value_bounds(page.nulls, page.stop - page.start, least, greatest, nested=nested)

@@ -1,0 +1,188 @@
+"""Reads rows of a base file by row id, page by page, with the footer stored in its entry."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import Footer, ParquetReadError, ReadStats, RowPlan
+from pyroaring import BitMap
+
+from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
+from hudi_index_service.hudi.files.base_file import align, present_columns
+from hudi_index_service.hudi.files.parquet_file import is_broken_text, refusals_named, row_source
+from hudi_index_service.hudi.files.row_batches import BATCH_BYTES, fitting_rows
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.storage.store import Storage
+
+RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+NumberedRows = tuple[RowIds | range, pa.RecordBatch]
+"""Rows of a base file with their row ids."""
+
+_MOST_ROWS = 131_072  # of a batch
+_NEAR = 8  # rows; skipping fewer takes as long as decoding them
+_FIRST_PAGE = 20_480  # rows in the first portion: slightly more than a page of Hudi
+_MANY = 4096  # rows from which looking for narrow gaps is worth its cost
+
+
+def row_positions(rows: BitMap) -> RowIds:
+    """Row ids in the row reader's format."""
+    return np.frombuffer(rows.to_array(), dtype=np.uint32).astype(np.int64)
+
+
+def positions(rows: RowIds | range) -> RowIds:
+    """The same as an array."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, range) else rows
+
+
+def numbered(rows: RowIds | range, batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
+    """The batches of these rows, in order, each with its row ids."""
+    start = 0
+    for batch in batches:
+        yield rows[start : start + batch.num_rows], batch
+        start += batch.num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """Some of the requested rows, in order.
+
+    Attributes:
+        count: The number of rows.
+        batches: The rows.
+        did: Statistics of the read.
+    """
+
+    count: int
+    batches: list[pa.RecordBatch]
+    did: ReadStats
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Reads rows of one base file.
+
+    Attributes:
+        columns: The columns to read, in the table's types.
+
+    Every method raises `ParquetReadError` if the row reader cannot read the file, though a scan
+    might, and TableFeatureUnsupported if the file lacks the table's columns.
+    """
+
+    storage: Storage
+    base_file: BaseFile
+    footer: Footer
+    columns: pa.Schema
+
+    def plan(self, rows: RowIds) -> RowPlan:
+        """The cost of reading these rows; reads nothing."""
+        return self.footer.plan(rows.data, self._present())
+
+    def batches(self, rows: RowIds | range, *, limit: int | None = None) -> Iterator[RowsRead]:
+        """The rows in portions of about `BATCH_BYTES`, each read on demand.
+
+        Args:
+            rows: Row ids, ascending and unique.
+            limit: The maximum number of rows in the first portion; it doubles with each portion.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            PermissionDenied: the base file must not be read.
+            StorageFailed: the base file cannot be reached.
+        """
+        present = self._present()
+        source = row_source(self.storage, self.base_file.path)
+        start, most = 0, self._first_rows(rows, present)
+        starts: RowIds | None = None
+        if limit is not None:
+            most = min(most, max(limit, 1))
+        while start < len(rows):
+            stop = start + most
+            if most > _MANY and stop < len(rows):
+                if starts is None:
+                    starts = np.array(self.footer.page_starts(present), dtype=np.int64)
+                stop = _page_border(rows, start, stop, starts)
+            some = positions(rows[start:stop])
+            read, places = _with_near(some)
+            with refusals_named(self.base_file.path):
+                table, did = self.footer.read(source, read.data, present, size=self.base_file.size)
+            batches = _batches(table, len(read))
+            weighed = max(batches, key=lambda batch: batch.nbytes)
+            if places is not None:
+                batches = _batches(table.take(pa.array(places)), len(some))
+            yield RowsRead(len(some), [self._aligned(batch) for batch in batches], did)
+            start += len(some)
+            fitting = max(1, fitting_rows(weighed, _MOST_ROWS) * len(some) // len(read))
+            most = fitting if limit is None else min(fitting, 2 * most)
+
+    def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
+        """The number of rows of the first portion, by their size in the file; not many, since
+        repeated values take next to no space there."""
+        plan = self.footer.plan(positions(rows[:_MANY]).data, present)
+        fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)
+        return max(1, min(_FIRST_PAGE, fitting))
+
+    def _present(self) -> list[str]:
+        return present_columns(self.footer.schema, self.columns, source=self.base_file.path)
+
+    def _aligned(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return align(batch, self.columns, source=self.base_file.path)
+
+
+def column_share(footer: Footer, columns: pa.Schema, base_file: BaseFile) -> float | None:
+    """The share of a base file's bytes that some columns take; None if unknown from its footer."""
+    try:
+        present = present_columns(footer.schema, columns, source=base_file.path)
+        taken = footer.plan(np.empty(0, dtype=np.int64).data, present).total_bytes
+    except (ParquetReadError, TableFeatureUnsupported):
+        return None  # the reader of the file reports the reason
+    return taken / base_file.size
+
+
+def unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
+    """Why a base file that the row reader cannot read is scanned; the scan may succeed, or report
+    the damage.
+
+    Raises:
+        StorageFailed: a page is not the one that was written.
+    """
+    if "CRC" in str(error):
+        raise StorageFailed(
+            f"{base_file.path} cannot be read: {error}.",
+            remedy="The table itself is damaged; try to read this file with Spark.",
+        ) from error
+    if is_broken_text(error):
+        return "it holds text that is not UTF-8: only a scan reads it"
+    return f"its rows cannot be read one by one: {error}"
+
+
+def _batches(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
+    """The table's batches; one of the right length if no column was read."""
+    if table.num_columns == 0:
+        return [pa.record_batch([pa.nulls(rows)], names=["_"]).select([])]
+    return list(table.to_batches())
+
+
+def _page_border(rows: RowIds | range, start: int, stop: int, starts: RowIds) -> int:
+    """The end of a portion that would end at `stop`: the start of a page, so that no page is read
+    for two portions, unless the portion would become too small."""
+    page = starts[np.searchsorted(starts, rows[stop], "right") - 1]
+    border = page - rows.start if isinstance(rows, range) else np.searchsorted(rows, page)
+    return int(border) if (start + stop) // 2 < border < stop else stop
+
+
+def _with_near(rows: RowIds) -> tuple[RowIds, RowIds | None]:
+    """The rows together with those in narrow gaps between them, and the places of the rows among
+    them; None if no gap is filled."""
+    if len(rows) < _MANY:
+        return rows, None
+    steps = np.diff(rows)
+    narrow = (steps > 1) & (steps <= _NEAR)
+    if 4 * np.count_nonzero(narrow) < len(rows):
+        return rows, None
+    repeats = np.append(np.where(narrow, steps, 1), 1)
+    ends = np.cumsum(repeats)
+    places = ends - repeats
+    read = np.repeat(rows - places, repeats) + np.arange(ends[-1])
+    return read, places

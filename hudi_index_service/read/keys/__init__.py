@@ -1,0 +1,1 @@
+"""Locates record keys: their file slices and row positions."""

@@ -1,0 +1,179 @@
+"""Locates record keys in one file slice: the slice is read like for a query, an IN on the key, and
+the keys of its rows are matched with those wanted.
+
+Base files are ruled out by the range of their keys, and before a scan by Hudi's Bloom filter. An
+update in a log file does not move a key: its location is the row of the base file, even if a log
+file deletes it, since Hudi's own look-ups send its next version there. A key that only log files
+hold has a location without row id.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.optimizer.decide import IndexBackoff, keys_by_index
+from hudi_index_service.optimizer.narrowing import narrows
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file.row_reader import RowIds, positions
+from hudi_index_service.read.keys.bloom_filter import KeyFilter
+from hudi_index_service.read.keys.key_range import KeyRange
+from hudi_index_service.read.keys.record_keys import RecordKeys
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.statistics import SliceStatistics
+
+LOCATIONS = pa.schema(
+    [
+        ("record_key", pa.string()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("instant", pa.string()),
+        ("row_id", pa.int64()),
+        ("deleted", pa.bool_()),
+    ]
+)
+"""The columns of each key found. ``deleted``: whether a log file is known to delete the row."""
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+KeysAt = tuple[RowIds, pa.StringArray]
+"""Row ids, and the record keys of these rows."""
+
+_NONE: Numbers = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLocator:
+    """Finds record keys in the slices of one snapshot.
+
+    Attributes:
+        reader: Reads the slices; its query is for the columns of the keys, without predicate.
+        keys: The table's record keys.
+        find_deleted: Whether to find the rows that log files delete, at the cost of a merge.
+    """
+
+    reader: SliceReader
+    keys: RecordKeys
+    find_deleted: bool
+
+    def locate(
+        self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
+    ) -> pa.Table:
+        """The locations (`LOCATIONS`) of the wanted keys that the slice holds.
+
+        Args:
+            plan: The slice with the entries that may serve its base file; it may have log files.
+            wanted: Distinct keys without NULL.
+
+        Raises:
+            FileNotFoundError: a file of the slice is gone.
+            TableFeatureUnsupported: the slice cannot be read without Spark.
+        """
+        file_slice, base_file = plan.file_slice, plan.file_slice.base_file
+        found, rows = _NONE, _NONE
+        if base_file is not None:
+            found, rows = self._in_base_file(plan, wanted, statistics)
+        row_ids, deleted = pa.array(rows), np.zeros(len(rows), dtype=bool)
+        if file_slice.log_files and (self.find_deleted or len(np.unique(found)) < len(wanted)):
+            live = self._after_merging(plan, wanted)
+            added = np.setdiff1d(live, found)
+            row_ids = pa.concat_arrays([row_ids, pa.nulls(len(added), pa.int64())])
+            deleted = np.append(~np.isin(found, live), np.zeros(len(added), dtype=bool))
+            found = np.append(found, added)
+        statistics.rows_returned = len(found)
+        instant = None if base_file is None else base_file.instant
+        same = (file_slice.partition, file_slice.file_id, instant)
+        return pa.table(
+            [
+                wanted.take(pa.array(found)),
+                *(pa.repeat(pa.scalar(each, pa.string()), len(found)) for each in same),
+                row_ids,
+                pa.array(deleted),
+            ],
+            schema=LOCATIONS,
+        )
+
+    def _in_base_file(
+        self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
+    ) -> tuple[Numbers, Numbers]:
+        """Positions in `wanted` of the keys found, and the row id of each."""
+        within = KeyRange.of_base_file(plan, self.keys)
+        if within is None:
+            statistics.keys = len(wanted)
+            return _matches(self._candidates(plan, wanted, statistics), wanted)
+        possible = np.flatnonzero(within.holds(wanted))
+        statistics.keys = len(possible)
+        if not len(possible):
+            statistics.access = Access.SKIP
+            statistics.note = "no key lies between its least and greatest key"
+            return _NONE, _NONE
+        some = wanted if len(possible) == len(wanted) else wanted.take(pa.array(possible))
+        found, rows = _matches(self._candidates(plan, some, statistics), some)
+        return possible[found], rows
+
+    def _candidates(
+        self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
+    ) -> Iterator[KeysAt]:
+        """The rows of the base file that may have these keys."""
+
+        def may_hold_any(metadata: Mapping[bytes, bytes] | None) -> bool:
+            if KeyFilter.of_footer(metadata).may_hold_any(wanted):
+                return True
+            statistics.note = "its Bloom filter has none of the keys"
+            return False
+
+        narrowing = self._narrowing(plan, wanted)
+        statistics.access = Access.SCAN if narrowing is None else Access.INDEX
+        reader = replace(
+            self.reader,
+            query=replace(self.reader.query, normal_form=narrowing),
+            # Other slices were asked for other keys, so nothing is learnt from them.
+            backoff=IndexBackoff(),
+            # Hudi fills the filter only if rows store their keys.
+            footer_check=may_hold_any if self.keys.stored else None,
+        )
+        for rows, batch in reader.candidates(replace(plan, access=statistics.access), statistics):
+            statistics.rows_checked += batch.num_rows
+            yield positions(rows), self.keys.of(batch)
+
+    def _narrowing(self, plan: SlicePlan, wanted: pa.StringArray) -> Predicate | None:
+        """A condition on rows with these keys that the slice's entries narrow. None if they narrow
+        none, or for so many keys that reading all of the file's keys is cheaper."""
+        if not plan.entries or not keys_by_index(len(wanted), plan.total):
+            return None
+        return next((each for each in self.keys.conditions(wanted) if narrows(each, plan)), None)
+
+    def _after_merging(self, plan: SlicePlan, wanted: pa.StringArray) -> Numbers:
+        """Positions in `wanted` of the keys that the slice has after merging its log files."""
+        batches = self.reader.merged(plan)
+        keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
+        return _matches(keys, wanted)[0]
+
+
+def _matches(keys: Iterable[KeysAt], wanted: pa.StringArray) -> tuple[Numbers, Numbers]:
+    """Positions in `wanted` of the keys that are in it, and the row id of each."""
+    found, rows = [_NONE], [_NONE]
+    for row_ids, some in _gathered(keys, len(wanted)):
+        places = pc.index_in(some, value_set=wanted)
+        found.append(places.drop_null().to_numpy().astype(np.int64))
+        rows.append(row_ids[places.is_valid().to_numpy(zero_copy_only=False)])
+    return np.concatenate(found), np.concatenate(rows)
+
+
+def _gathered(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
+    """The same in portions of at least `rows`, since Arrow hashes the wanted keys for each."""
+    gathered: list[KeysAt] = []
+    for each in keys:
+        gathered.append(each)
+        if sum(len(row_ids) for row_ids, _ in gathered) >= rows:
+            yield _joined(gathered)
+            gathered = []
+    if gathered:
+        yield _joined(gathered)
+
+
+def _joined(gathered: list[KeysAt]) -> KeysAt:
+    row_ids, keys = zip(*gathered, strict=True)
+    return np.concatenate(row_ids), pa.concat_arrays(keys)

@@ -1,0 +1,87 @@
+"""The range of a base file's record keys, from the least and greatest values in the manifests of
+its entries. Other keys need not be searched in the file."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
+
+_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+_LONG_NUMBER = "^-?[1-9][0-9]{18}$"  # perhaps too long for 64 bits
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The least and the greatest key: text in UTF-8, or integers. Make it by `of_base_file`.
+
+    Attributes:
+        prefix: The optional prefix of a single-column key, which some key generators print.
+    """
+
+    least: bytes | int
+    greatest: bytes | int
+    prefix: str = ""
+
+    @classmethod
+    def of_base_file(cls, plan: SlicePlan, keys: RecordKeys) -> "KeyRange | None":
+        """The range of a slice's base file; None if no entry that may serve it has bounds.
+
+        Args:
+            keys: The table's record keys.
+        """
+        known: dict[str, str] = {}  # column → optional prefix of its values
+        if keys.stored:
+            known[RECORD_KEY] = ""
+        if len(keys.fields) == 1:
+            ((spelled, field),) = keys.fields.items()
+            if pa.types.is_string(field.type) or pa.types.is_integer(field.type):
+                known[field.name] = f"{spelled}:"
+        for name, prefix in known.items():
+            for serving in plan.entries:
+                if all(column.name != name for column in serving.columns):
+                    continue
+                bounds = serving.entry.manifest.bounds(name)
+                if bounds.least is not None and bounds.greatest is not None:
+                    return cls(bounds.least, bounds.greatest, prefix)
+        return None
+
+    @classmethod
+    def around(cls, ranges: Iterable["KeyRange | None"]) -> "KeyRange | None":
+        """The smallest range around all of these; None if one of them is not known."""
+        every = list(ranges)
+        known = [each for each in every if each is not None]
+        if len(known) < len(every) or len({type(each.least) for each in known}) != 1:
+            return None
+        least, greatest = min(each.least for each in known), max(each.greatest for each in known)
+        return cls(least, greatest, max(each.prefix for each in known))
+
+    def holds(self, keys: pa.StringArray) -> Mask:
+        """For each non-NULL key, whether it may lie in the range."""
+        found = self._within(keys)
+        if self.prefix:
+            prefixed = np.asarray(pc.starts_with(keys, self.prefix))
+            if prefixed.any():
+                rest = pc.utf8_slice_codeunits(keys, len(self.prefix))
+                found |= prefixed & self._within(rest)
+        return found
+
+    def _within(self, keys: pa.StringArray) -> Mask:
+        if isinstance(self.least, bytes):
+            return self._between(keys.cast(pa.binary()))
+        numbers = pc.match_substring_regex(keys, _NUMBER)
+        values = pc.if_else(numbers, keys, "0").cast(pa.int64())
+        doubtful = pc.match_substring_regex(keys, _LONG_NUMBER)
+        found: Mask = np.asarray(numbers) & self._between(values) | np.asarray(doubtful)
+        return found
+
+    def _between(self, values: pa.Array) -> Mask:
+        low, high = pc.greater_equal(values, self.least), pc.less_equal(values, self.greatest)
+        within: Mask = np.asarray(pc.and_(low, high))
+        return within

@@ -1,0 +1,250 @@
+"""Locates record keys in Spark's tasks, slice by slice.
+
+Keys that the driver holds are sent to every task. Keys of a DataFrame are shuffled to the groups of
+slices that may hold them, and do not pass through the driver.
+"""
+
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from hudi_index_service.errors import ConfigInvalid, NeedsSpark, Remedy, TableFeatureUnsupported
+from hudi_index_service.hudi.spark import SparkHudiReader, collected
+from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.read.keys.groups import portions, routed, slice_groups
+from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.record_keys import RECORD_KEY
+from hudi_index_service.read.keys.tag_location import (
+    ANSWER,
+    KEY,
+    KEY_NAMES,
+    PARTITION,
+    PARTITION_NAMES,
+    AskedKeys,
+    KeySearch,
+    named_column,
+)
+from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+_GROUP, _TIMES = "group", "times"
+_SENT = pa.schema([(_GROUP, pa.int64()), (KEY, pa.string())])
+_TASKS_A_SLOT = 2
+_ROWS_A_BATCH = 65_536
+_KEYS_AT_ONCE = 500_000  # in a task, at about 200 bytes each with all intermediate data
+_BASE_FILE = r"^(.+)_[^_]+_([0-9]+)\.parquet$"
+
+_LATE_REMEDY = Remedy(
+    "Give the keys as a list or an Arrow table to a table that was opened with spark=<session with "
+    "Hudi>, and no session to tag_location: Spark's own reader locates them, without row ids."
+)
+
+SliceKeys = tuple[SlicePlan, pa.StringArray]
+"""A slice, and the keys to look for in it."""
+
+
+def _locating(locator: KeyLocator) -> Callable[[Iterable[SliceKeys]], Iterator[pa.RecordBatch]]:
+    """A function for Spark's tasks that does the work of `locator`. It returns locations
+    (`LOCATIONS`), and raises NeedsSpark if only Spark can read a slice, and SnapshotChanged."""
+    task, keys, find_deleted = (
+        SliceTask.of(locator.reader, None),
+        locator.keys,
+        locator.find_deleted,
+    )
+
+    def locations(work: Iterable[SliceKeys]) -> Iterator[pa.RecordBatch]:
+        with task.opened() as reader:
+            here = KeyLocator(reader, keys, find_deleted)
+            for plan, wanted in work:
+                statistics = SliceStatistics(plan.file_slice.name, plan.access)
+                try:
+                    found = here.locate(plan, wanted, statistics)
+                except TableFeatureUnsupported as error:
+                    raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
+                yield from found.to_batches(max_chunksize=_ROWS_A_BATCH)
+
+    return locations
+
+
+def answer(
+    search: KeySearch, asked: AskedKeys, reader: SparkHudiReader, *, by_tasks: bool
+) -> pa.Table:
+    """The answer (`ANSWER`) for keys that the driver holds.
+
+    Args:
+        reader: Serves tables that only Spark can read; belongs to the session in use.
+        by_tasks: Whether one Spark job locates the keys, instead of threads of this process.
+
+    Raises:
+        TableFeatureUnsupported, SnapshotChanged: see `KeySearch.answer`.
+        StorageFailed: Spark's tasks cannot read the table.
+    """
+    spark = reader.spark
+    try:
+        if not by_tasks:
+            return search.answer(asked)
+        plan, locator = search.planned(partitioned=asked.partitioned)
+        with reader.failures_named():
+            return asked.answered(_found(spark, locator, plan, asked))
+    except TableFeatureUnsupported as error:
+        if not _tells_locations(reader):
+            raise
+        log.info("Spark's own reader locates these keys: %s", error.message)
+        schema = from_arrow_schema(asked.table.schema)
+        frame = spark.createDataFrame(asked.table.to_pylist(), schema)
+        with reader.failures_named():
+            found = _by_meta_columns(reader).join(frame, frame.columns, "left_semi")
+            return asked.answered(collected(found.select(*LOCATIONS.names)).cast(LOCATIONS))
+
+
+def _found(spark: SparkSession, locator: KeyLocator, plan: QueryPlan, asked: AskedKeys) -> pa.Table:
+    """The locations (`LOCATIONS`) of keys that the driver holds, found by one job."""
+    keys = asked.by_partition()
+    slices = [pickle.dumps(each) for each in plan.slices if len(keys(each.file_slice.partition))]
+    if not slices:
+        return LOCATIONS.empty_table()
+    locations = _locating(locator)
+    everywhere = spark.sparkContext.broadcast(asked.table)
+
+    def locate(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        within = AskedKeys(everywhere.value).by_partition()
+        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        plans = (unpacked(slices[number]) for number in mine)
+        yield from locations((each, within(each.file_slice.partition)) for each in plans)
+
+    numbers = spark.range(0, len(slices), 1, len(slices))
+    try:
+        return collected(numbers.mapInArrow(locate, from_arrow_schema(LOCATIONS)))
+    finally:
+        everywhere.destroy()
+
+
+def frame_answer(
+    search: KeySearch, keys: DataFrame, reader_on: Callable[[SparkSession], SparkHudiReader]
+) -> DataFrame:
+    """The answer (`ANSWER`) for a DataFrame of keys, computed lazily.
+
+    Args:
+        reader_on: Makes a reader for tables that only Spark can read.
+
+    Raises:
+        ConfigInvalid: the DataFrame has no column of keys.
+        TableFeatureUnsupported: not even Spark's reader can locate rows.
+    """
+    asked = named_keys(keys)
+    try:
+        plan, locator = search.planned(partitioned=PARTITION in asked.columns)
+        return _located(locator, plan, asked)
+    except TableFeatureUnsupported as error:
+        reader = reader_on(keys.sparkSession)
+        if not _tells_locations(reader):
+            raise
+        log.info("Spark's own reader locates these keys: %s", error.message)
+        return _answered(asked, _by_meta_columns(reader))
+
+
+def _located(locator: KeyLocator, plan: QueryPlan, asked: DataFrame) -> DataFrame:
+    partitioned = PARTITION in asked.columns
+    locations = _locating(locator)
+    slices = [pickle.dumps(each) for each in plan.slices]
+    tasks = _TASKS_A_SLOT * asked.sparkSession.sparkContext.defaultParallelism
+    groups = slice_groups(plan.slices, locator.keys, tasks, by_partition=partitioned)
+    # Distinct keys from here on: the keys are computed once, and each is looked up once.
+    times = asked.groupBy(*asked.columns).agg(F.count(F.lit(1)).alias(_TIMES))
+
+    def to_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number, some in routed(batch, groups):
+                numbers = pa.repeat(pa.scalar(number, pa.int64()), len(some))
+                yield pa.record_batch([numbers, some], schema=_SENT)
+
+    def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from locations(
+            (unpacked(slices[number]), some)
+            for group, some in portions(_by_group(batches), _KEYS_AT_ONCE)
+            for number in groups[group].slices
+        )
+
+    sent = times.mapInArrow(to_groups, from_arrow_schema(_SENT))
+    by_group = sent.repartition(max(1, min(tasks, len(groups))), _GROUP)
+    found = by_group.sortWithinPartitions(_GROUP).mapInArrow(locate, from_arrow_schema(LOCATIONS))
+    if locator.find_deleted:
+        found = _living(found)
+    repeated = F.explode(F.sequence(F.lit(1), F.col(_TIMES))).alias(_TIMES)
+    return _joined(times, found).select(*ANSWER.names, repeated).drop(_TIMES)
+
+
+def _tells_locations(reader: SparkHudiReader) -> bool:
+    """Whether rows have Hudi's meta columns."""
+    return RECORD_KEY in reader.schema().names
+
+
+def _by_meta_columns(reader: SparkHudiReader) -> DataFrame:
+    """The locations of all rows by Hudi's meta columns: without row ids, and without instant for
+    rows in log files."""
+    rows = reader.frame([RECORD_KEY, "_hoodie_partition_path", "_hoodie_file_name"])
+    name = F.col("_hoodie_file_name")
+    in_base_file = name.rlike(_BASE_FILE)
+    return rows.select(
+        F.col(RECORD_KEY).alias(KEY),
+        F.col("_hoodie_partition_path").alias(PARTITION),
+        F.when(in_base_file, F.regexp_extract(name, _BASE_FILE, 1))
+        .otherwise(name)
+        .alias("file_id"),
+        F.when(in_base_file, F.regexp_extract(name, _BASE_FILE, 2)).alias("instant"),
+        F.lit(None).cast("long").alias("row_id"),
+        F.lit(False).alias("deleted"),
+    )
+
+
+def named_keys(keys: DataFrame) -> DataFrame:
+    """The columns ``record_key`` and, if there is one, ``partition`` of a DataFrame of keys.
+
+    Raises:
+        ConfigInvalid: it has no column of keys.
+    """
+    key = named_column(keys.columns, KEY_NAMES)
+    if key is None:
+        raise ConfigInvalid(
+            f"The DataFrame has no column {KEY}.",
+            remedy=f"Name the columns {KEY} and, where keys are looked for in one partition each, "
+            f"{PARTITION}.",
+        )
+    partition = named_column(keys.columns, PARTITION_NAMES)
+    found = {KEY: key} if partition is None else {KEY: key, PARTITION: partition}
+    return keys.select(*(keys[column].cast("string").alias(name) for name, column in found.items()))
+
+
+def _answered(asked: DataFrame, found: DataFrame) -> DataFrame:
+    return _joined(asked, found).select(*ANSWER.names)
+
+
+def _joined(asked: DataFrame, found: DataFrame) -> DataFrame:
+    on = [column for column in (KEY, PARTITION) if column in asked.columns]
+    # Spark assumes that the output of mapInArrow is small, whatever its size.
+    return asked.join(found.hint("merge"), on, "left")
+
+
+def _living(found: DataFrame) -> DataFrame:
+    """As `tag_location.living`."""
+    living = ~F.col("deleted")
+    alive = F.max(living.cast("int")).over(Window.partitionBy(KEY))
+    return found.withColumn("alive", alive).where(living | (F.col("alive") == 0)).drop("alive")
+
+
+def _by_group(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.StringArray]]:
+    """The keys of each group, from batches sorted by group."""
+    for batch in batches:
+        runs = pc.run_end_encode(batch.column(_GROUP))
+        start = 0
+        for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield number, batch.column(KEY).slice(start, end - start)
+            start = end

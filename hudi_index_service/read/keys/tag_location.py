@@ -1,0 +1,213 @@
+"""Finds the locations of record keys: the requested keys, and the answer for each of them."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.hudi.properties import read_properties
+from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.record_keys import record_keys
+from hudi_index_service.read.planner import QueryPlanner
+from hudi_index_service.read.query import Query
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.read.whole_snapshot import on_a_whole_snapshot
+
+log = logging.getLogger(__name__)
+
+KEY, PARTITION = "record_key", "partition"
+KEY_NAMES = {KEY: KEY, "_hoodie_record_key": KEY}
+PARTITION_NAMES = {PARTITION: PARTITION, "_hoodie_partition_path": PARTITION}
+
+ANSWER = pa.schema([field for field in LOCATIONS if field.name != "deleted"])
+"""The answer's columns, with one row for each key, or several rows for a key in several places.
+``file_id`` is NULL if the key is absent, ``row_id`` if only log files hold it. ``instant`` is the
+requested time of the instant that wrote the base file."""
+
+Keys: TypeAlias = Sequence[str] | Sequence[tuple[str, str]] | pa.Table
+"""Record keys as Hudi prints them (``a:1,b:2`` for several columns): a list, or an Arrow table with
+a column ``record_key``. If a key may occur in several partitions: (partition, key) pairs, or a
+column ``partition`` in the table. Each key is then searched in its partition only, otherwise in
+all. Hudi's own names of the two columns will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKeys:
+    """The requested keys. Make it by `of`.
+
+    Attributes:
+        table: The columns ``record_key`` and, if keys are looked for in one partition each,
+            ``partition``, in the requested order.
+    """
+
+    table: pa.Table
+
+    @classmethod
+    def of(cls, keys: Keys) -> "AskedKeys":
+        """Checks and converts the keys.
+
+        Raises:
+            ConfigInvalid: the keys are invalid.
+        """
+        if isinstance(keys, str):
+            raise _no_keys("A string is not a list of keys.")
+        if not isinstance(keys, pa.Table):
+            keys = _table_of(list(keys))
+        named = {PARTITION: named_column(keys.column_names, PARTITION_NAMES)}
+        named[KEY] = named_column(keys.column_names, KEY_NAMES)
+        if named[KEY] is None:
+            raise _no_keys(f"The table has no column {KEY}.")
+        columns = {name: _text(keys.column(found)) for name, found in named.items() if found}
+        return cls(pa.table(columns))
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether each key is looked for in its own partition only."""
+        return PARTITION in self.table.column_names
+
+    def by_partition(self) -> Callable[[str], pa.StringArray]:
+        """A function that returns the distinct keys to look for in a partition, without NULL."""
+        if not self.partitioned:
+            everywhere = pc.unique(self.table.column(KEY)).drop_null()
+            return lambda partition: everywhere
+        grouped = self.table.group_by(PARTITION).aggregate([(KEY, "distinct")])
+        names, lists = grouped.column(PARTITION).to_pylist(), grouped.column(f"{KEY}_distinct")
+        within = {name: keys.values for name, keys in zip(names, lists, strict=True)}
+        nothing = pa.array([], pa.string())
+        return lambda partition: within.get(partition, nothing)
+
+    def answered(self, found: pa.Table) -> pa.Table:
+        """The answer (`ANSWER`): in the requested order, one row per key, or several if the key has
+        several locations.
+
+        Args:
+            found: The locations found (`LOCATIONS`).
+        """
+        found = living(found) if not self.partitioned else found
+        on = [KEY, PARTITION] if self.partitioned else [KEY]
+        asked = self.table.append_column("asked", pa.array(range(self.table.num_rows), pa.int64()))
+        joined = asked.join(found.drop_columns(["deleted"]), on, join_type="left outer")
+        order = [("asked", "ascending"), (PARTITION, "ascending"), ("file_id", "ascending")]
+        return joined.sort_by([*order, ("row_id", "ascending")]).select(ANSWER.names).cast(ANSWER)
+
+
+class KeySearch:
+    """Searches the present snapshot of one table for record keys."""
+
+    def __init__(
+        self, table: HudiTable, planner: QueryPlanner, pool: ReaderPool, settings: Settings
+    ) -> None:
+        self._table = table
+        self._planner = planner
+        self._pool = pool
+        self._settings = settings
+
+    def answer(self, asked: AskedKeys, statistics: ReadStatistics | None = None) -> pa.Table:
+        """The answer (`ANSWER`), found by threads of this process.
+
+        Args:
+            statistics: Collects the statistics of each slice.
+
+        Raises:
+            TableFeatureUnsupported: the table or its virtual keys cannot be read without Spark.
+            SnapshotChanged: files were cleaned during the search, twice.
+        """
+
+        def found() -> pa.Table:
+            plan, locator = self.planned(partitioned=asked.partitioned)
+            return _located(locator, plan, asked, statistics or ReadStatistics())
+
+        return asked.answered(on_a_whole_snapshot(found))
+
+    def planned(self, *, partitioned: bool) -> tuple[QueryPlan, KeyLocator]:
+        """The slices of the present snapshot, and the locator of keys in them.
+
+        Args:
+            partitioned: Whether each key is looked for in its own partition only.
+
+        Raises:
+            TableFeatureUnsupported, SnapshotChanged: see `HudiTable.snapshot` and `record_keys`.
+        """
+        plan = self._planner.base_file_entries()
+        snapshot, table = plan.snapshot, self._table
+        keys = record_keys(
+            snapshot.schema,
+            table.record_key_columns(),
+            lambda: read_properties(table.storage),
+        )
+        query = Query(None, None, keys.columns, keys.columns, snapshot.schema)
+        reader = SliceReader(table, query, snapshot.instant, self._pool, self._settings)
+        # An update can have moved a key to another partition; where it was, it must not count.
+        partitions = {each.file_slice.partition for each in plan.slices}
+        find_deleted = not partitioned and len(partitions) > 1
+        return plan, KeyLocator(reader, keys, find_deleted)
+
+
+def _located(
+    locator: KeyLocator, plan: QueryPlan, asked: AskedKeys, statistics: ReadStatistics
+) -> pa.Table:
+    """The locations (`LOCATIONS`) of the keys in a plan's slices, which are read in parallel."""
+    keys = asked.by_partition()
+    jobs: list[tuple[SlicePlan, pa.StringArray, SliceStatistics]] = []
+    for each in plan.slices:
+        wanted = keys(each.file_slice.partition)
+        if len(wanted):
+            jobs.append((each, wanted, SliceStatistics(each.file_slice.name, each.access)))
+    statistics.slices.extend(of_slice for _, _, of_slice in jobs)
+
+    def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
+        return locator.locate(*job)
+
+    with ThreadPoolExecutor(locator.reader.settings.read.parallelism, "index-locate") as pool:
+        found = list(pool.map(work, jobs))
+    log.info("%d keys looked for in %d slices.", asked.table.num_rows, len(jobs))
+    return pa.concat_tables([LOCATIONS.empty_table(), *found])
+
+
+def living(found: pa.Table) -> pa.Table:
+    """The locations without rows that log files delete and whose keys are elsewhere."""
+    deleted = found.column("deleted")
+    elsewhere = pc.is_in(
+        found.column(KEY), value_set=found.column(KEY).filter(pc.invert(deleted)).combine_chunks()
+    )
+    return found.filter(pc.invert(pc.and_(deleted, elsewhere)))
+
+
+def named_column(columns: Iterable[str], names: dict[str, str]) -> str | None:
+    """The first of the columns that has one of the names."""
+    return next((column for column in columns if column in names), None)
+
+
+def _table_of(keys: list[Any]) -> pa.Table:
+    try:
+        if keys and all(isinstance(key, tuple) for key in keys):
+            pairs = [(partition, key) for partition, key in keys]
+            columns = [pa.array(column, pa.string()) for column in zip(*pairs, strict=True)]
+            return pa.table(columns, names=[PARTITION, KEY])
+        return pa.table({KEY: pa.array(keys, pa.string())})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
+        raise _no_keys(f"The keys are invalid: {error}.") from error
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        raise _no_keys(f"Keys and partitions are text, not {column.type}.")
+    return column.cast(pa.string())
+
+
+def _no_keys(message: str) -> ConfigInvalid:
+    return ConfigInvalid(
+        message,
+        remedy="Give record keys as Hudi prints them, (partition, key) pairs, or a table of both.",
+    )

@@ -1,1 +1,0 @@
-"""Record keys located by Spark."""

@@ -1,0 +1,256 @@
+"""Makes the queries of one table: scans, full-text searches and searches for record keys."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
+
+import pyarrow as pa
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import (
+    ConfigInvalid,
+    IndexServiceError,
+    PredicateUnsupported,
+    Remedy,
+    TableFeatureUnsupported,
+)
+from hudi_index_service.hudi.protocol import HudiTable
+from hudi_index_service.index.entries.requirements import (
+    Requirement,
+    analyzed_texts,
+    requirements,
+    text_rankers,
+)
+from hudi_index_service.metadata.definitions import IndexDefinition
+from hudi_index_service.optimizer.history.history import history_of
+from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.predicate.expression import AnalyzedText
+from hudi_index_service.predicate.for_spark import is_for_spark
+from hudi_index_service.read.index_folder import IndexFolderReader
+from hudi_index_service.read.keys.tag_location import AskedKeys, Keys, KeySearch
+from hudi_index_service.read.planner import QueryPlanner, ScanOptions
+from hudi_index_service.read.query import Binding, Query
+from hudi_index_service.read.ranked.search_request import SearchRequest
+from hudi_index_service.read.scan import Planner, Scan
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_reader import SliceReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudi_index_service.hudi.spark import SparkHudiReader
+
+_ASK_SPARK = Remedy(
+    "Or pass spark=<session with Hudi> to open_table: its own Hudi reader answers then.",
+    command="Or use `hudi-index sql`.",
+)
+
+
+class TableQueries:
+    """The queries of one table, which share the readers of entries.
+
+    Args:
+        indexes: Lists the live definitions.
+        spark: The session that the table was opened with; None without one.
+    """
+
+    def __init__(
+        self,
+        table: HudiTable,
+        indexes: Callable[[], Sequence[IndexDefinition]],
+        settings: Settings,
+        spark: "SparkSession | None",
+    ) -> None:
+        self._table = table
+        self._indexes = indexes
+        self._settings = settings
+        self._spark = spark
+        self._history = history_of(settings)
+        self.pool = ReaderPool(table.storage, settings)
+        folder = IndexFolderReader(table.storage, indexes)
+        self.planner = QueryPlanner(table, folder, self.pool, settings)
+
+    def close(self) -> None:
+        """Closes the readers, and writes the query history."""
+        self.close_readers()
+        if self._history is not None:
+            self._history.flush()
+
+    def close_readers(self) -> None:
+        """Closes the readers of entries that stay open between queries."""
+        self.pool.close()
+
+    def scan(
+        self,
+        where: str | None,
+        columns: Sequence[str] | None,
+        wanted: ScanOptions,
+        *,
+        limit: int | None,
+    ) -> Scan:
+        """The rows for which a predicate is TRUE; see `IndexedTable.scan`.
+
+        If the table was opened with a session, Spark evaluates predicates of columns, literals and
+        plain functions that are not supported here.
+
+        Args:
+            where, columns: See `bind_query`.
+            limit: The most rows to return; reading stops there.
+
+        Raises:
+            ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
+            ConfigInvalid: `limit` is not a number of rows, or `columns` is not a list.
+            TableFeatureUnsupported, SnapshotUnavailable: the schema as of the time that is wanted
+                is not known.
+        """
+        if limit is not None and not _is_count(limit):
+            raise ConfigInvalid(
+                f"limit={limit!r} is not a number of rows.", remedy="Use an integer from 0 on."
+            )
+        binding = self._binding(where, columns)
+        spark = None if self._spark is None else self._reader_on(self._spark, wanted)
+
+        def schema(*, fresh: bool = True) -> pa.Schema:
+            try:
+                return self._table.schema(wanted.as_of, fresh=fresh)
+            except TableFeatureUnsupported:
+                if spark is None:
+                    raise
+                return spark.schema()
+
+        try:
+            binding.to(schema(fresh=False))
+        except IndexServiceError:  # the cached schema may be older
+            try:
+                binding.to(schema())
+            except PredicateUnsupported as error:
+                if where is None or wanted.use_index == "require" or not is_for_spark(where):
+                    raise
+                if spark is None:
+                    raise PredicateUnsupported(
+                        error.message, remedy=error.remedies + _ASK_SPARK
+                    ) from error
+                replace(binding, where=None).to(schema())  # the columns have to be there
+        planner = Planner(
+            schema=schema,
+            plan=lambda asked: self.planner.plan(asked, wanted),
+            reader=self.slice_reader,
+            spark=spark,
+            on_session=lambda session: self._reader_on(session, wanted),
+            history=self._history,
+        )
+        return Scan(binding, planner, limit=limit)
+
+    def search(
+        self,
+        column: str,
+        text: str,
+        words: str,
+        wanted: ScanOptions,
+        *,
+        k: int = 1,
+        where: str | None = None,
+        columns: Sequence[str] | None = (),
+    ) -> SearchRequest:
+        """A ranked full-text search. Its scoring needs neither `k`, `where` nor `columns`."""
+        return SearchRequest(
+            column,
+            text,
+            words,
+            k,
+            where,
+            wanted,
+            binding=lambda asked: self._binding(asked, columns),
+            rankers=lambda schema: text_rankers(self._requirements(schema)),
+            planner=self.planner,
+            reader=self.slice_reader,
+        )
+
+    def locations(
+        self, keys: "Keys | DataFrame", spark: "SparkSession | None"
+    ) -> "pa.Table | DataFrame":
+        """The locations (`ANSWER`) of record keys in the latest snapshot: by an index on
+        ``_hoodie_record_key`` or on the key column if there is one, otherwise by the base files'
+        Bloom filters and a scan of their keys.
+
+        A key's location is its row in a base file, even if log files update or delete that row:
+        Hudi writes the key's next version there. A key that only log files hold has a location
+        without row id. If only Spark can read the table, a session locates the keys, without row
+        ids.
+
+        Args:
+            keys: Keys that the driver holds, or a DataFrame of keys.
+            spark: The session whose tasks locate keys that the driver holds; None to use threads of
+                this process.
+
+        Returns:
+            A table in the order of the keys; for a DataFrame, an unordered DataFrame of the
+            snapshot that is the latest now.
+
+        Raises:
+            ConfigInvalid: the keys are invalid.
+            TableFeatureUnsupported: the table cannot be read without Spark, or has virtual keys
+                that cannot be derived from its columns.
+            SnapshotChanged: files were cleaned during the search, twice.
+        """
+        search = KeySearch(self._table, self.planner, self.pool, self._settings)
+        if not isinstance(keys, pa.Table | Sequence):
+            if not hasattr(keys, "sparkSession"):
+                raise ConfigInvalid(
+                    f"Keys are a list, an Arrow table or a DataFrame, not {type(keys).__name__}.",
+                    remedy='Write tag_location(["key"]).',
+                )
+            from hudi_index_service.read.keys.spark import frame_answer
+
+            return frame_answer(search, keys, lambda on: self._reader_on(on, ScanOptions()))
+        asked = AskedKeys.of(keys)
+        session = spark or self._spark
+        if session is None:
+            return search.answer(asked)
+        from hudi_index_service.read.keys.spark import answer
+
+        reader = self._reader_on(session, ScanOptions())
+        return answer(search, asked, reader, by_tasks=spark is not None)
+
+    def slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
+        """The reader of a plan's slices."""
+        return SliceReader(
+            self._table,
+            query,
+            plan.snapshot.instant,
+            self.pool,
+            self._settings,
+            index_required=plan.use_index == "require",
+        )
+
+    def texts(self, schema: pa.Schema) -> Mapping[str, Sequence[AnalyzedText]]:
+        """The analyzers of each column, from the live definitions."""
+        return analyzed_texts(self._requirements(schema))
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of literals that name none."""
+        if self._spark is None:
+            return self._settings.read.time_zone
+        return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
+    def _requirements(self, schema: pa.Schema) -> list[Requirement]:
+        return requirements(self._indexes(), schema)
+
+    def _binding(self, where: str | None, columns: Sequence[str] | None) -> Binding:
+        return Binding(where, columns, self.time_zone, self.texts, self._settings.read)
+
+    def _reader_on(self, spark: "SparkSession", wanted: ScanOptions) -> "SparkHudiReader":
+        from hudi_index_service.hudi.spark import SparkHudiReader
+
+        uri = self._table.storage.uri
+        return SparkHudiReader(spark, uri, as_of=wanted.as_of, query_type=wanted.query_type)
+
+
+def _is_count(number: SupportsIndex) -> bool:
+    """Whether a value is a non-negative integer, of Python or numpy."""
+    try:
+        return index(number) >= 0
+    except TypeError:
+        return False

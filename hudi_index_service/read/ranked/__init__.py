@@ -1,0 +1,1 @@
+"""Ranked full-text search."""

@@ -1,0 +1,245 @@
+"""Finds the best rows of a full-text search by BM25.
+
+Scores are based on all rows of the snapshot, whatever the search's predicate and the covered
+slices. The texts of slices without entry, including rows in log files, are analysed first, so that
+an index never changes a score.
+"""
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.columns import column_values
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.scores import RankedRows, TextRanker
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.predicate.expression import Match
+from hudi_index_service.read.base_file.row_reader import RowReader
+from hudi_index_service.read.query import Query
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+SCORE = "_score"
+"""The result's last column."""
+
+Hit = tuple[float, int, int]
+"""Score, number of the slice, and row in the slice."""
+
+
+class _ScoredSlice(Protocol):
+    """A slice whose rows can be scored."""
+
+    @property
+    def rows(self) -> RankedRows:
+        """All rows of the slice."""
+
+    def among(self) -> BitMap | None:
+        """The rows that may be returned; None for all."""
+
+    def read(self, rows: Sequence[int]) -> pa.Table:
+        """The output columns of these ascending rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSearch:
+    """Finds the best rows.
+
+    Attributes:
+        match: The search: any or all of some words.
+        query: The query for the rows that may be returned: `match` and any further predicate.
+        plan: The plan for `match` alone, since scores depend on the other rows, too.
+        narrowed: Whether there is a further predicate.
+        reader: The reader of the query's slices.
+    """
+
+    match: Match
+    query: Query
+    plan: QueryPlan
+    narrowed: bool
+    reader: SliceReader
+    ranker: TextRanker
+
+    def best(self, k: int) -> pa.Table:
+        """The `k` best rows, the best first, with their scores. Rows with equal scores are ordered
+        by slice and row.
+
+        Raises:
+            FileNotFoundError: a file of the snapshot is gone.
+            TableFeatureUnsupported: a slice cannot be read without Spark.
+        """
+        try:
+            return self._best(k)
+        except EntryInvalid as error:
+            return self._without_index(error)._best(k)
+
+    def _best(self, k: int) -> pa.Table:
+        with ExitStack() as stack:
+            slices = [self._scored(each, stack) for each in self.plan.slices]
+            total = _total(slices)
+            hits: list[Hit] = []
+            for number, each in enumerate(slices):
+                found = each.rows.best(k, total, each.among())
+                hits += [(score, number, row) for row, score in found]
+            hits.sort(key=lambda hit: (-hit[0], *hit[1:]))
+            return self._rows(hits[:k], slices)
+
+    def statistics(self) -> np.ndarray:
+        """The statistics of all rows that scores are based on. Raises what `best` raises."""
+        try:
+            return self._statistics()
+        except EntryInvalid as error:
+            return self._without_index(error)._statistics()
+
+    def _statistics(self) -> np.ndarray:
+        total = np.zeros(1, np.int64)
+        for each in self.plan.slices:
+            with ExitStack() as stack:
+                total = total + _total([self._scored(each, stack)])
+        return total
+
+    def _without_index(self, error: EntryInvalid) -> "RankedSearch":
+        """The same search with the texts of all slices analysed, since an entry was found to be
+        damaged after other slices had been scored with its statistics."""
+        log.warning("All texts are analysed again: %s", error)
+        slices = tuple(
+            _declined(each) if each.access is Access.INDEX else each for each in self.plan.slices
+        )
+        return replace(self, plan=replace(self.plan, slices=slices))
+
+    def _scored(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
+        if plan.access is Access.INDEX:
+            try:
+                entries = stack.enter_context(SliceEntries.leased(plan, self.reader.pool))
+                rows = entries.ranked(self.match)
+                if rows is not None:
+                    return _Covered(self, plan, entries, rows)
+            except INDEX_FAILURES as error:
+                warn_of(error, f"{plan.file_slice.name} is analysed again")
+        return self._analysed(plan, stack)
+
+    def _analysed(self, plan: SlicePlan, stack: ExitStack) -> "_Analysed":
+        """Analyses a slice's texts, and keeps the rows that may be returned."""
+        if plan.access is Access.INDEX:
+            plan = _declined(plan)
+        schema = pa.schema([self.query.table.field(name) for name in self.query.needed_roots])
+        everything = _everything(self.query, schema)
+        predicate = self.query.predicate
+        assert predicate is not None, "a search has a predicate"
+        texts = stack.enter_context(self.ranker.texts(self.match))
+        kept, places, start = [], [BitMap()], 0
+        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        for batch in replace(self.reader, query=everything).batches(plan, statistics):
+            texts.add(column_values(batch, self.match.column.name))
+            truth = evaluate(predicate, batch).fill_null(False)
+            found = np.flatnonzero(truth.to_numpy(zero_copy_only=False))
+            kept.append(batch.filter(truth).select(self.query.output.names))
+            places.append(BitMap((found + start).astype(np.uint32)))
+            start += batch.num_rows
+        return _Analysed(texts.ranked(), BitMap.union(*places), kept, self.output)
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns of the result, without the score."""
+        return pa.schema([field.with_nullable(True) for field in self.query.output])
+
+    def _rows(self, hits: Sequence[Hit], slices: Sequence[_ScoredSlice]) -> pa.Table:
+        tables, order = [self.output.empty_table()], []
+        for number, each in enumerate(slices):
+            mine = sorted((row, at) for at, (_, of, row) in enumerate(hits) if of == number)
+            if mine:
+                tables.append(each.read([row for row, _ in mine]))
+                order += [at for _, at in mine]
+        table = pa.concat_tables([table.cast(self.output) for table in tables])
+        scores = pa.array([score for score, _, _ in hits], pa.float32())
+        return table.take(pa.array(np.argsort(order), pa.int64())).append_column(SCORE, scores)
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """A slice with an entry that can score."""
+
+    search: RankedSearch
+    plan: SlicePlan
+    entries: SliceEntries
+    rows: RankedRows
+
+    def among(self) -> BitMap | None:
+        if not self.search.narrowed:
+            return None
+        statistics = SliceStatistics(self.plan.file_slice.name, self.plan.access)
+        return self.search.reader.matching_rows(self.plan, statistics)
+
+    def read(self, rows: Sequence[int]) -> pa.Table:
+        query = self.search.query.where_known(self.plan.values)
+        base_file = self.plan.file_slice.base_file
+        assert base_file is not None, "only slices with log files lack a base file"
+        storage = self.search.reader.table.storage
+        by_row = RowReader(storage, base_file, self.entries.footer(), query.output)
+        positions = np.array(rows, np.int64)
+        try:
+            batches = [
+                query.result(batch) for read in by_row.batches(positions) for batch in read.batches
+            ]
+        except ParquetReadError as error:
+            log.warning("%s is scanned: %s", base_file.path, error)
+            return self._by_scan(positions)
+        return pa.Table.from_batches(batches)
+
+    def _by_scan(self, positions: np.ndarray) -> pa.Table:
+        search = self.search
+        plan = self.plan.declined("its rows cannot be read one by one", "ranked_search")
+        reader = replace(search.reader, query=_everything(search.query, search.query.output))
+        statistics = SliceStatistics(plan.file_slice.name, plan.access)
+        taken, start = [search.output.empty_table()], 0
+        for batch in reader.batches(plan, statistics):
+            here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
+            taken.append(pa.Table.from_batches([batch.take(pa.array(here))]).cast(search.output))
+            start += batch.num_rows
+        return pa.concat_tables(taken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysed:
+    """A slice whose texts were analysed for this search.
+
+    Attributes:
+        found: The rows that may be returned.
+        kept: The output columns of these rows.
+    """
+
+    rows: RankedRows
+    found: BitMap
+    kept: list[pa.RecordBatch]
+    output: pa.Schema
+
+    def among(self) -> BitMap | None:
+        return self.found
+
+    def read(self, rows: Sequence[int]) -> pa.Table:
+        places = [self.found.rank(row) - 1 for row in rows]
+        table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.kept])
+        return table.take(pa.array(places, pa.int64()))
+
+
+def _declined(plan: SlicePlan) -> SlicePlan:
+    return plan.declined("its entry cannot score", "ranked_search")
+
+
+def _total(slices: Sequence[_ScoredSlice]) -> np.ndarray:
+    return sum((each.rows.statistics() for each in slices), np.zeros(1, np.int64))
+
+
+def _everything(query: Query, columns: pa.Schema) -> Query:
+    """All rows, with these columns of the query's table."""
+    return Query(None, None, columns, columns, query.table)

@@ -1,0 +1,38 @@
+"""Scores single texts like a ranked search of the whole snapshot."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_index_service.index.scores import TextRanker
+from hudi_index_service.predicate.expression import Match
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Scores texts by statistics of all texts of a snapshot. It can be sent to other processes.
+
+    Attributes:
+        match: The search: any or all of some words.
+        statistics: The statistics of all rows of the snapshot; see `RankedRows.statistics`.
+    """
+
+    match: Match
+    ranker: TextRanker
+    statistics: np.ndarray
+
+    def scores(self, texts: pa.Array) -> pa.FloatArray:
+        """The BM25 score of each text; 0 if it does not match, null if it is NULL.
+
+        Raises:
+            NativeModuleMissing: the index type's native module is not installed.
+        """
+        found = np.zeros(len(texts), np.float32)
+        if len(texts):
+            with self.ranker.texts(self.match) as ranked:
+                ranked.add(texts)
+                best = ranked.ranked().best(len(texts), self.statistics, None)
+            for row, score in best:
+                found[row] = score
+        return pa.array(found, mask=np.asarray(texts.is_null()))

@@ -1,0 +1,61 @@
+"""Estimates a plan's rows from the index itself, for EXPLAIN and SQL. Opens entries, but no base
+file."""
+
+import logging
+from dataclasses import replace
+
+from hudi_index_service.optimizer.cost.model import CostModel
+from hudi_index_service.optimizer.estimates.algebra import between
+from hudi_index_service.optimizer.expected import RowEstimate
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.slices.entry_estimates import row_estimate
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries
+from hudi_index_service.read.slices.slice_reader import SliceReader
+
+log = logging.getLogger(__name__)
+
+_MOST_SLICES = 200
+
+
+def with_index_estimates(plan: QueryPlan, reader: SliceReader) -> QueryPlan:
+    """The plan with rows bounded by the entries of its slices, and with the resulting costs. The
+    access of each slice stays. Only the first slices of many are estimated."""
+    if plan.predicate is None:
+        return plan
+    model = CostModel.of(plan, reader.settings)
+    slices, asked = [], 0
+    for each in plan.slices:
+        expected, entries = each.expected, each.entries or each.rejected_entries
+        readable = each.access in (Access.INDEX, Access.SCAN)
+        if expected is not None and entries and readable and asked < _MOST_SLICES:
+            asked += 1
+            asking = replace(each, entries=entries)
+            rows = narrowed_rows(asking, plan.predicate, expected.rows, reader)
+            if rows is not None:
+                costing = model.expected(each, rows)
+                each = replace(each, expected=costing._replace(guessed=expected.guessed))
+        slices.append(each)
+    return replace(plan, slices=tuple(slices))
+
+
+def narrowed_rows(
+    plan: SlicePlan, predicate: Predicate, known: RowEstimate, reader: SliceReader
+) -> RowEstimate | None:
+    """A slice's row estimate, narrowed by the bounds of its entries; None if these fail. Both
+    bounds are guaranteed, so the narrower ones are, too. The index's own guess is the better one
+    unless the other was corrected by the query history.
+
+    Args:
+        plan: The slice with the entries to use.
+    """
+    try:
+        with SliceEntries.leased(plan, reader.pool) as entries:
+            found = row_estimate(predicate, entries)
+    except INDEX_FAILURES as error:
+        log.info("The index gives no estimate for %s: %s", plan.file_slice.name, error)
+        return None
+    least = max(known.least, found.least)
+    by_history = plan.expected is not None and plan.expected.guessed is not None
+    guess = known.expected if by_history else found.expected
+    return between(least, guess, max(least, min(known.most, found.most)))

@@ -1,0 +1,236 @@
+"""Keeps index readers open between queries, since opening costs more than a look-up."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeAlias
+
+from hudi_index_parquet import Footer, ParquetReadError
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.hudi.files.parquet_file import row_source
+from hudi_index_service.index.contract import IndexReader, PackedIndex
+from hudi_index_service.index.entries.entry import EntryListing, index_type_folder
+from hudi_index_service.index.entries.manifest import PARQUET_METADATA
+from hudi_index_service.index.files.block_copy import BlockCopy
+from hudi_index_service.index.files.io_counters import count
+from hudi_index_service.index.files.local_copy import packed_index, readable_index
+from hudi_index_service.index.files.opened_file import OpenedFile
+from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.read.base_file.page_bounds import PageBounds
+from hudi_index_service.storage.store import Storage, StoredFile
+
+_MOST_OPEN = 400  # each holds one or two open files, and a common limit per process is 1,024
+
+_Key: TypeAlias = tuple[str, tuple[str, ...]]
+"""The path of the data file and the columns that the reader may use; a query that may use other
+columns of the same entry needs another reader."""
+
+
+@dataclass(slots=True)
+class OpenEntry:
+    """An entry opened for reading.
+
+    Attributes:
+        reader: Answers predicate leaves.
+        bounds: The page bounds of the base file, with its stripped footer.
+        file: The data file, or its local copy.
+        size: The size of the data file in bytes.
+        blocks: Fetches missing blocks of the data file; None if it is complete.
+        listed: The data file as listed before it was opened.
+        users: The number of current leases.
+        kept: Whether it stays in the pool after the last lease.
+    """
+
+    reader: IndexReader
+    bounds: PageBounds
+    file: OpenedFile
+    size: int
+    blocks: BlockCopy | None = None
+    listed: StoredFile | None = None
+    users: int = 0
+    kept: bool = True
+
+    def close(self) -> None:
+        """Closes the reader and releases its blocks."""
+        self.reader.close()
+        if self.blocks is not None:
+            self.blocks.close()
+
+
+class ReaderPool:
+    """An LRU pool of open entries of one table; an entry in use is never closed.
+
+    Unused entries stay open while all open entries together exceed neither `read.open_mb` (of index
+    data, which is mapped rather than read) nor `capacity` entries.
+    """
+
+    def __init__(self, storage: Storage, settings: Settings, *, capacity: int = _MOST_OPEN) -> None:
+        self._storage = storage
+        self._settings = settings
+        self._capacity = capacity
+        self._most_bytes = settings.read.open_mb * 2**20
+        self._open: OrderedDict[_Key, OpenEntry] = OrderedDict()
+        self._bytes = 0
+        self._paths: frozenset[str] | None = None
+        self._lock = Lock()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that it was made with."""
+        return self._settings
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the entries are in a remote store."""
+        return not self._storage.is_local
+
+    @property
+    def open_paths(self) -> frozenset[str]:
+        """Paths of the data files of entries that are open."""
+        paths = self._paths
+        if paths is None:
+            with self._lock:
+                paths = self._paths = frozenset(path for path, _ in self._open)
+        return paths
+
+    def open_footer(self, serving: ServingEntry) -> Footer | None:
+        """The base file's footer, if the entry is open."""
+        opened = self._open.get(_key(serving))
+        return None if opened is None else opened.bounds.footer
+
+    @contextmanager
+    def lease(self, serving: ServingEntry) -> Iterator[OpenEntry]:
+        """The entry, open for the length of the block. Its answers are invalid if leaving the block
+        raises, since Lucene does not check mapped data again.
+
+        Raises:
+            EntryInvalid: the entry is missing or damaged, or its data file changed while it was
+                open.
+            NativeModuleMissing: the index type's native module is not installed.
+        """
+        key = _key(serving)
+        opened = self._take(key, serving) or self._add(key, self._opened(serving))
+        try:
+            yield opened
+            if opened.file.has_changed():
+                self._open_anew(key, opened)
+                raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
+        finally:
+            self._give_back(opened)
+
+    def keep(self, listing: EntryListing) -> None:
+        """Closes open entries of the listing's index type that are no longer listed, since an open
+        file occupies disk space after its deletion. Entries in use are closed when they are
+        returned."""
+        prefix = f"{index_type_folder(listing.index_type)}/"
+        with self._lock:
+            gone = [
+                key for key in self._open if key[0].startswith(prefix) and not listing.shows(key[0])
+            ]
+            closing = [opened for key in gone if (opened := self._remove(key)).users == 0]
+        _close(closing)
+
+    def close(self) -> None:
+        """Closes all unused entries, and the others when they are returned."""
+        with self._lock:
+            closing = [
+                opened for key in list(self._open) if (opened := self._remove(key)).users == 0
+            ]
+        _close(closing)
+
+    def _opened(self, serving: ServingEntry) -> OpenEntry:
+        serving.index_type.check_runtime()  # before anything is fetched
+        count(opened=1)
+        with ExitStack() as opened:
+            index, blocks = opened.enter_context(self._readable(serving))
+            file = OpenedFile(index.path, is_copy=self.is_remote)
+            with ExitStack() as failed:
+                if blocks is not None:
+                    failed.callback(blocks.close)
+                bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
+                kind = serving.index_type.configured(self._settings)
+                reader = kind.open(index, serving.columns)
+                failed.pop_all()
+            return OpenEntry(reader, bounds, file, index.length, blocks, serving.entry.listed)
+
+    @contextmanager
+    def _readable(self, serving: ServingEntry) -> Iterator[tuple[PackedIndex, BlockCopy | None]]:
+        if serving.index_type.fetches_blocks:
+            with readable_index(self._storage, serving.entry, self._settings) as readable:
+                yield readable
+        else:
+            with packed_index(self._storage, serving.entry, self._settings) as index:
+                yield index, None
+
+    def _bounds(self, serving: ServingEntry, metadata: bytes) -> PageBounds:
+        base_file = serving.entry.manifest.base_file
+        try:
+            footer = Footer(metadata)
+        except ParquetReadError as error:
+            raise EntryInvalid(
+                f"{serving.entry.data_path} holds no footer of {base_file.path}: {error}."
+            ) from error
+        return PageBounds(footer, row_source(self._storage, base_file.path), base_file.length)
+
+    def _take(self, key: _Key, serving: ServingEntry) -> OpenEntry | None:
+        """The open entry, unless a later listing shows another size or time of the data file."""
+        with self._lock:
+            opened = self._open.get(key)
+            if opened is None:
+                return None
+            if opened.listed == serving.entry.listed:
+                self._open.move_to_end(key)
+                opened.users += 1
+                return opened
+            closing = [] if self._remove(key).users else [opened]
+        _close(closing)
+        return None
+
+    def _add(self, key: _Key, fresh: OpenEntry) -> OpenEntry:
+        with self._lock:
+            opened = self._open.setdefault(key, fresh)
+            opened.users += 1
+            if opened is fresh:
+                self._bytes += fresh.size
+                self._paths = None
+        if opened is not fresh:  # another thread was faster
+            fresh.close()
+        return opened
+
+    def _remove(self, key: _Key) -> OpenEntry:
+        opened = self._open.pop(key)
+        opened.kept = False
+        self._bytes -= opened.size
+        self._paths = None
+        return opened
+
+    def _open_anew(self, key: _Key, changed: OpenEntry) -> None:
+        """Removes a changed entry from the pool, so that the next lease opens it again."""
+        with self._lock:
+            if self._open.get(key) is changed:
+                self._remove(key)
+
+    def _give_back(self, opened: OpenEntry) -> None:
+        with self._lock:
+            opened.users -= 1
+            closing = [opened] if opened.users == 0 and not opened.kept else []
+            for key, each in list(self._open.items()):
+                if len(self._open) <= self._capacity and self._bytes <= self._most_bytes:
+                    break
+                if each.users == 0:
+                    closing.append(self._remove(key))
+        _close(closing)
+
+
+def _key(serving: ServingEntry) -> _Key:
+    return serving.entry.data_path, serving.names
+
+
+def _close(entries: list[OpenEntry]) -> None:
+    for each in entries:
+        each.close()

@@ -1,0 +1,292 @@
+"""The entries of one slice while a query reads it. Each is opened at its first look-up; if one is
+damaged, entries of other index types answer its leaves."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Lock
+from time import perf_counter_ns
+
+from hudi_index_parquet import Footer
+from pyroaring import BitMap
+
+from hudi_index_service.errors import (
+    EntryInvalid,
+    IndexServiceError,
+    NativeModuleMissing,
+    PermissionDenied,
+    StorageFailed,
+)
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.files.io_counters import Fetched, counted
+from hudi_index_service.index.scores import RankedRows
+from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.cost.index_types import answering_ms, costs_of
+from hudi_index_service.optimizer.cost.model import opening_cost
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.predicate.expression import And, Match, Predicate
+from hudi_index_service.read.row_ids import RowSet
+from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed)
+"""Errors that make an entry unusable (design, rule 3)."""
+
+_warned_of: set[str] = set()
+_warning = Lock()
+
+
+def warn_of(error: IndexServiceError, what: str) -> None:
+    """Logs what is read without an index, and why. A missing native module affects all entries of
+    its index type and is logged once per process."""
+    if not isinstance(error, NativeModuleMissing):
+        log.warning("%s: %s", what, error)
+        return
+    with _warning:
+        is_news = str(error) not in _warned_of
+        _warned_of.add(str(error))
+    if is_news:
+        log.warning("Queries are answered without an index: %s", error)
+    log.debug("%s: %s", what, error)
+
+
+_IN_ORDER = (Answer.EXACT, Answer.SUPERSET)
+
+
+class SliceEntries:
+    """The entries of one slice. Make it by `leased`.
+
+    Attributes:
+        plan: The slice's plan.
+    """
+
+    def __init__(self, plan: SlicePlan, pool: ReaderPool, stack: ExitStack) -> None:
+        self.plan = plan
+        self._entries = plan.entries
+        self._pool = pool
+        self._stack = stack
+        self._opened: dict[str, OpenEntry] = {}
+        self._failed: dict[str, IndexServiceError] = {}
+        # Keyed by the leaf's id; the leaf is kept so that its id is not reused.
+        self._answers: dict[int, tuple[Predicate, list[tuple[Answer, ServingEntry]]]] = {}
+
+    @classmethod
+    @contextmanager
+    def leased(
+        cls, plan: SlicePlan, pool: ReaderPool, statistics: SliceStatistics | None = None
+    ) -> "Iterator[SliceEntries]":
+        """The slice's entries; opened entries stay open for the length of the block.
+
+        Args:
+            statistics: Counts the index data that this thread fetches in the block.
+        """
+        fetched, started = Fetched(), perf_counter_ns()
+        try:
+            with counted(fetched), ExitStack() as stack:
+                yield cls(plan, pool, stack)
+        finally:
+            if statistics is not None:
+                statistics.add_fetched(fetched)
+                statistics.lookup_ms += (perf_counter_ns() - started) / 1e6
+
+    @property
+    def total(self) -> int:
+        """Rows of the base file."""
+        return self.plan.total
+
+    def rows(
+        self, leaf: Predicate, most: int | None = None, *, superset_ok: bool = False
+    ) -> RowSet:
+        """The candidates for a leaf, or for conjuncts that `answers` accepts, from the first usable
+        entry. Exact entries are tried before those that return a superset, and cheaper ones before
+        more expensive ones. Everything if no entry can answer.
+
+        Args:
+            superset_ok: Whether a superset may be returned if that is cheaper, or everything if the
+                look-up takes more than `most` steps.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: every entry that
+                could answer it failed.
+        """
+        failure: IndexServiceError | None = None
+        for wanted, serving in self._answering(leaf):
+            try:
+                reader = self._open(serving).reader
+                if superset_ok:
+                    return RowSet(reader.candidates(leaf, most), exact=False)
+                return RowSet(reader.row_ids(leaf), wanted is Answer.EXACT)
+            except INDEX_FAILURES as error:
+                warn_of(error, f"{serving.entry.folder} cannot be used")
+                self._failed[serving.entry.folder] = error
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return RowSet.everything()
+
+    def answers(self, conjuncts: And) -> bool:
+        """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
+        whole = next(self._answering(conjuncts), None)
+        if whole is None or whole[1].entry.folder in self._failed:
+            return False
+        return all(self._answers_best(whole[1], leaf) for leaf in conjuncts.operands)
+
+    def _answers_best(self, serving: ServingEntry, leaf: Predicate) -> bool:
+        best: Answer | None = None
+        for answer, each in self._answering(leaf):
+            best = best or answer
+            if each is serving:
+                return answer is best
+        return False
+
+    def _asking_ms(self, serving: ServingEntry, leaf: Predicate) -> float:
+        """The part of an entry's look-up cost that differs between entries, in milliseconds."""
+        known, opening = load_constants(self._pool.settings), 0.0
+        path = serving.entry.data_path
+        if serving.entry.folder not in self._opened and path not in self._pool.open_paths:
+            open_ms = costs_of(serving.index_type.name, known).open_ms
+            opening, _ = opening_cost(serving, open_ms, known, remote=self._pool.is_remote)
+        estimate = estimated_rows(self.plan, leaf)
+        rows = self.total if estimate is None else estimate.expected
+        return opening + answering_ms(serving.index_type.name, leaf, rows, known)
+
+    def narrowed(self, leaf: Predicate, rows: BitMap) -> RowSet:
+        """The given rows for which the leaf may be TRUE; everything if the answering entry cannot
+        check single rows.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+        """
+        _, serving = next(self._answering(leaf), (None, None))
+        if serving is not None:
+            found, worth = self._open(serving).reader.narrowed(leaf, rows)
+            if worth is not Answer.NONE:
+                return RowSet(found, worth is Answer.EXACT)
+        return RowSet.everything()
+
+    def estimate(self, leaf: Predicate) -> int:
+        """The approximate number of steps of `rows`; the number of all rows if unknown."""
+        _, serving = next(self._answering(leaf), (None, None))
+        if serving is None:
+            return self.total
+        try:
+            return self._open(serving).reader.estimate(leaf)
+        except INDEX_FAILURES:  # `rows` reports it, or asks the next entry
+            return self.total
+
+    def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
+        """The minimum and maximum number of matching rows of a leaf, or of conjuncts that `answers`
+        accepts; None if no entry answers, or the answering entry has no bounds.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: the entry failed.
+        """
+        _, serving = next(self._answering(leaf), (None, None))
+        return None if serving is None else self._open(serving).reader.row_bounds(leaf)
+
+    def answered(self, leaf: Predicate) -> bool:
+        """Whether an entry answers a leaf, or conjuncts at once."""
+        return next(self._answering(leaf), None) is not None
+
+    def sample(self, leaf: Predicate, most: int) -> BitMap:
+        """Some candidates for an answered leaf from all over the base file; none if sampling is not
+        cheap."""
+        _, serving = next(self._answering(leaf))
+        try:
+            return self._open(serving).reader.sample(leaf, most)
+        except INDEX_FAILURES:  # `rows` reports it, or asks the next entry
+            return BitMap()
+
+    def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
+        """The entries that can answer, in order of preference."""
+        known = self._answers.get(id(leaf))
+        if known is None:
+            answers = [(each.answer(leaf), each) for each in self._entries]
+            ordered = [a for wanted in _IN_ORDER for a in answers if a[0] is wanted]
+            if len(ordered) > 1:
+                ordered.sort(key=lambda a: (_IN_ORDER.index(a[0]), self._asking_ms(a[1], leaf)))
+            known = self._answers[id(leaf)] = (leaf, ordered)
+        yield from known[1]
+
+    def pages(self, leaf: Predicate) -> RowSet:
+        """The rows of the pages where a leaf may be TRUE by the base file's column index.
+
+        Raises:
+            FileNotFoundError: the base file is gone.
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+        """
+        return self._any().bounds.rows(leaf)
+
+    def has_pages_at_hand(self, leaf: Predicate) -> bool:
+        """Whether `pages` needs no request to a remote store.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `rows`.
+        """
+        return self._any().bounds.is_at_hand(leaf)
+
+    def ranked(self, match: Match) -> RankedRows | None:
+        """The rows to be scored, from the first entry that can rank; None if none can.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: the entry failed.
+        """
+        for serving in self._entries:
+            if serving.answer(match) is Answer.EXACT:
+                ranked = self._open(serving).reader.ranked(match)
+                if ranked is not None:
+                    return ranked
+        return None
+
+    def value_counts(self, column: str, among: BitMap, most: int) -> "Counter[str | None] | None":
+        """The number of the rows per value of a text column; None if no entry can count them, or
+        there are more than `most` values.
+
+        Raises:
+            EntryInvalid: the entry contradicts itself.
+            NativeModuleMissing, PermissionDenied, StorageFailed: the entry failed.
+        """
+        for serving in self._entries:
+            stored = next((each for each in serving.columns if each.name == column), None)
+            if stored is None:
+                continue
+            every = len(among) == self.total
+            reader = self._open(serving).reader
+            found = reader.value_counts(column, None if every else among, most)
+            if found is None:
+                continue
+            nulls, of_all = len(among) - sum(found.values()), stored.null_count
+            if nulls != of_all if every else not 0 <= nulls <= of_all:
+                raise EntryInvalid(
+                    f"{serving.entry.data_path} does not have one value for each row."
+                )
+            counts: Counter[str | None] = Counter(found)
+            if nulls:
+                counts[None] = nulls
+            return counts
+        return None
+
+    def footer(self) -> Footer:
+        """The base file's footer, from an open entry, or else from any.
+
+        Raises: see `rows`.
+        """
+        return self._any().bounds.footer
+
+    def _any(self) -> OpenEntry:
+        for opened in self._opened.values():
+            return opened
+        return self._open(self._entries[0])
+
+    def _open(self, serving: ServingEntry) -> OpenEntry:
+        folder = serving.entry.folder
+        if folder in self._failed:
+            raise self._failed[folder]
+        if folder not in self._opened:
+            self._opened[folder] = self._stack.enter_context(self._pool.lease(serving))
+        return self._opened[folder]

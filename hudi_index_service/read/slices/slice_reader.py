@@ -1,0 +1,325 @@
+"""Reads one file slice as planned: by row ids, by a scan, or merged with its log files.
+
+An index only narrows (design, rule 1): it gives candidates, and the query's predicate is checked on
+every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import Footer, ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import IndexRequired, IndexServiceError
+from hudi_index_service.hudi.protocol import BaseFile, HudiTable
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.optimizer.cost import load_constants
+from hudi_index_service.optimizer.decide import (
+    IndexBackoff,
+    Reading,
+    cheapest_reading,
+    lookups_are_weighed,
+)
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.predicate import evaluate, keep
+from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck
+from hudi_index_service.read.base_file.row_reader import (
+    NumberedRows,
+    RowIds,
+    RowReader,
+    numbered,
+    positions,
+    row_positions,
+    unreadable_by_row,
+)
+from hudi_index_service.read.query import Query
+from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
+from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
+from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
+from hudi_index_service.read.slices.entry_lookups import EntryLookups
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
+from hudi_index_service.read.statistics import SliceStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReader:
+    """Reads the slices of one query.
+
+    Attributes:
+        instant: The snapshot's instant, up to which log files are merged.
+        limit: The number of rows wanted, None for all; rows beyond it are not read by row id until
+            the caller asks for more.
+        index_required: Whether only the index may be used: nothing is scanned, even if the index is
+            damaged or a scan is cheaper.
+        backoff: Skips indexes that did not pay off in the query's earlier slices.
+        footer_check: See `FileScan`.
+    """
+
+    table: HudiTable
+    query: Query
+    instant: str
+    pool: ReaderPool
+    settings: Settings
+    limit: int | None = None
+    index_required: bool = False
+    backoff: IndexBackoff = field(default_factory=IndexBackoff)
+    footer_check: FooterCheck | None = None
+
+    def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
+        """The slice's matching rows with the query's output columns.
+
+        Raises:
+            FileNotFoundError: a file of the slice is gone.
+            TableFeatureUnsupported: the slice cannot be read without Spark.
+            IndexRequired: the slice would have to be scanned, but the index is required.
+        """
+        if self.limit is not None:
+            plan = plan.for_counting()
+            statistics.access = plan.access
+        reader = self._in_partition(plan)
+        if plan.access is Access.MERGE:
+            rows = reader.merged(plan)
+        else:
+            rows = (batch for _, batch in reader.candidates(plan, statistics))
+        for batch in rows:
+            yield reader._kept(batch, statistics)
+
+    def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
+        """The rows of the base file that may match, with the columns that the query needs; log
+        files are ignored. Raises what `batches` raises."""
+        if plan.access is Access.INDEX:
+            yield from self._by_index(plan, statistics)
+        elif plan.access is Access.SCAN:
+            yield from self._scanned(plan, statistics)
+
+    def merged(self, plan: SlicePlan) -> Iterator[pa.RecordBatch]:
+        """The slice's rows after merging its log files, with the columns of the table that hold
+        those that the query needs. Raises what `batches` raises."""
+        roots = self.query.needed_roots
+        yield from self.table.read_slice(
+            plan.file_slice, roots, as_of=self.instant, schema=self.query.table
+        )
+
+    def _in_partition(self, plan: SlicePlan) -> "SliceReader":
+        """This reader with the partition values of the slice."""
+        return replace(self, query=self.query.where_known(plan.values)) if plan.values else self
+
+    def is_index_only(self, plan: SlicePlan) -> bool:
+        """Whether `exact_rows` is worth calling: not if the index gives only candidates, which
+        would be looked up again for reading."""
+        plan = plan.for_counting()
+        predicate = self._in_partition(plan).query.normal_form
+        if plan.access is not Access.INDEX or predicate is None:
+            return plan.access is Access.SKIP
+        return is_exact(
+            predicate, lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries)
+        )
+
+    def exact_rows(
+        self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
+    ) -> BitMap | None:
+        """The matching row ids if the index alone determines them; None if rows must be read. If
+        the index failed, the reason is in the statistics.
+
+        Args:
+            if_cheaper: Whether to return None also if reading rows is cheaper than all look-ups.
+        """
+        if plan.access is Access.SKIP:
+            return BitMap()
+        plan = plan.for_counting()
+        if plan.access is not Access.INDEX:
+            return None
+        statistics.access = Access.INDEX
+        try:
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                reader = self._in_partition(plan)
+                query = reader.query
+                assert query.normal_form is not None, "without predicate there is no index access"
+                if if_cheaper and prefer_scan_for_count(
+                    query.normal_form,
+                    EntryLookups(entries, superset_ok=False),
+                    len(query.needed),
+                    load_constants(self.settings),
+                ):
+                    return None
+                return reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
+        except INDEX_FAILURES as error:
+            self._fall_back(plan, error, statistics)
+            return None
+
+    def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
+        """The row ids of a slice without log files whose rows match, residual included."""
+        exact = self.exact_rows(plan, statistics) if self.is_index_only(plan) else None
+        if exact is not None:
+            return exact
+        reader = replace(self, query=self.query.where_known(plan.values).counting())
+        found = BitMap()
+        for rows, batch in reader.candidates(plan, statistics):
+            statistics.rows_checked += batch.num_rows
+            kept = np.ones(batch.num_rows, dtype=bool)
+            if reader.query.predicate is not None:
+                truth = evaluate(reader.query.predicate, batch).fill_null(False)
+                kept = truth.to_numpy(zero_copy_only=False)
+            found |= BitMap(positions(rows)[kept].astype(np.uint32))
+        statistics.rows_returned = len(found)
+        return found
+
+    def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
+        if self._weighs(plan) and self.backoff.should_skip(plan.expected, plan.total):
+            statistics.note = "a scan was cheaper than the index in similar files"
+            yield from self._scanned(plan, statistics)
+            return
+        try:
+            with SliceEntries.leased(plan, self.pool, statistics) as entries:
+                found = self._row_set(plan, entries, statistics, superset_ok=True)
+                footer = entries.footer()
+        except INDEX_FAILURES as error:
+            self._fall_back(plan, error, statistics)
+            yield from self._scanned(plan, statistics, trusted=False)
+            return
+        if found.rows is None:
+            self.backoff.record(plan.expected, plan.total, scanned=True)
+            statistics.note = statistics.note or "the index narrowed nothing"
+            self._refuse_scan(plan, statistics.note)
+            yield from self._scanned(plan, statistics)
+        elif found.rows:
+            yield from self._by_rows(plan, found.rows, footer, statistics)
+        else:
+            self.backoff.record(plan.expected, plan.total, scanned=False)
+
+    def _row_set(
+        self,
+        plan: SlicePlan,
+        entries: SliceEntries,
+        statistics: SliceStatistics,
+        *,
+        superset_ok: bool,
+    ) -> RowSet:
+        predicate = self.query.normal_form
+        assert predicate is not None, "a query without predicate is never read by index"
+        known = load_constants(self.settings)
+        if superset_ok and self._weighs(plan):
+            storage = self.table.storage
+            careful = BoundedLookups(self.query, plan, entries, storage, self.settings, known)
+            found = careful.found(predicate)
+            if found.why:
+                statistics.note = found.why
+                return found.rows
+            rows = found.rows
+        else:
+            lookups = EntryLookups(entries, superset_ok, row_steps=known.row_steps)
+            rows = candidate_rows(predicate, lookups)
+        statistics.candidates = None if rows.rows is None else len(rows.rows)
+        return rows
+
+    def _weighs(self, plan: SlicePlan) -> bool:
+        """Whether look-ups are compared with a scan while they run."""
+        predicate = self.query.normal_form
+        assert predicate is not None, "a query without predicate is never read by index"
+        if self.limit is not None or self.index_required:
+            return False
+        return lookups_are_weighed(predicate, plan.expected, plan.total)
+
+    def _by_rows(
+        self, plan: SlicePlan, rows: BitMap, footer: Footer, statistics: SliceStatistics
+    ) -> Iterator[NumberedRows]:
+        """The given rows, read page by page unless reading more of the file costs less."""
+        base_file = _base_file(plan)
+        row_ids = row_positions(rows)
+        storage = self.table.storage
+        reader = RowReader(storage, base_file, footer, self.query.needed)
+        done = 0
+        try:
+            wanted = row_ids if self.limit is None else row_ids[: self.limit]
+            cost = reader.plan(wanted)
+            remote = not storage.is_local
+            reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(wanted))
+            self.backoff.record(plan.expected, plan.total, scanned=reading is Reading.FILE)
+            if reading is not Reading.PAGES and not self.index_required:
+                what = "the file" if reading is Reading.FILE else "their row groups"
+                statistics.note = (
+                    f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
+                )
+                yield from self._scanned(plan, statistics, holding=row_ids)
+                return
+            for read in reader.batches(row_ids, limit=self.limit):
+                statistics.add_read(read.did)
+                yield from numbered(row_ids[done:], read.batches)
+                done += read.count
+        except ParquetReadError as error:
+            statistics.note = unreadable_by_row(base_file, error)
+            left = row_ids[done:]
+            yield from self._scanned(plan, statistics, holding=left, readable_by_row=False)
+
+    def _scanned(
+        self,
+        plan: SlicePlan,
+        statistics: SliceStatistics,
+        *,
+        holding: RowIds | None = None,
+        readable_by_row: bool = True,
+        trusted: bool = True,
+    ) -> Iterator[NumberedRows]:
+        """The base file's rows that may match; with `holding`, just these rows.
+
+        Args:
+            trusted: Whether the copy of the footer in an open entry may be used.
+        """
+        footer = None
+        if trusted and self.table.storage.is_local:
+            footers = map(self.pool.open_footer, plan.entries or plan.rejected_entries)
+            footer = next((each for each in footers if each is not None), None)
+        statistics.access = Access.SCAN
+        scan = FileScan(
+            self.table.storage,
+            _base_file(plan),
+            self.query.needed,
+            self.settings,
+            statistics,
+            self.limit,
+            footer,
+            self.footer_check,
+        )
+        if holding is None:
+            yield from scan.candidates(self.query.normal_form)
+        else:
+            rows = scan.rows(holding) if readable_by_row else scan.rows_by_arrow(holding)
+            yield from numbered(holding, rows)
+
+    def _kept(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
+        """The residual: the rows where the predicate is TRUE, with the output columns."""
+        statistics.rows_checked += batch.num_rows
+        if self.query.predicate is not None:
+            batch = keep(self.query.predicate, batch)
+        statistics.rows_returned += batch.num_rows
+        return self.query.result(batch)
+
+    def _fall_back(
+        self,
+        plan: SlicePlan,
+        error: IndexServiceError,
+        statistics: SliceStatistics,
+    ) -> None:
+        reason = error.message.rstrip(".")
+        self._refuse_scan(plan, reason, error)
+        warn_of(error, f"{plan.file_slice.name} is scanned")
+        statistics.note = reason
+
+    def _refuse_scan(
+        self, plan: SlicePlan, reason: str, cause: IndexServiceError | None = None
+    ) -> None:
+        if self.index_required:
+            raise IndexRequired(
+                f"{plan.file_slice.name} cannot be read through an index: {reason}.",
+                remedy=None if cause is None else cause.remedies,
+            ) from cause
+
+
+def _base_file(plan: SlicePlan) -> BaseFile:
+    base_file = plan.file_slice.base_file
+    assert base_file is not None, "only slices with log files lack a base file, and are merged"
+    return base_file

@@ -1,0 +1,43 @@
+"""Counts the rows of a slice per value of a column by the index alone."""
+
+from collections import Counter
+
+from pyroaring import BitMap
+
+from hudi_index_service.optimizer.cost.constants import COUNTED_VALUES
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
+from hudi_index_service.read.statistics import SliceStatistics
+
+
+def may_have_few_values(plan: SlicePlan, column: str) -> bool:
+    """Whether a slice's index has few enough values of a text column to count them, by its
+    manifest; reads no index bytes."""
+    if plan.access is Access.SKIP or column in plan.values:
+        return True
+    plan = plan.for_counting()
+    known = (each for entry in plan.entries for each in entry.columns if each.name == column)
+    return any(each.distinct is not None and each.distinct <= COUNTED_VALUES for each in known)
+
+
+def value_counts_of(
+    pool: ReaderPool,
+    plan: SlicePlan,
+    column: str,
+    rows: BitMap,
+    statistics: SliceStatistics,
+) -> "Counter[str | None] | None":
+    """The number of rows per value of a text column; None if the column must be read."""
+    if not rows:
+        return Counter()
+    if column in plan.values:
+        return Counter({plan.values[column].as_py(): len(rows)})
+    plan = plan.for_counting()
+    try:
+        with SliceEntries.leased(plan, pool, statistics) as entries:
+            return entries.value_counts(column, rows, COUNTED_VALUES)
+    except INDEX_FAILURES as error:
+        warn_of(error, f"{plan.file_slice.name}: {column} is read")
+        statistics.note = error.message.rstrip(".")
+        return None

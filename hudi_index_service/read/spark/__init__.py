@@ -1,0 +1,1 @@
+"""Returns a scan's rows as a DataFrame that Spark tasks read."""

@@ -1,0 +1,206 @@
+"""Returns a scan's rows as a DataFrame whose partitions run the slice reader in Spark's tasks.
+
+Executors need this package and both native distributions installed, and JAVA_HOME for the Lucene
+index type, as for building.
+"""
+
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from hudi_index_service.errors import IndexServiceError, StorageFailed
+from hudi_index_service.optimizer.history.history import History
+from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.read.recording import ReadByTasks, is_remembered
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.spark.slice_task import SliceTask, Weight, unpacked
+from hudi_index_service.read.spark.task_reports import Listener, TaskReport, task_reports
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+_NO_COLUMN = "_"
+_KNOWN = "_hudi_index_known"
+_MOST_PARTITIONS = 10_000
+_ROW_OVERHEAD = 8  # bytes, as Spark itself counts
+_WEIGHTS = pa.schema([("rows", pa.int64()), ("row_bytes", pa.float64()), ("error", pa.binary())])
+
+
+def rows_by_tasks(
+    spark: SparkSession,
+    reader: SliceReader,
+    plan: QueryPlan,
+    limit: int | None,
+    *,
+    output: Any = None,
+    history: History | None = None,
+    observe: Callable[[SliceStatistics], None] | None = None,
+) -> DataFrame:
+    """The rows of a plan, read lazily in Spark tasks. A small job first estimates the size of the
+    slices for Spark's planner.
+
+    Args:
+        limit: The maximum number of rows.
+        output: Catalyst's attributes for the columns, at least one; new ones if None.
+        history: Records the statistics of the tasks each time all slices have been read completely;
+            not with a limit, for which Spark stops early.
+        observe: Called in the driver with the statistics of each slice.
+
+    Raises:
+        IndexServiceError: an error of reading a slice that its first rows show.
+    """
+    task = SliceTask.of(reader, limit)
+    # Pickled one by one, so that a task unpacks only its own.
+    slices = [pickle.dumps(each) for each in plan.slices if each.access is not Access.SKIP]
+    schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
+    struct = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    if not slices:
+        return _no_rows(spark, struct, output)
+    partitions = min(len(slices), _MOST_PARTITIONS)
+    listeners: list[Listener] = []
+    if observe is not None:
+        listeners.append(lambda number, read: observe(read))
+    if history is not None and limit is None and is_remembered(plan):
+        listeners.append(ReadByTasks(plan, history).add)
+    report = None
+    if listeners:
+        report = task_reports(spark.sparkContext).expect(len(slices), listeners)
+    frame = spark.range(0, len(slices), 1, partitions).mapInArrow(
+        _reading(task, slices, to_arrow_schema(struct), report), struct
+    )
+    size = _size(spark, task, slices, frame)
+    log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
+    sized = _without_stand_in(_with_size(spark, frame, partitions, size, output))
+    return sized if limit is None else sized.limit(limit)
+
+
+def _no_rows(spark: SparkSession, struct: StructType, output: Any) -> DataFrame:
+    if output is None:
+        return _without_stand_in(spark.createDataFrame([], struct))
+    jvm: Any = spark._jvm
+    none = scala_object(jvm, "scala.collection.immutable.Nil")
+    relation = jvm_name(jvm, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
+    return frame_of_plan(spark, relation(output, none, False))
+
+
+def _without_stand_in(frame: DataFrame) -> DataFrame:
+    return frame.select() if frame.columns == [_NO_COLUMN] else frame
+
+
+def _reading(
+    task: SliceTask,
+    slices: list[bytes],
+    schema: pa.Schema,
+    report: TaskReport | None,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """A function from batches of slice numbers to the rows of these slices."""
+
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        plans = ((number, unpacked(slices[number])) for number in mine)
+        for batch in task.batches(plans, None if report is None else report.tell):
+            if batch.num_columns:
+                yield batch.cast(schema)
+            else:
+                yield pa.record_batch([pa.nulls(batch.num_rows, pa.bool_())], schema=schema)
+
+    return read
+
+
+def _size(spark: SparkSession, task: SliceTask, slices: list[bytes], frame: DataFrame) -> int:
+    """The approximate size of the rows in bytes, rather too large than too small."""
+    weights = list(_weights(spark, task, slices))
+    columns = float(frame._jdf.schema().defaultSize())
+    # A slice without sampled rows may have rows as large as the largest of other slices.
+    largest = max((each.row_bytes or 0.0 for each in weights), default=0.0)
+    rows = sum(each.rows for each in weights)
+    if task.limit is not None:
+        rows = min(rows, task.limit)
+    return int(rows * (max(columns, largest) + _ROW_OVERHEAD))
+
+
+def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Iterator[Weight]:
+    """The sizes of the slices, from one job on the workers that will read them."""
+
+    def weigh(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        told: list[dict[str, Any]] = []
+        try:
+            for weight in task.weights(unpacked(slices[number]) for number in mine):
+                told.append({"rows": weight.rows, "row_bytes": weight.row_bytes})
+        except IndexServiceError as error:
+            told.append({"error": pickle.dumps(error)})
+        yield pa.RecordBatch.from_pylist(told, schema=_WEIGHTS)
+
+    partitions = min(len(slices), 4 * spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(slices), 1, partitions)
+    try:
+        rows = numbers.mapInArrow(weigh, from_arrow_schema(_WEIGHTS)).collect()
+    except (PySparkException, Py4JJavaError) as error:
+        raise StorageFailed(
+            f"Spark's tasks cannot read {task.storage.uri}: {str(error).splitlines()[0]}",
+            remedy="See Spark's log; executors need this package and its native distributions.",
+        ) from error
+    for row in rows:
+        if row.error is not None:
+            raise pickle.loads(row.error)  # noqa: S301 - packed by a task of ours
+        yield Weight(row.rows, row.row_bytes)
+
+
+def _with_size(
+    spark: SparkSession, frame: DataFrame, partitions: int, size: int, output: Any
+) -> DataFrame:
+    """The same rows with a size for Spark's planner. Spark assumes that the output of mapInArrow is
+    as large as its input: here a few numbers, which it would always broadcast."""
+    jvm: Any = spark._jvm
+    execution = frame._jdf.queryExecution()
+    option = jvm.scala.Option
+    # Statistics can be made only in Scala; those of a range are eight bytes per row.
+    statistics = spark.range(-(-size // 8))._jdf.queryExecution().optimizedPlan().stats()
+    plans = jvm.org.apache.spark.sql.catalyst.plans
+    rows = jvm.org.apache.spark.sql.execution.LogicalRDD(
+        execution.analyzed().output() if output is None else output,
+        execution.toRdd(),
+        plans.physical.UnknownPartitioning(partitions),
+        scala_object(jvm, "scala.collection.immutable.Nil"),
+        False,
+        spark._jsparkSession,
+        option.apply(statistics),
+        option.empty(),
+    )
+    return frame_of_plan(spark, rows)
+
+
+def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    """The DataFrame of a logical plan of Catalyst."""
+    jvm: Any = spark._jvm
+    dataset = scala_object(jvm, "org.apache.spark.sql.Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def scala_object(jvm: Any, path: str) -> Any:
+    """A Scala object by its dotted name."""
+    return jvm_name(jvm, f"{path}$.MODULE$")
+
+
+def jvm_name(jvm: Any, path: str) -> Any:
+    """A class of the JVM, or a static member, by its dotted name. Each dot takes a call to the
+    JVM."""
+    return once_a_session(jvm, path, lambda: reduce(getattr, path.split("."), jvm))
+
+
+def once_a_session(jvm: Any, key: str, make: Callable[[], Any]) -> Any:
+    """A value that is made once for each Spark session and kept with its JVM view."""
+    known: dict[str, Any] = jvm.__dict__.setdefault(_KNOWN, {})
+    if key not in known:
+        known[key] = make()
+    return known[key]

@@ -1,0 +1,118 @@
+"""Sends the statistics of each slice from tasks to the driver together with the tasks' results, so
+that this needs no extra job.
+
+One accumulator serves all queries of a Spark context, since PySpark keeps each accumulator until
+the process ends. In the driver it passes reports on and keeps nothing.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+from pyspark import Accumulator, AccumulatorParam, SparkContext
+
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+MOST_SLICES = 20_000
+"""The maximum number of slices of all expected runs; each takes a few hundred bytes. A DataFrame
+may be evaluated at any time and any number of times, and its end is not reported."""
+
+Listener: TypeAlias = Callable[[int, SliceStatistics], None]
+"""Takes the number and the statistics of a slice. Called in the driver by the thread that Spark's
+scheduler waits for, so it must be fast."""
+
+_Told: TypeAlias = tuple[int, int, SliceStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """The data that a task needs to report a run's slices to the driver; sent by pickling."""
+
+    told: "Accumulator[list[_Told]]"
+    run: int
+
+    def tell(self, number: int, read: SliceStatistics) -> None:
+        """Sends the statistics of a slice with the task's result; nothing is sent if the task fails
+        or is stopped early. If Spark runs a task twice, they are sent twice."""
+        self.told.add([(self.run, number, read)])
+
+
+class TaskReports:
+    """The driver's end, one per Spark context; see `task_reports`."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._lock = Lock()
+        self._numbers = count(1)
+        self._runs: OrderedDict[int, tuple[int, Sequence[Listener]]] = OrderedDict()
+        self._slices = 0
+        self._told = context.accumulator([], _Delivered(self._deliver))
+
+    def expect(self, slices: int, listeners: Sequence[Listener]) -> TaskReport:
+        """The report object for the tasks of a run. Beyond `MOST_SLICES` slices, the least recently
+        active runs are dropped."""
+        with self._lock:
+            run = next(self._numbers)
+            self._runs[run] = slices, listeners
+            self._slices += slices
+            while self._slices > MOST_SLICES and len(self._runs) > 1:
+                _, (gone, _) = self._runs.popitem(last=False)
+                self._slices -= gone
+        return TaskReport(self._told, run)
+
+    def _deliver(self, told: Sequence[_Told]) -> None:
+        for run, number, read in told:
+            with self._lock:
+                if run not in self._runs:
+                    continue
+                self._runs.move_to_end(run)
+                _, listeners = self._runs[run]
+            for listener in listeners:
+                try:
+                    listener(number, read)
+                except Exception:  # an error here would stop all accumulators of the session
+                    log.exception("The statistics of a task are not counted.")
+
+
+class _Appended(AccumulatorParam[list[_Told]]):
+    """The task's end: collects reports."""
+
+    def zero(self, value: list[_Told]) -> list[_Told]:
+        return []
+
+    def addInPlace(self, value1: list[_Told], value2: list[_Told]) -> list[_Told]:
+        value1.extend(value2)
+        return value1
+
+
+class _Delivered(_Appended):
+    """The driver's end: passes reports on."""
+
+    def __init__(self, deliver: Callable[[Sequence[_Told]], None]) -> None:
+        self._deliver = deliver
+
+    def addInPlace(self, value1: list[_Told], value2: list[_Told]) -> list[_Told]:
+        self._deliver(value2)
+        return value1
+
+    def __reduce__(self) -> tuple[type[_Appended], tuple[()]]:
+        return _Appended, ()
+
+
+def task_reports(context: SparkContext) -> TaskReports:
+    """The reports of a context's tasks."""
+    with _making:
+        known = _by_context.get(context)
+        if known is None:
+            known = _by_context[context] = TaskReports(context)
+        return known
+
+
+_making = Lock()
+_by_context: "WeakKeyDictionary[SparkContext, TaskReports]" = WeakKeyDictionary()

@@ -1,1 +1,0 @@
-"""What Spark tasks tell the driver of the slices that they have read."""

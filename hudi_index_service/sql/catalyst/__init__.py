@@ -1,0 +1,1 @@
+"""Spark's plans: what do they read, and under which conditions?"""

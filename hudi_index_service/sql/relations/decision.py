@@ -1,0 +1,63 @@
+"""The decision on each Hudi relation in a query."""
+
+from dataclasses import dataclass, field
+
+from hudi_index_service.optimizer.plan import QueryPlan
+from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.sql.relations.observed import Observed
+from hudi_index_service.table import IndexedTable
+
+
+@dataclass(frozen=True, slots=True)
+class RelationUse:
+    """How one occurrence of a Hudi table in a query is read.
+
+    Attributes:
+        table: The table's base path.
+        by_index: Whether the service reads it; otherwise Spark's own reader does.
+        reason: The reason, in one sentence without full stop.
+        where: The condition for the service: all or some of the query's conditions on the table;
+            None if none of them can be translated.
+        columns: The columns read, if the service reads it.
+        instant: The instant at which it is read; "" if not determined.
+        in_tasks: Whether Spark tasks read the rows when the query runs; otherwise the driver has
+            read them.
+        rows: Number of rows, if the driver has read them.
+        read: Statistics of the driver's read; None if Spark or its tasks read.
+        expected: Upper bound of matching rows in slices with an entry; None if not determined.
+        indexes: The names of the indexes that are used, or would be.
+        plan: How its slices are read, or would be; None without a plan. Only for EXPLAIN, like the
+            next attribute.
+        observed: Measured cost of reading it, for EXPLAIN ANALYZE, if the service reads it.
+    """
+
+    table: str
+    by_index: bool
+    reason: str
+    where: str | None = None
+    columns: tuple[str, ...] = ()
+    instant: str = ""
+    in_tasks: bool = False
+    rows: int | None = None
+    read: ReadStatistics | None = field(default=None, repr=False, compare=False)
+    expected: int | None = None
+    indexes: tuple[str, ...] = ()
+    plan: QueryPlan | None = field(default=None, repr=False, compare=False)
+    observed: Observed | None = field(default=None, repr=False, compare=False)
+
+
+def with_others(served: str, others: int) -> str:
+    """A reason, with the number of slices without an index."""
+    return f"{served}, and {others} slices are read without it" if others else served
+
+
+def serving_indexes(table: IndexedTable, plan: QueryPlan) -> tuple[str, ...]:
+    """The names of the indexes on a column of the query that serve any of its slices."""
+    asked = set() if plan.predicate is None else plan.predicate.columns()
+    serving = {entry.index_type.name for each in plan.slices for entry in each.entries}
+    return tuple(
+        each.name
+        for each in table.indexes()
+        if serving.intersection(each.index_types)
+        and not asked.isdisjoint(column.name for column in each.columns)
+    )

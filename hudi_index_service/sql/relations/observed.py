@@ -1,0 +1,52 @@
+"""The measured cost of reading a relation, summed in the driver from its own reads or from the
+reports of Spark tasks."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+
+
+class Totals(NamedTuple):
+    """The amounts read.
+
+    Attributes:
+        rows: Rows that matched the relation's conditions.
+        pages: Data pages read by row id.
+        bytes: Compressed bytes of base files.
+        requests: Requests for index data to a remote store.
+    """
+
+    rows: int = 0
+    pages: int = 0
+    bytes: int = 0
+    requests: int = 0
+
+
+@dataclass(slots=True)
+class Observed:
+    """Sums the cost of reading one relation. A task that Spark runs twice counts twice.
+
+    Attributes:
+        totals: The amounts read so far.
+        milliseconds: Elapsed time for the driver; for tasks the sum over the slices, many of which
+            may be read concurrently; None while nothing has been read.
+    """
+
+    totals: Totals = field(default_factory=Totals)
+    milliseconds: float | None = None
+
+    def read_here(self, statistics: ReadStatistics, seconds: float) -> None:
+        """Adds what the driver has read."""
+        for each in statistics.slices:
+            self._add(each)
+        self.milliseconds = 1000 * seconds
+
+    def read_by_task(self, read: SliceStatistics) -> None:
+        """Adds a slice that a task has read."""
+        self._add(read)
+        self.milliseconds = (self.milliseconds or 0.0) + read.ms
+
+    def _add(self, read: SliceStatistics) -> None:
+        more = (read.rows_returned, read.pages, read.bytes_read, read.index_requests)
+        self.totals = Totals(*(one + other for one, other in zip(self.totals, more, strict=True)))

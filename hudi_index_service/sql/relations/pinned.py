@@ -1,0 +1,31 @@
+"""Queries on the snapshot that Spark has resolved for a relation, so that all relations of a query
+agree whether Spark or the service reads them."""
+
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.sql.catalyst.relation import HudiRelation
+from hudi_index_service.table import IndexedTable
+
+
+def pinned(
+    table: IndexedTable, relation: HudiRelation, where: str, columns: list[str]
+) -> Execution | str:
+    """The query on the snapshot that Spark's own reader would read, or the reason why that snapshot
+    is unavailable."""
+    if relation.as_of is not None:
+        return table.scan(
+            where, columns=columns, as_of=relation.as_of, query_type=relation.query_type
+        ).planned()
+    seen = relation.instants
+    if not seen:
+        return "the table has no commit"
+    newest = max(seen)
+    run = table.scan(where, columns=columns, query_type=relation.query_type).planned()
+    # Read after planning, so that the plan's timeline lies between Spark's and this one.
+    present = {each.requested for each in table.hudi_table.completed_instants()}
+    if present == seen:
+        return run
+    if {each for each in present if each <= newest} != seen:
+        return "Spark has read an older timeline of the table"
+    return table.scan(
+        where, columns=columns, as_of=newest, query_type=relation.query_type
+    ).planned()

@@ -1,0 +1,1 @@
+"""Bytes under a table: create exclusively, read ranges, list, delete."""

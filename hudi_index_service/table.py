@@ -1,0 +1,480 @@
+"""The façade: a Hudi table with its indexes.
+
+These are RFC-51's createIndex, buildIndex, dropIndex and getRowIdSet under the names a Python user
+expects; the README has the table of both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, overload
+
+import pyarrow as pa
+
+from hudi_index_service import config
+from hudi_index_service.build.budget import UNLIMITED, Budget
+from hudi_index_service.build.executor import Executor, executor_on
+from hudi_index_service.build.partition_condition import partitions_where
+from hudi_index_service.build.record import BuildRecord, BuildRecords
+from hudi_index_service.build.run import Build, Details, Progress, RetryFailed, run_build
+from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import Settings
+from hudi_index_service.hudi import HudiTable, open_hudi_table
+from hudi_index_service.index.entries.requirements import Requirement, requirements
+from hudi_index_service.maintain.advise import Advice
+from hudi_index_service.maintain.advise.table import advise
+from hudi_index_service.maintain.clean import Cleaning, clean
+from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
+from hudi_index_service.maintain.drop import Dropped, drop
+from hudi_index_service.maintain.overwritten import OverwriteWatch
+from hudi_index_service.maintain.purge import purge_unasked
+from hudi_index_service.maintain.status import TableStatus, table_status
+from hudi_index_service.maintain.verify import DEFAULT_SAMPLE, Verification, verify
+from hudi_index_service.metadata.definitions import Column, DefinitionStore, IndexDefinition
+from hudi_index_service.optimizer.history.history import stored_history
+from hudi_index_service.optimizer.history.record import HistoryShape
+from hudi_index_service.read.keys.tag_location import Keys
+from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
+from hudi_index_service.read.queries import TableQueries
+from hudi_index_service.read.ranked.scoring import Scoring
+from hudi_index_service.read.scan import Scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def open_table(
+    uri: str | Path,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    spark: "SparkSession | None" = None,
+    settings: Settings | None = None,
+) -> "IndexedTable":
+    """Opens a Hudi table.
+
+    Args:
+        uri: The table's base path: a local folder, ``s3://``, ``gs://`` or ``az://``.
+        storage_options: Options of a remote store, under object_store's keys: ``access_key_id``,
+            ``secret_access_key``, ``region``, ``endpoint``, ``allow_http``, ``timeout``, ….
+            Missing options come from the environment (``AWS_…``).
+        spark: A session with Hudi's bundle. Builds run on it, and it reads the tables that cannot
+            be read correctly without Spark. Other reads need no session.
+        settings: Settings in place of the process's own (environment, YAML file).
+
+    Raises:
+        TableNotFound, NotAHudiTable, StorageUnsupported.
+    """
+    return IndexedTable(open_hudi_table(uri, storage_options), spark=spark, settings=settings)
+
+
+class IndexedTable:
+    """A Hudi table and its indexes: define, build, maintain and query them.
+
+    Several threads may read through one instance. Create it with `open_table`.
+    """
+
+    def __init__(
+        self,
+        table: HudiTable,
+        *,
+        spark: "SparkSession | None" = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self._table = table
+        self._spark = spark
+        self._settings = settings if settings is not None else config.settings()
+        self._definitions = DefinitionStore(table.storage, lambda: latest_instant(table))
+        self._overwrites = OverwriteWatch(table)
+        stale_seconds = self._settings.build.stale_seconds
+        self._records = BuildRecords(table.storage, stale_seconds=stale_seconds)
+        self._queries = TableQueries(table, self.indexes, self._settings, spark)
+
+    def __repr__(self) -> str:
+        return f"IndexedTable({self.uri!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the index readers that stay open between queries, and writes the query history
+        (setting `history.enabled`)."""
+        self._queries.close()
+
+    @property
+    def uri(self) -> str:
+        """The table's base path."""
+        return self._table.storage.uri
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self._table.name
+
+    @property
+    def hudi_table(self) -> HudiTable:
+        """The underlying Hudi table, read only: its timeline and snapshots."""
+        return self._table
+
+    def schema(self) -> pa.Schema:
+        """The table's schema, Hudi's meta columns first."""
+        return self._table.schema()
+
+    # --- definitions -------------------------------------------------------------------------
+
+    def create_index(
+        self,
+        name: str,
+        columns: Sequence[str | Column],
+        *,
+        using: str | Sequence[str] = "lucene",
+        if_not_exists: bool = False,
+        since: str | None = None,
+    ) -> IndexDefinition:
+        """Defines an index (RFC-51: createIndex). Builds nothing: entries are built after the next
+        clustering or compaction, or by `build`.
+
+        Args:
+            name: Letters, digits and _.
+            columns: Column names, or `Column` with options of the index type.
+            using: One or several index types; each builds its own entries with all the columns.
+            if_not_exists: Return the existing definition if the name is taken.
+            since: The first instant (requested time) for INCREMENTAL builds; None for the first
+                one after the completed instants.
+
+        Raises:
+            IndexExists, IndexTypeUnknown, ColumnNotFound, ColumnNotIndexable,
+            IndexDefinitionInvalid, ConfigInvalid, TableFeatureUnsupported, PermissionDenied:
+            see `maintain.define.create_index`.
+        """
+        return create_index(
+            self._table,
+            self._definitions,
+            self.indexes(),
+            name,
+            columns,
+            using=using,
+            if_not_exists=if_not_exists,
+            since=since,
+        )
+
+    def alter_index(
+        self,
+        name: str,
+        *,
+        add: Sequence[str | Column] = (),
+        drop: Sequence[str] = (),
+        options: Mapping[str, Mapping[str, str]] | None = None,
+        options_for_all: Mapping[str, str] | None = None,
+        rename_to: str | None = None,
+    ) -> IndexDefinition:
+        """Changes an index. Existing entries keep serving the columns that still match; `refresh`
+        updates the entries.
+
+        Args:
+            add, drop: Columns to add, perhaps with options, and columns to remove.
+            options, options_for_all: Existing column → its new options; options added to every
+                column. `altered_columns` says what takes precedence.
+            rename_to: The new name. The index keeps its entries; see `DefinitionStore.rename`.
+
+        Raises:
+            IndexNotFound, IndexExists, IndexChanged, IndexDefinitionInvalid, IndexTypeUnknown,
+            ColumnNotFound, ColumnNotIndexable, PermissionDenied: see `maintain.define.alter_index`.
+        """
+        return alter_index(
+            self._table,
+            self._definitions,
+            name,
+            add=add,
+            drop=drop,
+            options=options or {},
+            options_for_all=options_for_all or {},
+            rename_to=rename_to,
+        )
+
+    def drop_index(
+        self,
+        name: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        purge: bool = False,
+    ) -> Dropped:
+        """Drops an index, or removes columns from every index (RFC-51: dropIndex). Queries stop
+        using it at once; later builds and cleans delete its entries. An entry shared with other
+        indexes keeps the values of the dropped columns until `refresh` or `purge`.
+
+        Args:
+            name: The index.
+            columns: In place of a name: columns to remove from every index.
+            purge: Delete at once all indexed data that no live index needs; see `purge_unasked`.
+                The result lists what could not be deleted; drop again with `purge` to finish.
+
+        Raises:
+            IndexNotFound, ConfigInvalid, PermissionDenied: see `maintain.drop.drop`. With `purge`,
+            an index that was dropped before is purged.
+        """
+        dropped = drop(self._table, self._definitions, name, columns, again=purge)
+        if not purge:
+            return dropped
+        purged = purge_unasked(self._table, self._executor(), self._settings)
+        self._queries.close_readers()  # open files keep deleted bytes on the disk
+        return replace(dropped, purge=purged)
+
+    def indexes(self) -> tuple[IndexDefinition, ...]:
+        """The live index definitions, by name."""
+        live = self._definitions.live()
+        self._overwrites.see(live)
+        return live
+
+    def partitions(self, where: str | None = None) -> tuple[str, ...]:
+        """The partitions with base files, sorted; with `where`, a predicate over the partition
+        columns, those for which it is TRUE. Pass the result to `build`.
+
+        Raises:
+            PredicateInvalid, PredicateUnsupported, ColumnNotFound, TableFeatureUnsupported: see
+            `partitions_where`.
+        """
+        return partitions_where(
+            self._table, where, time_zone=self._queries.time_zone, settings=self._settings.read
+        )
+
+    # --- building and keeping ----------------------------------------------------------------
+
+    def build(
+        self,
+        *,
+        strategy: Strategy | Literal["incremental", "all", "refresh"] = Strategy.INCREMENTAL,
+        instant: str | None = None,
+        partitions: Sequence[str] | None = None,
+        budget: Budget = UNLIMITED,
+        retry_failed: RetryFailed = "now",
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        details: Details | None = None,
+    ) -> Build:
+        """Builds the entries that are due (RFC-51: buildIndex, "optimize table"), on Spark if the
+        table was opened with a session, otherwise in local threads. The result lists base files
+        that failed; `Build.raise_for_failures` turns them into an error.
+
+        Args:
+            strategy, retry_failed: See `Strategy` and `RetryFailed`.
+            instant: Only base files written by this instant.
+            partitions: Only these, by path or pattern; see `partitions_in_scope`.
+            budget: When to stop. The next build continues with the rest.
+            dry_run: Build nothing; return what is due and what it would cost.
+            progress, details: Called during the build; see `Progress` and `Details`.
+
+        Raises:
+            BuildInProgress, BuildFailed, NativeModuleMissing, PermissionDenied, ConfigInvalid,
+            TableFeatureUnsupported: see `run_build`.
+        """
+        return run_build(
+            self._table,
+            self._requirements(),
+            strategy=Strategy.named(strategy),
+            executor=self._executor(),
+            settings=self._settings,
+            instant=instant,
+            partitions=partitions,
+            budget=budget,
+            retry_failed=retry_failed,
+            dry_run=dry_run,
+            progress=progress,
+            details=details,
+        )
+
+    def refresh(
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        details: Details | None = None,
+    ) -> Build:
+        """Updates an index to match its definition, by the strategy REFRESH (see `Strategy`). The
+        arguments are those of `build`. Raises IndexNotFound, and what `build` raises."""
+        definition = self._definitions.get(name)
+        return run_build(
+            self._table,
+            self._requirements(),
+            strategy=Strategy.REFRESH,
+            executor=self._executor(),
+            settings=self._settings,
+            indexes=(definition.name,),
+            dry_run=dry_run,
+            progress=progress,
+            details=details,
+        )
+
+    def cancel(self) -> str | None:
+        """Cancels the table's running build, in this process or another, and returns its id; None
+        if no build is running. See `BuildRecords.request_cancel`."""
+        return self._records.request_cancel()
+
+    def builds(self, limit: int | None = None) -> list[BuildRecord]:
+        """The recorded builds, newest first; at most `limit`."""
+        return self._records.all(limit)
+
+    def status(self) -> TableStatus:
+        """The state of the table's indexes (RFC-51: "show indexing"): for each index, its coverage
+        of the latest snapshot and what is due since when; the last builds; entries whose base file
+        is gone. Raises TableFeatureUnsupported."""
+        return table_status(self._table, self._requirements(), self._records, self._settings)
+
+    def clean(self, *, dry_run: bool = False, grace_seconds: float | None = None) -> Cleaning:
+        """Deletes entries whose base file (or instant) has expired, superseded generations,
+        leftovers of dead builds, empty folders, and this user's cached copies of them. Raises
+        PermissionDenied.
+
+        Args:
+            dry_run: Delete nothing; return what would be deleted, and why.
+            grace_seconds: Grace period in place of the setting; 0 deletes at once what no base
+                file, live definition or running build needs.
+        """
+        cleaning = clean(self._table, self._settings, dry_run=dry_run, grace_seconds=grace_seconds)
+        if not dry_run:
+            self._queries.close_readers()  # open files keep deleted bytes on the disk
+        return cleaning
+
+    def verify(self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE) -> Verification:
+        """Reads every entry of the latest snapshot in full: compares checksums and base file
+        footers, lets the index type check its own structure, and looks up sampled rows.
+
+        Args:
+            repair: Rebuild damaged entries where `build` would, and delete the damaged ones.
+            sample: How many rows of each base file to look up, by each of their values.
+
+        Raises:
+            TableFeatureUnsupported, NativeModuleMissing, ConfigInvalid, BuildInProgress,
+            BuildFailed, PermissionDenied: see `maintain.verify.verify`.
+        """
+        return verify(
+            self._table,
+            self._requirements(),
+            self._settings,
+            sample=sample,
+            executor=self._executor() if repair else None,
+        )
+
+    def _executor(self) -> Executor:
+        return executor_on(self._spark, self._settings.build)
+
+    def _requirements(self) -> list[Requirement]:
+        return requirements(self.indexes(), self.schema())
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def scan(
+        self,
+        where: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        as_of: str | None = None,
+        limit: int | None = None,
+        query_type: QueryType = "snapshot",
+        use_index: UseIndex = "auto",
+    ) -> Scan:
+        """The rows for which `where` is TRUE, as Spark SQL would return them.
+
+        Args:
+            where: A Spark SQL predicate; None for every row.
+            columns: Column names, in the order of the result; None for all.
+            as_of: A time to travel to, for rows and schema, such as ``2026-01-31 08:00:00.000``;
+                None for now. `instant_of` lists the forms.
+            limit: The most rows to return; reading stops there.
+            query_type, use_index: See `ScanOptions`.
+
+        Raises:
+            ColumnNotFound, PredicateInvalid, PredicateUnsupported, ConfigInvalid,
+            TableFeatureUnsupported, SnapshotUnavailable: see `TableQueries.scan`.
+        """
+        wanted = ScanOptions.of(as_of, query_type, use_index)
+        return self._queries.scan(where, columns, wanted, limit=limit)
+
+    def search(
+        self,
+        column: str,
+        text: str,
+        *,
+        k: int = 10,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        words: Literal["any", "all"] = "any",
+        as_of: str | None = None,
+        query_type: QueryType = "snapshot",
+    ) -> pa.Table:
+        """The `k` rows that match best by BM25, the best first, with a last column ``_score``; see
+        `SearchRequest.rows`.
+
+        Args:
+            column: A string column of an index with the options ``analyzer`` and ``ranked``.
+            text: The search text; the analyzer splits it into words.
+            words: Return rows with ``any`` or with ``all`` of the words.
+            where, columns, as_of, query_type: See `scan`.
+
+        Raises:
+            PredicateUnsupported, PredicateInvalid, ColumnNotFound, ConfigInvalid,
+            SnapshotUnavailable, SnapshotChanged, TableFeatureUnsupported: see `SearchRequest.rows`.
+        """
+        wanted = ScanOptions.of(as_of, query_type)
+        asked = self._queries.search(column, text, words, wanted, k=k, where=where, columns=columns)
+        return asked.rows()
+
+    def scoring(
+        self,
+        column: str,
+        text: str,
+        *,
+        words: Literal["any", "all"] = "any",
+        as_of: str | None = None,
+        query_type: QueryType = "snapshot",
+    ) -> Scoring:
+        """A scorer that gives single texts the scores that `search` gives rows, for callers that
+        have the rows already. Takes the arguments of `search`, and raises what it raises."""
+        wanted = ScanOptions.of(as_of, query_type)
+        return self._queries.search(column, text, words, wanted).scoring()
+
+    @overload
+    def tag_location(self, keys: Keys, *, spark: "SparkSession | None" = None) -> pa.Table: ...
+
+    @overload
+    def tag_location(self, keys: "DataFrame") -> "DataFrame": ...
+
+    def tag_location(
+        self, keys: "Keys | DataFrame", *, spark: "SparkSession | None" = None
+    ) -> "pa.Table | DataFrame":
+        """Locates record keys in the latest snapshot, as Hudi's writers need it ("tagLocation").
+        `TableQueries.locations` says how, and where keys lie that log files hold.
+
+        Args:
+            keys: See `Keys`; or a Spark DataFrame with such columns, which the driver never holds.
+            spark: Locate all keys in one job of this session, whose executors need this package;
+                None uses threads of this process.
+
+        Returns:
+            ``record_key, partition, file_id, instant, row_id``; see `ANSWER`. For a DataFrame of
+            keys a DataFrame, else a table in the order given.
+
+        Raises:
+            ConfigInvalid, TableFeatureUnsupported, SnapshotChanged: see `TableQueries.locations`.
+        """
+        return self._queries.locations(keys, spark)
+
+    def history(self) -> list[HistoryShape]:
+        """The outcome of this user's queries on the table, by shape (columns and operators, without
+        literals), the most recent first. See the section `history` of the settings."""
+        return stored_history(self._settings).shapes(self.uri)
+
+    def advise(self) -> Advice:
+        """Advice on making queries cheaper: columns to index, unused indexes, writer settings, each
+        with its evidence, from the history of this user's queries. Changes nothing. Raises what
+        `maintain.advise.table.advise` raises, such as TableFeatureUnsupported."""
+        history, records = stored_history(self._settings), self.builds()
+        return advise(self._table, self.indexes(), records, history, self._settings)
+
+    def forget_history(self) -> int:
+        """Deletes the history of this user's queries on the table, and returns the number of shapes
+        deleted. Raises HistoryUnavailable."""
+        return stored_history(self._settings).forget(self.uri)

@@ -1,0 +1,90 @@
+"""Real tables for the tests of `hudi_index_service.hudi`, each written once for all tests."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service.hudi import HudiTable, Snapshot, open_hudi_table
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.spark import SparkHudiReader
+from hudi_index_service.storage.store import Storage
+from tests.same_rows import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def read_all(table: HudiTable, snapshot: Snapshot, columns: list[str]) -> pa.Table:
+    """All slices of the snapshot, merged, as one table."""
+    schema = pa.schema([table.schema().field(name) for name in columns])
+    batches = [
+        batch
+        for file_slice in snapshot.slices
+        for batch in table.read_slice(file_slice, columns, as_of=snapshot.instant)
+    ]
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+@pytest.fixture
+def check_against_spark(spark: "SparkSession"):
+    """Opens a table, reads its slices in full and compares every cell with Spark's; and lists the
+    slices once more without hudi-rs, as for a metadata table that it cannot read."""
+
+    def check(path: Path | str, as_of: str | None = None) -> Snapshot:
+        table = open_hudi_table(str(path))
+        snapshot = table.snapshot(as_of)
+        columns = table.schema().names
+        expected = SparkHudiReader(spark, path).read(columns, instant=as_of)
+        assert_same_rows(read_all(table, snapshot, columns), expected)
+        assert _snapshot_by_file_names(path, as_of) in (snapshot, None)
+        assert sorted(s.name for s in snapshot.slices) == sorted(
+            f"{partition}/{name}".lstrip("/")
+            for partition, name in _spark_base_files(spark, path, as_of)
+        )
+        return snapshot
+
+    return check
+
+
+def _snapshot_by_file_names(path: Path | str, as_of: str | None) -> Snapshot | None:
+    """The snapshot without hudi-rs' slices; None on table version 6, which needs them."""
+    if "hoodie.table.version=6" in Path(path, ".hoodie", "hoodie.properties").read_text():
+        return None
+    table = HudiRsTable(Storage(str(path)))
+    table._hudi_rs_slices = lambda state, pinned: None  # type: ignore[method-assign]
+    return table.snapshot(as_of)
+
+
+def _spark_base_files(
+    spark: "SparkSession", path: Path | str, as_of: str | None
+) -> set[tuple[str, str]]:
+    """Partition and base file of each file slice in Hudi's own file system view."""
+    jvm = spark._jvm
+    assert jvm is not None
+    configuration = jvm.org.apache.hudi.storage.hadoop.HadoopStorageConfiguration(
+        spark._jsc.hadoopConfiguration()
+    )
+    client = (
+        jvm.org.apache.hudi.common.table.HoodieTableMetaClient.builder()
+        .setBasePath(str(path))
+        .setConf(configuration)
+        .build()
+    )
+    context = jvm.org.apache.hudi.common.engine.HoodieLocalEngineContext(configuration)
+    view = jvm.org.apache.hudi.common.table.view.FileSystemViewManager.createInMemoryFileSystemView(
+        context,
+        client,
+        jvm.org.apache.hudi.common.config.HoodieMetadataConfig.newBuilder().enable(False).build(),
+    )
+    timeline = client.getCommitsTimeline().filterCompletedInstants()
+    last = as_of or timeline.lastInstant().get().requestedTime()
+    view.loadAllPartitions()
+    found = set()
+    partitions = jvm.org.apache.hudi.common.fs.FSUtils.getAllPartitionPaths(context, client, False)
+    for partition in partitions:
+        slices = view.getLatestMergedFileSlicesBeforeOrOn(partition, last).iterator()
+        while slices.hasNext():
+            found.add((partition, slices.next().getBaseFile().get().getFileName()))
+    return found

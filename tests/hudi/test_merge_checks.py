@@ -1,0 +1,91 @@
+"""Which slices are left to Spark, decided by their files alone."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudi_index_service.errors import NeedsSpark
+from hudi_index_service.hudi import BaseFile, FileSlice
+from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey
+from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
+from hudi_index_service.storage.store import Storage
+from tests.hudi.log_blocks import block
+
+WITH_POSITIONS = block(BlockType.AVRO_DATA, b"records", {HeaderKey.RECORD_POSITIONS: b"bitmap"})
+WITHOUT_POSITIONS = block(BlockType.AVRO_DATA, b"records")
+KEYS_IN_ROWS: dict[str, str] = {}
+VIRTUAL_KEY = {"hoodie.populate.meta.fields": "false", "hoodie.table.recordkey.fields": "id"}
+SEVERAL = {**VIRTUAL_KEY, "hoodie.table.recordkey.fields": "id, place.city"}
+
+
+@pytest.fixture
+def storage(tmp_path):
+    return Storage(tmp_path)
+
+
+def check(checks, storage, rows, properties, *log_files):
+    """Checks a slice with these rows in the base file and these bytes in the log files."""
+    path = storage.local_path("base.parquet")
+    pq.write_table(pa.table(rows), path)
+    for number, data in enumerate(log_files):
+        storage.local_path(f"log.{number}").write_bytes(data)
+    base = BaseFile("base.parquet", "", "base", "20260101000000000", path.stat().st_size)
+    logs = tuple(f"log.{number}" for number in range(len(log_files)))
+    with pq.ParquetFile(path) as file:
+        checks.check(FileSlice("", "base", base, logs), file, properties)
+
+
+@pytest.mark.parametrize(
+    ("rows", "properties", "repeated"),
+    [
+        ({"_hoodie_record_key": ["a", "b", "a", "a"]}, KEYS_IN_ROWS, 2),
+        ({"_hoodie_record_key": ["a", "b"], "id": [1, 1]}, KEYS_IN_ROWS, 0),
+        ({"id": [1, 2, 1]}, VIRTUAL_KEY, 1),
+        ({"id": [1, 1], "place": [{"city": "x"}, {"city": "y"}]}, SEVERAL, 0),
+        ({"id": [1, 1], "place": [{"city": "x"}, {"city": "x"}]}, SEVERAL, 1),
+        ({"id": [1, 1], "place": [{"city": None}, None]}, SEVERAL, 1),
+    ],
+)
+def test_duplicate_keys_below_record_positions_are_refused(storage, rows, properties, repeated):
+    if repeated:
+        with pytest.raises(
+            NeedsSpark, match=f"base.parquet holds {repeated} rows whose record key"
+        ):
+            check(MergeChecks(storage), storage, rows, properties, WITH_POSITIONS)
+    else:
+        check(MergeChecks(storage), storage, rows, properties, WITH_POSITIONS)
+    check(MergeChecks(storage), storage, rows, properties, WITHOUT_POSITIONS)
+    check(MergeChecks(storage), storage, rows, properties)
+
+
+def test_base_file_without_its_key_column_is_refused(storage):
+    with pytest.raises(NeedsSpark, match=r"base\.parquet has log files above it, but no column id"):
+        check(MergeChecks(storage), storage, {"msg": ["x"]}, VIRTUAL_KEY, WITH_POSITIONS)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (block(BlockType.CORRUPTED), "CORRUPTED"),
+        (block(BlockType.HFILE_DATA), "HFILE_DATA"),
+        (block(BlockType.CDC_DATA), "CDC_DATA"),
+        (block(BlockType.COMMAND, header={HeaderKey.COMMAND_BLOCK_TYPE: b"1"}), "COMMAND"),
+        (block(BlockType.COMMAND), "COMMAND"),
+        (b"something else", "no block begins there"),
+    ],
+)
+def test_log_blocks_of_other_kinds_are_refused(storage, data, what):
+    rows = {"_hoodie_record_key": ["a"]}
+    with pytest.raises(NeedsSpark, match=rf"Log file log\.1 .*{what}"):
+        check(MergeChecks(storage), storage, rows, {}, WITHOUT_POSITIONS, data)
+
+
+def test_checked_files_are_not_read_again_until_they_grow(storage):
+    checks, rows = MergeChecks(storage), {"_hoodie_record_key": ["a", "b"]}
+    rollback = block(BlockType.COMMAND, header={HeaderKey.COMMAND_BLOCK_TYPE: b"0"})
+    check(checks, storage, rows, {}, WITH_POSITIONS, rollback)
+    before = storage.io.bytes_read
+    check(checks, storage, rows, {}, WITH_POSITIONS, rollback)
+    assert storage.io.bytes_read == before
+    check(checks, storage, rows, {}, WITH_POSITIONS, rollback + WITHOUT_POSITIONS)
+    assert storage.io.bytes_read == before + len(rollback + WITHOUT_POSITIONS)

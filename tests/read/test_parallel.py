@@ -1,0 +1,108 @@
+"""Fast slices are read sequentially by the calling thread, slow ones in parallel."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.optimizer.expected import Expected, RowEstimate
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read import parallel
+from hudi_index_service.read.parallel import Job, map_slices
+from hudi_index_service.read.statistics import SliceStatistics
+
+MB = 2**20
+
+
+def jobs(
+    count: int, *, index_ms: float | None = 0.5, size: int = 10 * MB, access: Access = Access.INDEX
+) -> list[Job]:
+    made = []
+    for number in range(count):
+        name = f"file-{number}"
+        base_file = BaseFile(f"{name}.parquet", "", name, "1", size)
+        plan = SlicePlan(FileSlice("", name, base_file), access, expected=expected(index_ms))
+        made.append((plan, SliceStatistics(name, access)))
+    return made
+
+
+def expected(index_ms: float | None) -> Expected | None:
+    rows = RowEstimate(0, 1, 1)
+    return None if index_ms is None else Expected(rows, 1, 1, 0, index_ms, 1, 1)
+
+
+class Clock:
+    """Stand-in for the clock, advanced by the test."""
+
+    def __init__(self) -> None:
+        self.ns = 0
+
+    def __call__(self) -> int:
+        return self.ns
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(parallel, "perf_counter_ns", clock)
+    return clock
+
+
+def by_this_thread(
+    some: list[Job], work: Callable[[Job], Any] = lambda job: None, **how: bool
+) -> list[bool]:
+    """For each slice, whether the calling thread read it."""
+    caller = threading.get_ident()
+
+    def read(job: Job) -> bool:
+        work(job)
+        return threading.get_ident() == caller
+
+    return map_slices(read, some, 4, **({"local": True} | how))  # type: ignore[arg-type]
+
+
+def test_fast_slices_are_read_sequentially(clock: Clock) -> None:
+    assert by_this_thread(jobs(5)) == [True] * 5
+    assert by_this_thread(jobs(5, index_ms=None)) == [True] * 5  # nothing is known
+    assert by_this_thread(jobs(5, size=1_000, access=Access.SCAN)) == [True] * 5
+
+
+def test_slices_after_a_slow_one_are_read_in_parallel(clock: Clock) -> None:
+    def work(job: Job) -> None:
+        clock.ns += 2_000_000 if job[0].file_slice.file_id == "file-1" else 1_000
+
+    assert by_this_thread(jobs(5), work) == [True, True, False, False, False]
+    clock.ns = 0
+    assert by_this_thread(jobs(3), work) == [True, True, True]  # only one is left
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        {"index_ms": 30.0},
+        {"access": Access.SCAN},
+        {"access": Access.MERGE},
+    ],
+)
+def test_slices_expected_to_be_slow_are_read_in_parallel(
+    clock: Clock, slow: dict[str, Any]
+) -> None:
+    assert by_this_thread(jobs(5, **slow)) == [False] * 5
+    assert by_this_thread(jobs(1, **slow)) == [True]
+
+
+def test_slices_in_a_remote_store_are_read_in_parallel(clock: Clock) -> None:
+    assert by_this_thread(jobs(5), local=False) == [False] * 5
+
+
+def test_count_looks_up_in_the_calling_thread(clock: Clock) -> None:
+    assert by_this_thread(jobs(5, index_ms=30.0), counting=True) == [True] * 5
+
+
+def test_results_keep_their_order() -> None:
+    some = jobs(6, index_ms=30.0)
+    assert map_slices(lambda job: job[0].file_slice.file_id, some, 3, local=True) == [
+        f"file-{number}" for number in range(6)
+    ]
