@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import java_options
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    """What the service remembers between runs, and its copies of what can be fetched again, go to
-    temporary folders, not to the user's: before any test module makes settings."""
+    """Java processes start with the tests' options. What the service remembers between runs, and
+    its copies of what can be fetched again, go to temporary folders, not to the user's: before any
+    test module makes settings."""
+    os.environ.setdefault(java_options.VARIABLE, java_options.BRIEF)
     folder = tempfile.mkdtemp(prefix="hudi-index-tests-")
     os.environ["XDG_STATE_HOME"] = str(Path(folder, "state"))
     os.environ["HUDI_INDEX_CACHE_FOLDER"] = str(Path(folder, "cache"))

@@ -17,7 +17,7 @@ _SETTINGS = {
     # Without it, Hudi's upserts cannot write an array that has a NULL.
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
 

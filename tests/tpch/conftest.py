@@ -1,6 +1,9 @@
 """The TPC-H tables, created once: all copy-on-write, and two of them merge-on-read too."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from dev.paths import ROOT
 from hudi_index_service.sql import IndexSession
+from tests import java_options
 from tests.tpch import tables
 
 if TYPE_CHECKING:
@@ -57,31 +62,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def folders(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> dict[str, dict[str, Path]]:
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
     """Variant → table → folder."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-
-    def say(what: str) -> None:
-        with capture.global_and_fixture_disabled():
-            print(f"\n{what} …", end="", flush=True)
-
-    session = IndexSession(spark)
     folder = tmp_path_factory.mktemp("tpch")
-    tables.generate(folder / "generated")
-    for variant, table_type, names in (
-        ("cow", "COPY_ON_WRITE", list(tables.KEYS)),
-        ("mor", "MERGE_ON_READ", list(tables.CLUSTERED_BY)),
-    ):
-        for name in names:
-            say(f"{variant}: writing {name}")
-            tables.write_table(spark, folder / "generated", folder / variant, name, table_type)
-            if name in tables.CLUSTERED_BY:
-                tables.index(session, folder / variant, name)
-    say("mor: updating and deleting")
-    tables.change(spark, folder / "mor")
-    session.close()
+    command = [sys.executable, "-m", "tests.tpch.tables", folder]
+    # Unlike the small tables of other tests, these are written sooner with Java's usual options.
+    subprocess.run(command, cwd=ROOT, env={**os.environ, java_options.VARIABLE: ""}, check=True)
     cow = dict.fromkeys(tables.KEYS, folder / "cow")
     return {"cow": cow, "mor": cow | dict.fromkeys(tables.CLUSTERED_BY, folder / "mor")}
 

@@ -1,5 +1,8 @@
 """The eight tables of TPC-H as Hudi tables: `orders` and `lineitem` clustered and indexed.
 
+``python -m tests.tpch.tables FOLDER`` writes them below ``FOLDER/cow``, and these two once more as
+merge-on-read tables with log files below ``FOLDER/mor``.
+
 The rows come from tpchgen-cli and are the same in every run. `orders` is sorted by order date, as
 such tables usually are, and `lineitem` by shipping date. Both have one base file per year.
 """
@@ -17,6 +20,7 @@ from pyspark.sql import functions as F
 
 from hudi_index_service.sql import IndexSession
 from tests.hudi_tables import hudi_options, read_rows, run_clustering, write
+from tests.spark_session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,6 +120,25 @@ def change(spark: "SparkSession", folder: Path) -> None:
         write(year.where(F.col(key) % 11 == 1), folder / name, options, "delete")
 
 
+def write_all(folder: Path) -> None:
+    """Writes the tables of both variants."""
+    generate(folder / "generated")
+    with spark_session(folder / "warehouse") as spark:
+        session = IndexSession(spark)
+        for variant, table_type, names in (
+            ("cow", "COPY_ON_WRITE", list(KEYS)),
+            ("mor", "MERGE_ON_READ", list(CLUSTERED_BY)),
+        ):
+            for name in names:
+                print(f"{variant}: writing {name} …", flush=True)
+                write_table(spark, folder / "generated", folder / variant, name, table_type)
+                if name in CLUSTERED_BY:
+                    index(session, folder / variant, name)
+        print("mor: updating and deleting …", flush=True)
+        change(spark, folder / "mor")
+        session.close()
+
+
 @contextmanager
 def registered(spark: "SparkSession", database: str, folders: dict[str, Path]) -> Iterator[None]:
     """Makes a database with the tables the current one.
@@ -130,3 +153,7 @@ def registered(spark: "SparkSession", database: str, folders: dict[str, Path]) -
     yield
     spark.sql("USE default")
     spark.sql(f"DROP DATABASE {database} CASCADE")
+
+
+if __name__ == "__main__":
+    write_all(Path(sys.argv[1]))

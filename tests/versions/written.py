@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dev import jars
 from dev.paths import ROOT, cache_folder
+from tests.java_options import BRIEF, VARIABLE
 
 WRITING = Path(__file__).with_name("writing")
 
@@ -73,7 +74,7 @@ def _write(release: str, folder: Path, earlier: Path | None) -> None:
     done = subprocess.run(
         [*command, earlier] if earlier else command,
         cwd=ROOT,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "TZ": "UTC"},
+        env={**os.environ, VARIABLE: BRIEF, "PYSPARK_PYTHON": sys.executable, "TZ": "UTC"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -35,15 +35,11 @@ def main(bundle: str, folder: str, *earlier: str) -> None:
         spark.stop()
 
 
-# One tier of compiled code: the JVM runs many small jobs, and no long one.
-_JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-
 def _session(bundle: str, warehouse: Path) -> SparkSession:
     settings = {
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",
-        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     }
     return local_session(
         "hudi-index-versions",

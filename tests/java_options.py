@@ -1,0 +1,8 @@
+"""How the tests' own Java processes run: Spark, HBase and their tools."""
+
+VARIABLE = "JDK_JAVA_OPTIONS"
+"""The environment variable whose options the ``java`` command puts before its own."""
+
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For many small jobs: without the second compiler and parallel collectors, writing small tables
+takes a third less processor time."""
