@@ -20,7 +20,7 @@ from pydantic_settings import (
 from yaml import YAMLError
 
 from hudi_index_service.errors import ConfigInvalid
-from hudi_index_service.validation_message import first_mistake
+from hudi_index_service.wording import first_mistake
 
 _PREFIX = "HUDI_INDEX_"
 

@@ -1,10 +1,19 @@
-"""Pydantic's validation errors as one line, without pydantic's prefix and the value."""
+"""Words of messages: numbers with their nouns, and pydantic's findings in one line."""
 
 from pydantic import ValidationError
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as ``1 row``, ``2 rows``, ``3 queries``, ``4 indexes``."""
+    if number == 1:
+        return f"1 {noun}"
+    stem, ending = (noun[:-1], "ies") if noun.endswith("y") else (noun, "s")
+    return f"{number:,} {stem}{'es' if noun.endswith('x') else ending}"
+
+
 def first_mistake(error: ValidationError) -> str:
-    """The first mistake and its location: ``section.key: what``, without full stop."""
+    """The first mistake and its location: ``section.key: what``, without full stop, pydantic's
+    prefix and the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     said = first["msg"].removeprefix("Value error, ").rstrip(".")

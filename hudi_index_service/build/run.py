@@ -40,6 +40,7 @@ from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.requirements import Requirement
 from hudi_index_service.index.entries.retention import retained_instants
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ class Build:
         if self.failed:
             first = self.failed[0]
             raise BuildFailed(
-                f"{len(self.failed)} of {len(self.due)} entries could not be built. "
+                f"{len(self.failed)} of {counted(len(self.due), 'entry')} could not be built. "
                 f"{first.path}: {first.error}"
             )
         return self

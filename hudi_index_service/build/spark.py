@@ -26,6 +26,7 @@ from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.config import settings
 from hudi_index_service.errors import BuildFailed, NativeModuleMissing
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,7 +220,7 @@ class _Jobs:
         first = tasks[0]
         return (
             f"build {first.build_id} of {first.storage.uri}: "
-            f"{len(entries)} entries in {len(tasks)} tasks"
+            f"{counted(len(entries), 'entry')} in {counted(len(tasks), 'task')}"
         )
 
     def _news(self) -> Iterator[Ended]:

@@ -31,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hudi_index_service.csv_line import csv_line
+from hudi_index_service.wording import counted
 
 _LEAST_COLUMN = 8
 """Minimum characters per column; in a narrower table each row is printed as a list of values."""
@@ -163,12 +164,6 @@ _OUTPUTS: dict[Format, type[Output]] = {
     Format.JSON: JsonOutput,
     Format.CSV: CsvOutput,
 }
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as ``1 row``, ``2 rows``, ``3 queries``."""
-    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else several}"
 
 
 def table_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:

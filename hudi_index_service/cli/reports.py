@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from hudi_index_service.build.progress import BuildProgress
 from hudi_index_service.build.record import BuildRecord, BuildState
 from hudi_index_service.build.run import Build
-from hudi_index_service.cli.output import counted
 from hudi_index_service.maintain.clean import Cleaning
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.maintain.status import IndexStatus, TableStatus
 from hudi_index_service.maintain.verify import Verification
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.history.record import HistoryShape
+from hudi_index_service.wording import counted
 
 _PARTITIONS_SHOWN = 20
 
@@ -29,7 +29,7 @@ def drop_lines(dropped: Dropped) -> Iterator[str]:
     yield from map(definition_line, dropped.narrowed)
     if dropped.purge is not None:
         removed = dropped.purge.cleaning
-        yield f"{len(removed.removals)} files removed, {removed.bytes:,} bytes."
+        yield f"{counted(len(removed.removals), 'file')} removed, {removed.bytes:,} bytes."
 
 
 def status_lines(status: TableStatus) -> Iterator[str]:
@@ -43,11 +43,11 @@ def status_lines(status: TableStatus) -> Iterator[str]:
         yield _running_line(build) if build.state is BuildState.RUNNING else ended_line(build)
     for failing in status.failing:
         error = " ".join(failing.error.split())
-        yield f"Failed {failing.times} times: {failing.path}: {error}"
+        yield f"Failed {counted(failing.times, 'time')}: {failing.path}: {error}"
     if status.outliving.entries:
         yield (
-            f"{status.outliving.entries} entries ({status.outliving.bytes:,} bytes) outlive their "
-            "base file; `hudi-index clean` removes them."
+            f"Entries that outlive their base file: {status.outliving.entries:,} "
+            f"({status.outliving.bytes:,} bytes); `hudi-index clean` removes them."
         )
 
 
@@ -61,14 +61,14 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
     )
     if status.due:
         yield (
-            f"  {status.due} base files are due, the oldest for {status.lag_seconds:,.0f} s or "
-            f"{status.lag_instants} instants."
+            f"  Due: {counted(status.due, 'base file')}, the oldest for "
+            f"{status.lag_seconds:,.0f} s or {counted(status.lag_instants, 'instant')}."
         )
     lacking = [p for p in status.partitions if p.covered < p.base_files and p.partition]
     for partition in lacking[:_PARTITIONS_SHOWN]:
         yield f"  {partition.partition}: {partition.covered} of {partition.base_files} covered."
-    if len(lacking) > _PARTITIONS_SHOWN:
-        yield f"  and {len(lacking) - _PARTITIONS_SHOWN} more partitions not fully covered."
+    if others := lacking[_PARTITIONS_SHOWN:]:
+        yield f"  {counted(len(others), 'more partition')} not fully covered."
 
 
 def coverage_hints(status: TableStatus) -> list[str]:
@@ -179,8 +179,8 @@ def verify_lines(found: Verification) -> Iterator[str]:
     for base_file in found.skipped:
         yield f"skipped: {base_file}: a newer release wrote its entry"
     yield (
-        f"{found.entries} entries checked, {found.rows} rows looked up, "
-        f"{len(found.problems)} problems, "
+        f"{counted(found.entries, 'entry')} checked, {counted(found.rows, 'row')} looked up, "
+        f"{counted(len(found.problems), 'problem')}, "
         f"{len(found.problems) - len(found.unrepaired)} repaired."
     )
 

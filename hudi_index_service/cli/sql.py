@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from hudi_index_service.cli.arguments import OutputOption
-from hudi_index_service.cli.output import Format, counted, format_of_rows
+from hudi_index_service.cli.output import Format, format_of_rows
 from hudi_index_service.errors import ConfigInvalid
+from hudi_index_service.wording import counted
 
 
 class SqlFormat(Enum):

@@ -12,6 +12,7 @@ from hudi_index_service.cli.output import Items, output_of_report, table_lines
 from hudi_index_service.cli.reports import history_lines
 from hudi_index_service.optimizer.history.history import stored_history
 from hudi_index_service.storage.store import normalise_uri
+from hudi_index_service.wording import counted
 
 _SHAPE = ("shape", "queries", "last", "columns", "unindexed", "weight", "by_index", "scanned")
 _SHAPE_MEANS = ("rows", "index_ms", "scan_ms", "corrections")
@@ -52,7 +53,7 @@ def forget(
     uri = None if table is None else normalise_uri(table)
     gone = stored_history(config.settings()).forget(uri)
     told = {"table": uri, "shapes": gone}
-    lines = [f"{gone} shapes of queries forgotten."]
+    lines = [f"{counted(gone, 'shape')} of queries forgotten."]
     output_of_report(output).report(told, lines, Items(("table", "shapes"), [told]))
 
 

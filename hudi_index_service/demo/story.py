@@ -22,6 +22,7 @@ from hudi_index_service.demo.spark import DemoSpark
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.hudi.properties import parse_properties
+from hudi_index_service.wording import counted
 
 _NO_SERVICES = {
     "hoodie.clustering.inline": "false",
@@ -142,8 +143,9 @@ class Story:
                 self.spark.write(changed, path, upserts, "upsert")
         cleaning = table.clean()
         self._say(
-            f"  index cleaner: removed {len(cleaning.removals)} files ({cleaning.bytes:,} bytes), "
-            f"{cleaning.folders} folders: {sorted({r.reason for r in cleaning.removals})}"
+            f"  index cleaner: removed {counted(len(cleaning.removals), 'file')} "
+            f"({cleaning.bytes:,} bytes), {counted(cleaning.folders, 'folder')}: "
+            f"{sorted({r.reason for r in cleaning.removals})}"
         )
         if not cleaning.removals:
             self.differences.append("the cleaner found nothing expired")
@@ -208,7 +210,7 @@ class Story:
         build.raise_for_failures()
         if not build.built:
             self.differences.append(f"{table.name}: nothing was built")
-        self._say(f"  {len(build.built)} entries built in {build.seconds:.1f} s")
+        self._say(f"  {counted(len(build.built), 'entry')} built in {build.seconds:.1f} s")
 
     def _compare(
         self, table: IndexedTable, path: Path, queries: list[str], columns: list[str]

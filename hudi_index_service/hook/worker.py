@@ -19,6 +19,7 @@ from hudi_index_service.build.run import Build
 from hudi_index_service.errors import BuildInProgress, CallbackRefused, IndexServiceError
 from hudi_index_service.hook.clock import Clock
 from hudi_index_service.storage.backoff import Backoff
+from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +147,9 @@ class Worker:
             self._done(table, failed=True)
             future.set_exception(error)
         else:
-            log.info("%s: %d entries built in %.1f s.", table, len(build.built), build.seconds)
+            log.info(
+                "%s: %s built in %.1f s.", table, counted(len(build.built), "entry"), build.seconds
+            )
             self._done(table, failed=False, retry_at=build.retry_at)
             future.set_result(build)
 

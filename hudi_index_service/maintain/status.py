@@ -24,6 +24,7 @@ from hudi_index_service.index.entries.retention import (
 )
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.metadata.documents import NewerFormat
+from hudi_index_service.wording import counted
 
 _BUILDS_SHOWN = 10
 
@@ -195,7 +196,8 @@ class TableStatus(Sequence[IndexStatus]):
             instants = thresholds.max_lag_instants
             if instants is not None and each.lag_instants > instants:
                 found.append(
-                    f"{name} is {each.lag_instants} instants behind, more than {instants}."
+                    f"{name} is {counted(each.lag_instants, 'instant')} behind, more than "
+                    f"{instants}."
                 )
             coverage = thresholds.min_coverage
             if coverage is not None and each.coverage < coverage:
@@ -207,7 +209,7 @@ class TableStatus(Sequence[IndexStatus]):
             thresholds.max_outliving
         ):
             found.append(
-                f"{self.outliving.entries} entries outlive their base file, more than "
+                f"Entries that outlive their base file: {self.outliving.entries:,}, more than "
                 f"{thresholds.max_outliving}."
             )
         over = (each for each in self.builds if each.state is not BuildState.RUNNING)

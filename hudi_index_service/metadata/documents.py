@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hudi_index_service.errors import EntryInvalid, Remedy
-from hudi_index_service.validation_message import first_mistake
+from hudi_index_service.wording import first_mistake
 
 INDEX_ROOT = ".hoodie/.index"
 """The only folder of a table that the service writes, relative to the table."""

@@ -19,6 +19,7 @@ from hudi_index_service.read.explained import (
     ExplainedSlice,
 )
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
+from hudi_index_service.wording import counted
 
 _WORDS = {
     Access.INDEX: "by index",
@@ -135,21 +136,22 @@ class Explanation:
         told = self.document()
         if told.files is not None and told.files.covered < len(self.plan.slices):
             lines.append(
-                f"entries  serve {told.files.covered} slices, not {told.files.uncovered}"
+                f"entries  for {counted(told.files.covered, 'slice')}, "
+                f"none for {told.files.uncovered}"
                 + (f"; {told.files.unknown} were not looked at" if told.files.unknown else "")
             )
         if told.expected is not None:
             lines.append(_expected_line(told.expected, len(self.plan.slices)))
         if self.actual is not None and self.seconds is not None:
             lines.append(
-                f"actual   {self.actual.rows_returned} rows returned of "
-                f"{self.actual.rows_checked} read, {self.actual.pages} pages, "
+                f"actual   {counted(self.actual.rows_returned, 'row')} returned of "
+                f"{self.actual.rows_checked:,} read, {counted(self.actual.pages, 'page')}, "
                 f"{self.actual.bytes_read:,} bytes, {self.seconds * 1000:.1f} ms"
             )
             if self.actual.index_requests:
                 lines.append(
                     f"cold     {self.actual.index_bytes:,} bytes of indexes fetched by "
-                    f"{self.actual.index_requests} requests"
+                    f"{counted(self.actual.index_requests, 'request')}"
                 )
             notes = Counter(each.note for each in self.actual.slices if each.note)
             lines += [f"  {number:>5} {note}" for note, number in notes.most_common(_SLICES_SHOWN)]
@@ -253,11 +255,11 @@ def _expected_line(cost: ExplainedCost, slices: int) -> str:
     some = f" of {cost.slices} of {slices} slices" if cost.slices != slices else ""
     history = " [corrected by history]" if cost.by_history else ""
     if rows.least == rows.most:
-        number = f"{rows.least:,} row{'' if rows.least == 1 else 's'}"
+        number = counted(rows.least, "row")
     else:
         number = f"about {rows.expected:,.0f} rows (from {rows.least:,} to {rows.most:,})"
     return (
         f"expected {number}{some}, "
-        f"{cost.pages:,.0f} pages, {cost.bytes:,} bytes, {cost.ms:,.1f} ms; by index "
+        f"{counted(round(cost.pages), 'page')}, {cost.bytes:,} bytes, {cost.ms:,.1f} ms; by index "
         f"{cost.index_ms:,.1f} ms, by scan {cost.scan_ms:,.1f} ms{history}"
     )

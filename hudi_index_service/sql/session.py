@@ -28,6 +28,7 @@ from hudi_index_service.sql.spark_errors import hudis_errors_named, paths_in_que
 from hudi_index_service.sql.statements import ExplainIndex, TableReference
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.upkeep import TableUpkeep
+from hudi_index_service.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -179,7 +180,9 @@ class IndexSession:
         except Exception:
             log.exception("The build after the table service on %s failed.", table)
         else:
-            log.info("%s: %d entries built in %.1f s.", table, len(build.built), build.seconds)
+            log.info(
+                "%s: %s built in %.1f s.", table, counted(len(build.built), "entry"), build.seconds
+            )
 
     def _read(
         self, query: str, args: Any, kwargs: Mapping[str, Any], explain: Explain | None = None

@@ -17,6 +17,7 @@ from hudi_index_service.build.budget import Budget
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.upkeep import TableUpkeep, read_write_config
+from hudi_index_service.wording import counted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,12 +79,16 @@ def _build(
         ).raise_for_failures()
         if keys.failure is not None:
             raise keys.failure
-        report = f"{upkeep.uri}: built {len(build.built)} entries in {build.seconds:.1f} s"
+        report = (
+            f"{upkeep.uri}: built {counted(len(build.built), 'entry')} in {build.seconds:.1f} s"
+        )
         if build.stopped_by is not None:
             report += f", {build.left} left ({build.stopped_by})"
         if asked.clean:
             cleaning = upkeep.table.clean()
-            report += f", removed {len(cleaning.removals)} files ({cleaning.bytes} bytes)"
+            report += (
+                f", removed {counted(len(cleaning.removals), 'file')} ({cleaning.bytes} bytes)"
+            )
     return report
 
 

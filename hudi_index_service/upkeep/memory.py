@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hudi_index_service.maintain.overwritten import KnownTable
 from hudi_index_service.storage.private_file import write_private_file
-from hudi_index_service.validation_message import first_mistake
+from hudi_index_service.wording import first_mistake
 
 log = logging.getLogger(__name__)
 

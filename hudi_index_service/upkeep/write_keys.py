@@ -21,7 +21,7 @@ from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import parse_properties
 from hudi_index_service.metadata.definitions import Column
-from hudi_index_service.validation_message import first_mistake
+from hudi_index_service.wording import first_mistake
 
 PREFIX = "hoodie.index."
 

@@ -292,5 +292,5 @@ def test_advise_on_the_command_line(
     (shape,) = json.loads(run("history", str(path), "-o", "json"))["shapes"]
     assert (shape["shape"], shape["queries"], shape["unindexed"]) == ("city = ?", 4, ["city"])
     assert "no index on city" in run("history", str(path))
-    assert run("forget", str(path)) == "1 shapes of queries forgotten.\n"
+    assert run("forget", str(path)) == "1 shape of queries forgotten.\n"
     assert run("history", str(path)) == "0 shapes.\n"

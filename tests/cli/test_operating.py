@@ -114,7 +114,7 @@ def test_status_alerts_if_an_index_falls_behind(golden: Golden, table: str, run:
 
     printed = run("status", table, "--max-lag", "0", "--max-lag-instants", "0", status=3)
     assert re.search(r"ALERT: Index by_amount \(lucene\) is \d+ s behind, more than 0\.", printed)
-    assert "ALERT: Index by_amount (lucene) is 1 instants behind, more than 0." in printed
+    assert "ALERT: Index by_amount (lucene) is 1 instant behind, more than 0." in printed
 
 
 def test_a_build_names_base_files_that_stay_unindexed(table: str, run: Run) -> None:
@@ -170,7 +170,7 @@ def test_failures_are_shown_and_fail_the_build(table: str, run: Run) -> None:
     assert "BUILD_FAILED" in printed
 
     printed = run("status", table, "--failed-build", status=3)
-    assert f"Failed 1 times: 2026-01-01/{base_file.name}: " in printed
+    assert f"Failed 1 time: 2026-01-01/{base_file.name}: " in printed
     assert "ALERT: Build 000001 failed." in printed
 
 

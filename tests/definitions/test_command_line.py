@@ -57,5 +57,5 @@ def test_columns_that_could_not_be_purged_are_reported(table: IndexedTable) -> N
     assert "Index j is dropped." in output
     assert output.count("still contains msg: Build 000002, started") == 2
     running.finish({})
-    assert "files removed" in run("drop", table.uri, "j", "--purge")
-    assert "files removed" in run("drop", table.uri, "i", "--purge")
+    assert "removed, " in run("drop", table.uri, "j", "--purge")
+    assert "removed, " in run("drop", table.uri, "i", "--purge")

@@ -60,5 +60,5 @@ def test_commands_run(messages: Path) -> None:
     assert explained_query["version"] == explained.EXPLANATION_VERSION
     assert explained_query["actual"]["rows_returned"] == 2
     assert "sender = ?" in printed["hudi-index history"]
-    assert printed["hudi-index forget"] == "1 shapes of queries forgotten.\n"
+    assert printed["hudi-index forget"] == "1 shape of queries forgotten.\n"
     assert json.loads(printed["hudi-index advise"])["queries"] == 0

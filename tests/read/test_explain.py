@@ -103,7 +103,7 @@ def test_the_text_shows_expected_and_actual_values(table: IndexedTable) -> None:
     text = str(table.scan("zip = 'zip8'").explain(analyze=True))
 
     assert "slices   2: 1 by index, 1 scanned, 0 merged with log files" in text
-    assert "entries  serve 1 slices, not 1" in text
+    assert "entries  for 1 slice, none for 1" in text
     assert "expected 200 rows of 1 of 2 slices, " in text
     assert "actual   200 rows returned of " in text
 

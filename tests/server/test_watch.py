@@ -157,7 +157,7 @@ def test_process_follows_the_timeline_and_stops_on_sigterm(table, cluster, watch
 
     cluster()
 
-    lines_until(process.stderr, "1 entries built")
+    lines_until(process.stderr, "1 entry built")
     assert indexed(table) == 1
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0

@@ -88,7 +88,7 @@ def test_explain_returns_a_row_per_relation(session, table):
     by_index, by_spark = explained.collect()
     assert (by_index.relation, by_index.table) == (1, f"file:{table}")
     assert (by_index.reader, by_index.index_name) == ("driver", "by_id")
-    assert by_index.reason == "the index finds 2 rows, and 1 slices are read without it"
+    assert by_index.reason == "the index finds 2 rows; 1 slice read without it"
     assert by_index.condition == "`id` IN ('2', '4')"
     assert by_index["columns"] == ["id", "amount"]
     assert by_index[8:13] == (1, 1, 0, 0, 2)

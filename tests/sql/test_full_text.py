@@ -172,7 +172,7 @@ def test_rows_are_counted_by_the_index(by_index: IndexSession) -> None:
     (row,) = by_index.sql(query).collect()
     assert row.n == sum(has(text_of(key) or "") for key in range(ROWS))
     (use,) = by_index.relations
-    assert use.reason == "the index counts its rows, and 2 slices are read without it"
+    assert use.reason == "the index counts its rows; 2 slices read without it"
 
 
 def test_scores_in_an_earlier_snapshot(texts: IndexedTable, by_index: IndexSession) -> None:

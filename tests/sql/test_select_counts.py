@@ -49,7 +49,7 @@ COUNTS = [
 def test_count_is_answered_by_the_index_alone(agreed, index_session, kind, query):
     assert agreed(query.format(t=kind)) == [True]
     (use,) = index_session.relations
-    others = ", and 1 slices are read without it" if kind == "merged" else ""
+    others = "; 1 slice read without it" if kind == "merged" else ""
     assert use.reason == COUNTED + others
     assert (use.read.pages, use.read.bytes_read) == (0, 0), "no page is read"
 

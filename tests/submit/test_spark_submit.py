@@ -53,7 +53,7 @@ def test_spark_submit_builds_and_cleans(clustered_table):
     )
 
     assert done.returncode == 0, done.stderr
-    assert f"{clustered_table}: built 1 entries in " in done.stdout
+    assert f"{clustered_table}: built 1 entry in " in done.stdout
     assert "removed 0 files (0 bytes)" in done.stdout
     assert open_table(clustered_table).status()[0].indexed == 1
 
@@ -61,7 +61,7 @@ def test_spark_submit_builds_and_cleans(clustered_table):
 def test_running_session_is_used_and_not_stopped(spark, clustered_table, capsys):
     assert main(["--table", str(clustered_table), "--strategy", "all"]) == 0
 
-    assert f"{clustered_table}: built 1 entries in " in capsys.readouterr().out
+    assert f"{clustered_table}: built 1 entry in " in capsys.readouterr().out
     assert spark.range(3).count() == 3
 
 
@@ -98,7 +98,7 @@ def test_one_failing_table_does_not_stop_the_others(spark, tmp_path, capsys):
     assert f"{path}: built 2 entries in " in captured.out
     assert "1 left (budget spent: files)" in captured.out
     assert main([*tables[2:], *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 0
-    assert f"{path}: built 1 entries in " in capsys.readouterr().out
+    assert f"{path}: built 1 entry in " in capsys.readouterr().out
     assert open_table(path).status()[0].indexed == 3
 
 

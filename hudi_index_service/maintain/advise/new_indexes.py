@@ -15,6 +15,7 @@ from hudi_index_service.optimizer.cost.constants import Constants
 from hudi_index_service.optimizer.cost.pages import PAGE_ROWS, pages_holding
 from hudi_index_service.optimizer.decide import are_few
 from hudi_index_service.optimizer.history.record import HistoryShape
+from hudi_index_service.wording import counted
 
 _LEAST_QUERIES = 2.5  # weighted by age
 _TIMES_CHEAPER = 1.25
@@ -65,14 +66,18 @@ class IndexAdvice:
         seconds, size = self.build.seconds, self.build.index_bytes
         took = "an unknown time" if seconds is None else f"about {seconds:,.1f} s"
         left = "an unknown number of" if size is None else f"about {size:,}"
-        paid = "" if self.pays_after is None else f"; it pays off after {self.pays_after:,} queries"
+        paid = (
+            ""
+            if self.pays_after is None
+            else f"; it pays off after {counted(self.pays_after, 'query')}"
+        )
         return [
             f"{what}: {self.queries:.0f} queries scanned by {names}, in {self.scan_ms:,.1f} ms "
             f"each, for {self.rows:,.1f} of {self.scanned_rows:,.0f} rows "
             f"({'; '.join(self.shapes)}).",
             f"  By index they take about {self.index_ms:,.1f} ms, and save {self.saves_ms:,.1f} "
-            f"ms. Building it takes {took} and {left} bytes for {self.build.files} base files"
-            f"{paid}.",
+            f"ms. Building it takes {took} and {left} bytes for "
+            f"{counted(self.build.files, 'base file')}{paid}.",
         ]
 
 

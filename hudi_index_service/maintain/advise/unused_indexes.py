@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hudi_index_service.optimizer.history.record import HistoryShape
+from hudi_index_service.wording import counted
 
 _LEAST_QUERIES = 20  # fewer are not significant
 
@@ -52,8 +53,8 @@ class UnusedAdvice:
         names = ", ".join(self.columns)
         what = f"Drop index {self.index}" if self.whole else f"Drop {names} from {self.index}"
         return [
-            f"{what}: of {self.queries} queries since it was built ({self.since}), none used an "
-            f"index on {names}. Its {self.entries} entries, including all their columns, take "
+            f"{what}: none of {counted(self.queries, 'query')} since it was built ({self.since}) "
+            f"used an index on {names}. {counted(self.entries, 'entry')} with all columns: "
             f"{self.index_bytes:,} bytes."
         ]
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hudi_index_service.config import Settings
-from hudi_index_service.validation_message import first_mistake
+from hudi_index_service.wording import first_mistake
 
 log = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.table import IndexedTable
+from hudi_index_service.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class RelationUse:
 
 def with_others(served: str, others: int) -> str:
     """A reason, with the number of slices without an index."""
-    return f"{served}, and {others} slices are read without it" if others else served
+    return f"{served}; {counted(others, 'slice')} read without it" if others else served
 
 
 def serving_indexes(table: IndexedTable, plan: QueryPlan) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import narrowed_rows
 from hudi_index_service.read.slices.value_counts import may_have_few_values
 from hudi_index_service.read.statistics import SliceStatistics
+from hudi_index_service.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class _Found:
             rows = str(sum(each.most for each in self._told))
         if not self._least.rows and not self._guess:
             return KeepSparkScan("Spark scans the table faster than the index finds rows")
-        found = f"the index finds {rows} of {self._total} rows"
+        found = f"the index finds {rows} of {counted(self._total, 'row')}"
         return KeepSparkScan(f"{found}, and Spark scans them faster")
 
     def _accepted(self, reader: Reader) -> Candidates:

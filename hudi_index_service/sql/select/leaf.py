@@ -31,6 +31,7 @@ from hudi_index_service.sql.select.indexed import IndexedTables
 from hudi_index_service.sql.select.join_keys import MOST_KEYS, JoinKeys, distinct_keys
 from hudi_index_service.sql.select.join_keys import Leaf as KeyLeaf
 from hudi_index_service.table import IndexedTable
+from hudi_index_service.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -190,7 +191,8 @@ class RelationLeaves:
         if use.plan is not None:
             weighed = weighed.as_told_by(use.plan)
         use = replace(use, columns=tuple(columns.names), by_index=True)
-        most = f"{weighed.rows} rows" if weighed.exact else f"at most {weighed.rows} rows"
+        rows_told = counted(weighed.rows, "row")
+        most = rows_told if weighed.exact else f"at most {rows_told}"
         use = replace(use, reason=_finds(most, weighed), expected=weighed.rows)
         if self.explain == "plan":
             return columns.java(), replace(use, in_tasks=not weighed.few)
@@ -208,7 +210,7 @@ class RelationLeaves:
                 self._done.add(relation.columns.ids[0])
                 self._read.update(zip(columns.ids, rows.columns, strict=True))
                 if not weighed.exact:
-                    use = replace(use, reason=_finds(f"{rows.num_rows} rows", weighed))
+                    use = replace(use, reason=_finds(counted(rows.num_rows, "row"), weighed))
                 return node, replace(use, rows=rows.num_rows, read=run.statistics)
             if not weighed.by_tasks:
                 reason = "the rows that the index finds are large, and Spark scans them faster"
