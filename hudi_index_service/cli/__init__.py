@@ -6,7 +6,7 @@ alert of `status` 3, Ctrl-C 130. `hudi_index_service.cli.output` describes the o
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -60,10 +60,14 @@ def _options(
     configure_logging(log_level.upper(), config.settings().logging.format)
 
 
-def main() -> None:
-    """The console script's entry point: prints errors of the service in one line."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script's entry point: prints errors of the service in one line.
+
+    Args:
+        arguments: The command line after the program's name; None for the process's own.
+    """
     try:
-        app()
+        app(arguments)
     except IndexServiceError as error:
         complain(told(error))
         sys.exit(1)

@@ -1,7 +1,6 @@
 """Advice on small tables after queries that really ran, and cases without advice."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -269,7 +268,6 @@ def test_advise_on_the_command_line(
     path: Path,
     settings: Settings,
     own_state: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert settings.state_folder == own_state, "the command uses the table's settings"
@@ -278,9 +276,8 @@ def test_advise_on_the_command_line(
             table.scan(f"city = 'city{number}'").to_arrow()
 
     def run(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
         with pytest.raises(SystemExit) as ended:
-            main()
+            main(arguments)
         printed = capsys.readouterr()
         assert not ended.value.code, printed.err
         return printed.out

@@ -92,13 +92,11 @@ def test_an_error_is_one_line_with_code_and_remedy(
     code: str,
     table: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     filled = [each.format(table=table, folder=tmp_path) for each in arguments]
-    monkeypatch.setattr(sys, "argv", ["hudi-index", *filled])
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(filled)
     assert ended.value.code == 1
     error = capsys.readouterr().err.strip()
     assert error.startswith(f"{code}: ")
@@ -113,9 +111,8 @@ def test_a_missing_file_is_reported_in_one_line(
         raise AssertionError("the file is not there")
 
     monkeypatch.setattr(IndexedTable, "status", status)
-    monkeypatch.setattr(sys, "argv", ["hudi-index", "status", table])
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(["status", table])
     assert ended.value.code == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("SNAPSHOT_CHANGED: A file that the command needs is missing: ")
@@ -126,10 +123,9 @@ def test_a_missing_file_is_reported_in_one_line(
 @pytest.mark.parametrize(
     "arguments", [["query", "table"], ["build", "table", "--strategy", "some"], ["nothing"]]
 )
-def test_bad_usage_has_status_2(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
+def test_bad_usage_has_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(arguments)
     assert ended.value.code == 2
 
 

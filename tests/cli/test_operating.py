@@ -36,13 +36,12 @@ def table(written: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs the command, and returns both its output and its errors."""
 
     def run_in_process(*arguments: str, status: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
         with pytest.raises(SystemExit) as ended:
-            main()
+            main(arguments)
         captured = capsys.readouterr()
         assert (ended.value.code or 0) == status, captured.err
         return captured.out + captured.err

@@ -62,12 +62,9 @@ def test_statements_run_in_order(golden: Golden, tmp_path: Path) -> None:
     ("arguments", "status"),
     [(["sql"], 2), (["sql", "SELECT 1", "--format", "xml"], 2), (["sql", "x", "--conf", "a"], 1)],
 )
-def test_bad_usage_fails(
-    arguments: list[str], status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["hudi-index", *arguments])
+def test_bad_usage_fails(arguments: list[str], status: int) -> None:
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(arguments)
     assert ended.value.code == status
 
 
