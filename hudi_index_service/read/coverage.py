@@ -22,22 +22,22 @@ from hudi_index_service.storage.store import StoredFile
 
 log = logging.getLogger(__name__)
 
-_MOST_KNOWN = 100_000  # base files whose entries are cached
+_MOST_CACHED = 100_000  # base files whose entries are cached
 
 _Groups: TypeAlias = Mapping[str, list[Requirement]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CoverageResult:
     """The entry that served a base file, or why none did, and the listed files of its folder. The
     result stays valid while the listing does, since no file changes under its name."""
 
     base_file: BaseFile
     folder: str
     files: list[StoredFile]
-    told: ServingEntry | str
+    entry_or_reason: ServingEntry | str
 
-    def shown_again(self, listing: EntryListing, base_file: BaseFile) -> bool:
+    def is_current(self, listing: EntryListing, base_file: BaseFile) -> bool:
         """Whether the listing still shows the same files for the base file."""
         return self.base_file == base_file and listing.files(self.folder) == self.files
 
@@ -48,19 +48,19 @@ class RequiredColumns:
 
     Attributes:
         groups: The requirements by index type.
-        found: The last result by index type and base file path.
+        results: The last result by index type and base file path.
     """
 
     definitions: tuple[IndexDefinition, ...]
     schema: pa.Schema
     groups: _Groups
-    found: dict[tuple[str, str], _Found]
+    results: dict[tuple[str, str], _CoverageResult]
 
-    def keep(self, name: str, found: _Found) -> None:
+    def keep(self, name: str, result: _CoverageResult) -> None:
         """Caches the result for a base file for later queries."""
-        if len(self.found) >= _MOST_KNOWN:
-            self.found.clear()
-        self.found[name, found.base_file.path] = found
+        if len(self.results) >= _MOST_CACHED:
+            self.results.clear()
+        self.results[name, result.base_file.path] = result
 
 
 class Coverage:
@@ -68,13 +68,13 @@ class Coverage:
     schema and the listing of the entry stay the same. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._asked: RequiredColumns | None = None
+        self._last_required: RequiredColumns | None = None
 
     def slices(self, plan: QueryPlan, folder: IndexFolder) -> tuple[SlicePlan, ...]:
         """The plan's slices, with entries for those to be read by index; slices without entries
         are scanned."""
-        asked = self._required(folder.definitions, plan.snapshot.schema)
-        for name in asked.groups:
+        required = self._required_columns(folder.definitions, plan.snapshot.schema)
+        for name in required.groups:
             if isinstance(listing := folder.listings[name], EntryListing):
                 listing.fetch(
                     each.file_slice.base_file
@@ -86,39 +86,39 @@ class Coverage:
             base_file = each.file_slice.base_file
             if each.access is not Access.INDEX or base_file is None:
                 return each
-            return _covered(each, base_file, asked, folder.listings)
+            return _covered(each, base_file, required, folder.listings)
 
         return tuple(map(covered, plan.slices))
 
-    def _required(
+    def _required_columns(
         self, definitions: tuple[IndexDefinition, ...], schema: pa.Schema
     ) -> RequiredColumns:
         """The required columns: only those that live definitions still have, with their present
         options."""
-        known = self._asked
-        if known is None or known.definitions != definitions or not known.schema.equals(schema):
+        last = self._last_required
+        if last is None or last.definitions != definitions or not last.schema.equals(schema):
             groups = by_index_type(requirements(definitions, schema))
-            known = self._asked = RequiredColumns(definitions, schema, groups, {})
-        return known
+            last = self._last_required = RequiredColumns(definitions, schema, groups, {})
+        return last
 
 
 def _covered(
     plan: SlicePlan,
     base_file: BaseFile,
-    asked: RequiredColumns,
+    required: RequiredColumns,
     listings: Listings,
 ) -> SlicePlan:
     serving: list[ServingEntry] = []
-    reasons: list[str] = [] if asked.groups else ["the table has no index"]
-    for name in asked.groups:
+    reasons: list[str] = [] if required.groups else ["the table has no index"]
+    for name in required.groups:
         listing = listings[name]
-        found: ServingEntry | str = listing if isinstance(listing, str) else ""
+        entry_or_reason: ServingEntry | str = listing if isinstance(listing, str) else ""
         if isinstance(listing, EntryListing):
-            found = _serving(listing, name, asked, base_file)
-        if isinstance(found, ServingEntry):
-            serving.append(found)
+            entry_or_reason = _serving(listing, name, required, base_file)
+        if isinstance(entry_or_reason, ServingEntry):
+            serving.append(entry_or_reason)
         else:
-            reasons.append(found)
+            reasons.append(entry_or_reason)
     if serving:
         reason = " and ".join(sorted(entry.index_type.name for entry in serving)) + " entry"
         return plan.served(tuple(serving), reason)
@@ -126,45 +126,50 @@ def _covered(
 
 
 def _serving(
-    listing: EntryListing, name: str, asked: RequiredColumns, base_file: BaseFile
+    listing: EntryListing, name: str, required: RequiredColumns, base_file: BaseFile
 ) -> ServingEntry | str:
     """The entry with the columns that it may serve, or why there is none."""
-    known = asked.found.get((name, base_file.path))
-    if known is not None and known.shown_again(listing, base_file):
-        return known.told
+    cached = required.results.get((name, base_file.path))
+    if cached is not None and cached.is_current(listing, base_file):
+        return cached.entry_or_reason
     try:
         entry = listing.find(base_file)
-        told = _told(entry, name, asked.groups[name])
+        entry_or_reason = _entry_or_reason(entry, name, required.groups[name])
     except EntryMissing:
         return f"no {name} entry was built for it"
     except (EntryInvalid, PermissionDenied, StorageFailed) as error:
         log.warning("%s is scanned: %s", base_file.path, error)
         return error.message.rstrip(".")
     if listing.shows(entry.data_path):  # otherwise it was found by an extra request
-        asked.keep(name, _Found(base_file, entry.folder, listing.files(entry.folder), told))
-    return told
+        required.keep(
+            name,
+            _CoverageResult(base_file, entry.folder, listing.files(entry.folder), entry_or_reason),
+        )
+    return entry_or_reason
 
 
-def _told(entry: Entry, name: str, required: Sequence[Requirement]) -> ServingEntry | str:
+def _entry_or_reason(
+    entry: Entry, name: str, required: Sequence[Requirement]
+) -> ServingEntry | str:
     """A valid entry with the columns that it may serve, or why it does not serve."""
     kind = index_type(name)
     if entry.manifest.index_type_version > kind.version:
         return f"its {name} entry has the newer version {entry.manifest.index_type_version}"
-    columns = _served_columns(entry.manifest, required)
+    columns = _usable_columns(entry.manifest, required)
     if not columns:
         return f"its {name} entry lacks the columns as they are defined now"
     return ServingEntry(entry, kind, columns)
 
 
-def _served_columns(
+def _usable_columns(
     manifest: Manifest, required: Sequence[Requirement]
 ) -> tuple[StoredColumn, ...]:
     """The columns, sorted by name. Raises EntryInvalid if the type of one is unknown here."""
-    served: dict[str, StoredColumn] = {}
+    columns: dict[str, StoredColumn] = {}
     for requirement in required:
         for spec in requirement.columns:
             column = manifest.column(spec.name)
             # Compares the types too, since only that refuses a type that is unknown here.
             if column is not None and column.holds(spec) and column.type == spec.type:
-                served[spec.name] = column
-    return tuple(served[name] for name in sorted(served))
+                columns[spec.name] = column
+    return tuple(columns[name] for name in sorted(columns))

@@ -85,8 +85,10 @@ class Execution:
         else:
             results = prefetch(read, self._jobs(), reader.settings.read.parallelism)
         schema = self.schema
-        found = (_with_schema(batch, schema) for result in results for batch in result)
-        rows = pa.Table.from_batches(found if limit is None else _first(found, limit), schema)
+        result_batches = (_with_schema(batch, schema) for result in results for batch in result)
+        rows = pa.Table.from_batches(
+            result_batches if limit is None else _first(result_batches, limit), schema
+        )
         self._end(whole=limit is None)
         return rows
 
@@ -101,15 +103,15 @@ class Execution:
         """The number of matching rows per value of a text column, the query's only output column;
         from the index alone where its answer is exact and it holds the values."""
         self._begin()
-        found: Counter[str | None] = Counter()
+        counts: Counter[str | None] = Counter()
 
         def work(job: Job) -> "Counter[str | None]":
             return self._value_counts(column, *job)
 
         for each in self._map_slices(work, self._jobs(), counting=True):
-            found.update(each)
+            counts.update(each)
         self._end(whole=True)
-        return found
+        return counts
 
     def exists(self) -> bool:
         """Whether any row matches; no slice is started after the first match."""
@@ -126,7 +128,7 @@ class Execution:
             RowIdsUnavailable: a slice has log files.
         """
         self._begin()
-        found: dict[str, BitMap] = {}
+        row_ids: dict[str, BitMap] = {}
         for slice_plan in self.plan.slices:
             if slice_plan.access is Access.MERGE:
                 raise RowIdsUnavailable(f"{slice_plan.file_slice.name} has log files.")
@@ -135,9 +137,9 @@ class Execution:
                 rows = self.reader.matching_rows(slice_plan, statistics)
             statistics.rows_returned = len(rows)
             if rows:
-                found[slice_plan.file_slice.name] = rows
+                row_ids[slice_plan.file_slice.name] = rows
         self._end(whole=True)
-        return found
+        return row_ids
 
     def _begin(self) -> None:
         self._started = perf_counter_ns()
@@ -154,26 +156,26 @@ class Execution:
             self._log(ms)
         if self.history is None:
             return
-        beside = min(_CORES, self.reader.settings.read.parallelism)
-        of_slices = sum(each.ms for each in self.statistics.slices)
-        pace = min(1.0, ms * beside / of_slices) if of_slices else 1.0
-        seen = observation(self.plan, self.statistics.slices, whole=whole, pace=pace)
-        if seen is not None:
-            self.history.record(self.plan.table, seen)
+        threads = min(_CORES, self.reader.settings.read.parallelism)
+        slices_ms = sum(each.ms for each in self.statistics.slices)
+        pace = min(1.0, ms * threads / slices_ms) if slices_ms else 1.0
+        measurement = observation(self.plan, self.statistics.slices, whole=whole, pace=pace)
+        if measurement is not None:
+            self.history.record(self.plan.table, measurement)
 
     def _log(self, ms: float) -> None:
-        plan, read = self.plan, self.statistics
+        plan, statistics = self.plan, self.statistics
         columns = set() if plan.predicate is None else plan.predicate.columns()
         log.info(
             "Query on %s: %d slices by index, %d scanned, %d merged, %d skipped; %d rows of %d "
             "read, %d pages, %d bytes, %.1f ms; shape %s.",
             ", ".join(sorted(columns)) or "no column",
-            *(read.count(each) for each in (Access.INDEX, Access.SCAN, Access.MERGE)),
+            *(statistics.count(each) for each in (Access.INDEX, Access.SCAN, Access.MERGE)),
             plan.count(Access.SKIP),
-            read.rows_returned,
-            read.rows_checked,
-            read.pages,
-            read.bytes_read,
+            statistics.rows_returned,
+            statistics.rows_checked,
+            statistics.pages,
+            statistics.bytes_read,
             ms,
             plan.shape or query_shape(plan.predicate),
         )
@@ -195,11 +197,11 @@ class Execution:
             if counts is not None:
                 statistics.rows_returned = len(exact)
                 return counts
-        found: Counter[str | None] = Counter()
+        totals: Counter[str | None] = Counter()
         for batch in _batches(self.reader, slice_plan, statistics):
             for each in pc.value_counts(batch.column(column)):
-                found[each["values"].as_py()] += each["counts"].as_py()
-        return found
+                totals[each["values"].as_py()] += each["counts"].as_py()
+        return totals
 
     def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         if not self.reader.is_index_only(slice_plan):
@@ -221,8 +223,8 @@ class Execution:
 
     def _jobs(self) -> list[Job]:
         """The slices that are not skipped, each with its statistics."""
-        every = [(each, self._statistics(each)) for each in self.plan.slices]
-        return [(each, statistics) for each, statistics in every if each.access is not Access.SKIP]
+        jobs = [(each, self._statistics(each)) for each in self.plan.slices]
+        return [(each, statistics) for each, statistics in jobs if each.access is not Access.SKIP]
 
     def _map_slices(
         self, work: Callable[[Job], Result], jobs: list[Job], *, counting: bool = False

@@ -75,7 +75,9 @@ class Explanation:
             uncovered=covered.count(False),
             unknown=covered.count(None),
         )
-        read = {} if self.actual is None else {each.slice_name: each for each in self.actual.slices}
+        by_name = (
+            {} if self.actual is None else {each.slice_name: each for each in self.actual.slices}
+        )
         return ExplainedQuery(
             where=self.where,
             reader="slices",
@@ -86,7 +88,7 @@ class Explanation:
             shape=plan.shape or query_shape(plan.predicate),
             files=files,
             expected=_expected(plan.slices),
-            slices=tuple(_slice(each, read.get(each.file_slice.name)) for each in plan.slices),
+            slices=tuple(_slice(each, by_name.get(each.file_slice.name)) for each in plan.slices),
             actual=self._run(),
         )
 
@@ -99,21 +101,21 @@ class Explanation:
         return self.document().model_dump_json(exclude_none=True)
 
     def _run(self) -> ExplainedRun | None:
-        read = self.actual
-        if read is None or self.seconds is None:
+        statistics = self.actual
+        if statistics is None or self.seconds is None:
             return None
         return ExplainedRun(
             seconds=round(self.seconds, 6),
-            rows_returned=read.rows_returned,
-            rows_checked=read.rows_checked,
-            pages=read.pages,
-            bytes=read.bytes_read,
-            index_requests=read.index_requests,
-            index_bytes=read.index_bytes,
-            slices={access.value: read.count(access) for access in Access},
+            rows_returned=statistics.rows_returned,
+            rows_checked=statistics.rows_checked,
+            pages=statistics.pages,
+            bytes=statistics.bytes_read,
+            index_requests=statistics.index_requests,
+            index_bytes=statistics.index_bytes,
+            slices={access.value: statistics.count(access) for access in Access},
             notes=tuple(
                 ExplainedNote(name=each.slice_name, note=each.note)
-                for each in read.slices
+                for each in statistics.slices
                 if each.note
             ),
         )
@@ -133,15 +135,19 @@ class Explanation:
         reasons = Counter((each.access, each.reason, each.rule) for each in self.plan.slices)
         for (access, reason, rule), number in reasons.most_common(_SLICES_SHOWN):
             lines.append(f"  {number:>5} {_WORDS[access]}: {reason} [{rule}]")
-        told = self.document()
-        if told.files is not None and told.files.covered < len(self.plan.slices):
+        document = self.document()
+        if document.files is not None and document.files.covered < len(self.plan.slices):
             lines.append(
-                f"entries  for {counted(told.files.covered, 'slice')}, "
-                f"none for {told.files.uncovered}"
-                + (f"; {told.files.unknown} were not looked at" if told.files.unknown else "")
+                f"entries  for {counted(document.files.covered, 'slice')}, "
+                f"none for {document.files.uncovered}"
+                + (
+                    f"; {document.files.unknown} were not looked at"
+                    if document.files.unknown
+                    else ""
+                )
             )
-        if told.expected is not None:
-            lines.append(_expected_line(told.expected, len(self.plan.slices)))
+        if document.expected is not None:
+            lines.append(_expected_line(document.expected, len(self.plan.slices)))
         if self.actual is not None and self.seconds is not None:
             lines.append(
                 f"actual   {counted(self.actual.rows_returned, 'row')} returned of "
@@ -177,13 +183,13 @@ def _covered(plan: SlicePlan) -> bool | None:
 
 def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
     """The sum over the slices with an estimate; None if none of these is read."""
-    known = [each for each in plans if each.expected is not None or each.access is Access.SKIP]
-    costs = [_cost(each) for each in known if each.expected and each.access is not Access.SKIP]
+    estimated = [each for each in plans if each.expected is not None or each.access is Access.SKIP]
+    costs = [_cost(each) for each in estimated if each.expected and each.access is not Access.SKIP]
     if not costs:
         return None
     rows = [each.rows for each in costs]
     return ExplainedCost(
-        slices=len(known),
+        slices=len(estimated),
         rows=ExplainedRows(
             least=sum(each.least for each in rows),
             expected=round(sum(each.expected for each in rows), 3),
@@ -220,7 +226,7 @@ def _cost(plan: SlicePlan) -> ExplainedCost:
     )
 
 
-def _slice(plan: SlicePlan, read: SliceStatistics | None) -> ExplainedSlice:
+def _slice(plan: SlicePlan, statistics: SliceStatistics | None) -> ExplainedSlice:
     skipped = plan.access is Access.SKIP
     return ExplainedSlice(
         name=plan.file_slice.name,
@@ -230,23 +236,23 @@ def _slice(plan: SlicePlan, read: SliceStatistics | None) -> ExplainedSlice:
         rule=plan.rule,
         covered=_covered(plan),
         expected=None if plan.expected is None or skipped else _cost(plan),
-        actual=None if read is None or skipped else _reading(read),
+        actual=None if statistics is None or skipped else _reading(statistics),
     )
 
 
-def _reading(read: SliceStatistics) -> ExplainedReading:
+def _reading(statistics: SliceStatistics) -> ExplainedReading:
     return ExplainedReading(
-        access=read.access.value,
-        candidates=read.candidates,
-        rows=read.rows_returned,
-        rows_checked=read.rows_checked,
-        pages=read.pages,
-        bytes=read.bytes_read,
-        index_requests=read.index_requests,
-        index_bytes=read.index_bytes,
-        lookup_ms=round(read.lookup_ms, 3),
-        ms=round(read.ms, 3),
-        note=read.note,
+        access=statistics.access.value,
+        candidates=statistics.candidates,
+        rows=statistics.rows_returned,
+        rows_checked=statistics.rows_checked,
+        pages=statistics.pages,
+        bytes=statistics.bytes_read,
+        index_requests=statistics.index_requests,
+        index_bytes=statistics.index_bytes,
+        lookup_ms=round(statistics.lookup_ms, 3),
+        ms=round(statistics.ms, 3),
+        note=statistics.note,
     )
 
 

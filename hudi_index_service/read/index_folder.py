@@ -48,7 +48,7 @@ class IndexFolderReader:
     ) -> None:
         self._storage = storage
         self._definitions = definitions
-        self._known: frozenset[str] = frozenset()
+        self._last_index_types: frozenset[str] = frozenset()
 
     def look(self) -> IndexFolder:
         """The folder as it is now. From a remote store, the definitions and the entries of the last
@@ -56,16 +56,18 @@ class IndexFolderReader:
         if self._storage.is_local:
             definitions, listings = self._live(), {}
         else:
-            known = sorted(self._known)
-            with ThreadPoolExecutor(1 + len(known), "index-list") as threads:
+            last_types = sorted(self._last_index_types)
+            with ThreadPoolExecutor(1 + len(last_types), "index-list") as threads:
                 live = threads.submit(self._live)
-                listings = dict(zip(known, threads.map(self._listing, known), strict=True))
+                listings = dict(
+                    zip(last_types, threads.map(self._listing, last_types), strict=True)
+                )
                 definitions = live.result()
-        asked = frozenset(_index_types(definitions))
-        for name in asked - listings.keys():
+        index_types = frozenset(_index_types(definitions))
+        for name in index_types - listings.keys():
             listings[name] = self._listing(name)
-        self._known = asked
-        return IndexFolder(definitions, {name: listings[name] for name in sorted(asked)})
+        self._last_index_types = index_types
+        return IndexFolder(definitions, {name: listings[name] for name in sorted(index_types)})
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:

@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 
 # Below this time per slice, one thread is faster than several, which contend for the interpreter
 # (20 look-ups: 5 ms in one thread, 11 ms in four).
-_SOON_MS = 1.0
-_LATE_MS = 10.0  # expected time of a slice that is worth several threads from the first slice on
-_LATE_BYTES = 2**20  # the same, as bytes to be scanned
+_FAST_MS = 1.0
+_SLOW_MS = 10.0  # expected time of a slice that is worth several threads from the first slice on
+_SLOW_BYTES = 2**20  # the same, as bytes to be scanned
 
 
 def prefetch(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -> Iterator[Result]:
@@ -34,8 +34,8 @@ def prefetch(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -
         running: deque[Future[Result]] = deque()
         try:
             while True:
-                some = islice(todo, window - len(running))
-                running.extend(pool.submit(work, job) for job in some)
+                next_jobs = islice(todo, window - len(running))
+                running.extend(pool.submit(work, job) for job in next_jobs)
                 if not running:
                     return
                 yield running.popleft().result()
@@ -61,30 +61,30 @@ def map_slices(
             the beginning.
         counting: Whether rows are only counted, if possible by the index alone.
     """
-    soon = len(jobs) < 2 or (local and all(_may_be_soon_read(each, counting) for each, _ in jobs))
-    if not soon:
+    all_fast = len(jobs) < 2 or (local and all(_may_be_fast(each, counting) for each, _ in jobs))
+    if not all_fast:
         return _by_threads(work, jobs, parallelism)
-    done: list[Result] = []
+    results: list[Result] = []
     for job in jobs:
         started = perf_counter_ns()
-        done.append(work(job))
-        if perf_counter_ns() - started > _SOON_MS * 1e6 and len(done) < len(jobs):
-            return done + _by_threads(work, jobs[len(done) :], parallelism)
-    return done
+        results.append(work(job))
+        if perf_counter_ns() - started > _FAST_MS * 1e6 and len(results) < len(jobs):
+            return results + _by_threads(work, jobs[len(results) :], parallelism)
+    return results
 
 
 def _by_threads(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -> list[Result]:
-    most = min(parallelism, len(jobs))
-    if most < 2:
+    threads = min(parallelism, len(jobs))
+    if threads < 2:
         return [work(job) for job in jobs]
-    with ThreadPoolExecutor(most, "index-read") as pool:
+    with ThreadPoolExecutor(threads, "index-read") as pool:
         return list(pool.map(work, jobs))
 
 
-def _may_be_soon_read(plan: SlicePlan, counting: bool) -> bool:
+def _may_be_fast(plan: SlicePlan, counting: bool) -> bool:
     if counting:
         plan = plan.for_counting()
     if plan.access is Access.INDEX:  # the time of look-ups alone is unknown beforehand
-        return counting or plan.expected is None or plan.expected.index_ms < _LATE_MS
+        return counting or plan.expected is None or plan.expected.index_ms < _SLOW_MS
     base_file = plan.file_slice.base_file
-    return plan.access is Access.SCAN and base_file is not None and base_file.size < _LATE_BYTES
+    return plan.access is Access.SCAN and base_file is not None and base_file.size < _SLOW_BYTES

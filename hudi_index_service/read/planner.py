@@ -96,7 +96,7 @@ class QueryPlanner:
         self._shares: dict[tuple[str, ...], float] = {}
         self._schema: pa.Schema | None = None  # of the last query
 
-    def plan(self, binding: Binding, wanted: ScanOptions) -> tuple[Query, QueryPlan]:
+    def plan(self, binding: Binding, options: ScanOptions) -> tuple[Query, QueryPlan]:
         """Binds a query to the schema of the present or requested snapshot, and plans it there.
 
         Raises:
@@ -107,25 +107,27 @@ class QueryPlanner:
         # The index folder is not read if indexes are switched off or there is no predicate.
         look = (
             binding.where is not None
-            and wanted.use_index != "never"
+            and options.use_index != "never"
             and self._settings.read.enabled
         )
         at_once = look and self._table.index_reading_enabled()
-        snapshot, seen = self._look(wanted, look=at_once and not self._is_in_vain(binding))
+        snapshot, folder = self._snapshot_and_folder(
+            options, look=at_once and not self._matches_no_row(binding)
+        )
         self._schema = snapshot.schema
         query = binding.to(snapshot.schema)
         switched_off = not self._table.index_reading_enabled()
 
         def covered(plan: QueryPlan) -> QueryPlan:
-            if seen is not None:
-                return self._covered(plan, seen)
+            if folder is not None:
+                return self._covered(plan, folder)
             return self._covered(plan, self._folder_now()) if look and not switched_off else plan
 
         plan = first_plan(
             snapshot,
             query.normal_form,
             self._partition_values(snapshot),
-            use_index=wanted.use_index,
+            use_index=options.use_index,
             switched_off=switched_off,
             needed=query.needed,
             table=self._table.storage.uri,
@@ -143,22 +145,22 @@ class QueryPlanner:
             TableFeatureUnsupported, SnapshotChanged: see `HudiTable.snapshot`.
         """
         look = self._settings.read.enabled and self._table.index_reading_enabled()
-        snapshot, folder = self._look(ScanOptions(), look=look)
+        snapshot, folder = self._snapshot_and_folder(ScanOptions(), look=look)
         if folder is None and look:
             folder = self._folder_now()
-        alone = tuple(
+        base_slices = tuple(
             each if each.base_file is None else replace(each, log_files=())
             for each in snapshot.slices
         )
-        plan = first_plan(replace(snapshot, slices=alone), None)
-        found = plan.slices if folder is None else self._coverage.slices(plan, folder)
+        plan = first_plan(replace(snapshot, slices=base_slices), None)
+        covered_slices = plan.slices if folder is None else self._coverage.slices(plan, folder)
         slices = tuple(
             replace(planned, file_slice=each)
-            for planned, each in zip(found, snapshot.slices, strict=True)
+            for planned, each in zip(covered_slices, snapshot.slices, strict=True)
         )
         return replace(plan, snapshot=snapshot, slices=slices)
 
-    def _is_in_vain(self, binding: Binding) -> bool:
+    def _matches_no_row(self, binding: Binding) -> bool:
         """Whether reading a remote table's index folder in parallel to the snapshot is useless:
         by the schema of the last query, the predicate is TRUE for no row. For the first query no
         schema is known; waiting for the snapshot's would slow down all other queries."""
@@ -171,15 +173,17 @@ class QueryPlanner:
         shorter = predicate and simplified(predicate)
         return isinstance(shorter, Constant) and shorter.value is not True
 
-    def _look(self, wanted: ScanOptions, *, look: bool) -> tuple[Snapshot, IndexFolder | None]:
+    def _snapshot_and_folder(
+        self, options: ScanOptions, *, look: bool
+    ) -> tuple[Snapshot, IndexFolder | None]:
         """The snapshot and, with `look`, a remote table's index folder, read in parallel. A local
         index folder is read later, if any slice is left to read."""
         if not look or self._table.storage.is_local:
-            return self._snapshot(wanted), None
+            return self._snapshot(options), None
         with ThreadPoolExecutor(1, "index-look") as thread:
-            looking = thread.submit(self._folder_now)
-            snapshot = self._snapshot(wanted)
-            return snapshot, looking.result()
+            future = thread.submit(self._folder_now)
+            snapshot = self._snapshot(options)
+            return snapshot, future.result()
 
     def _folder_now(self) -> IndexFolder:
         folder = self._folder.look()
@@ -191,9 +195,9 @@ class QueryPlanner:
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
         """The plan with entries and their cost context."""
         slices = self._coverage.slices(plan, folder)
-        remote, opened = not self._table.storage.is_local, self._pool.open_paths
-        around = CostContext(remote, opened, self._share(plan, slices))
-        return replace(plan, slices=slices, surroundings=around)
+        remote, open_paths = not self._table.storage.is_local, self._pool.open_paths
+        context = CostContext(remote, open_paths, self._share(plan, slices))
+        return replace(plan, slices=slices, surroundings=context)
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:
         """The share of a base file's bytes that the columns to be read take; None if no entry is
@@ -221,9 +225,9 @@ class QueryPlanner:
             last = self._partitions = (snapshot, values)
         return last[1]
 
-    def _snapshot(self, wanted: ScanOptions) -> Snapshot:
-        base_files_only = wanted.query_type == "read_optimized"
-        return self._table.snapshot(wanted.as_of, base_files_only=base_files_only)
+    def _snapshot(self, options: ScanOptions) -> Snapshot:
+        base_files_only = options.query_type == "read_optimized"
+        return self._table.snapshot(options.as_of, base_files_only=base_files_only)
 
 
 def first_plan(
@@ -244,10 +248,10 @@ def first_plan(
         partitions: Values from the paths of partitions.
         use_index, switched_off, needed, table: See `QueryPlan`.
     """
-    known: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
+    partition_values: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
 
     def planned(each: FileSlice) -> SlicePlan:
-        values = known.get(each.partition, {})
+        values = partition_values.get(each.partition, {})
         if each.base_file is None or each.log_files:
             reason = f"{len(each.log_files)} log files lie above the base file"
             return SlicePlan(each, Access.MERGE, reason=reason, values=values)

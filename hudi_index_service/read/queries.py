@@ -85,7 +85,7 @@ class TableQueries:
         self,
         where: str | None,
         columns: Sequence[str] | None,
-        wanted: ScanOptions,
+        options: ScanOptions,
         *,
         limit: int | None,
     ) -> Scan:
@@ -109,11 +109,11 @@ class TableQueries:
                 f"limit={limit!r} is not a number of rows.", remedy="Use an integer from 0 on."
             )
         binding = self._binding(where, columns)
-        spark = None if self._spark is None else self._reader_on(self._spark, wanted)
+        spark = None if self._spark is None else self._reader_on(self._spark, options)
 
         def schema(*, fresh: bool = True) -> pa.Schema:
             try:
-                return self._table.schema(wanted.as_of, fresh=fresh)
+                return self._table.schema(options.as_of, fresh=fresh)
             except TableFeatureUnsupported:
                 if spark is None:
                     raise
@@ -125,7 +125,7 @@ class TableQueries:
             try:
                 binding.to(schema())
             except PredicateUnsupported as error:
-                if where is None or wanted.use_index == "require" or not is_for_spark(where):
+                if where is None or options.use_index == "require" or not is_for_spark(where):
                     raise
                 if spark is None:
                     raise PredicateUnsupported(
@@ -134,10 +134,10 @@ class TableQueries:
                 replace(binding, where=None).to(schema())  # the columns have to be there
         planner = Planner(
             schema=schema,
-            plan=lambda asked: self.planner.plan(asked, wanted),
+            plan=lambda query: self.planner.plan(query, options),
             reader=self.slice_reader,
             spark=spark,
-            on_session=lambda session: self._reader_on(session, wanted),
+            on_session=lambda session: self._reader_on(session, options),
             history=self._history,
         )
         return Scan(binding, planner, limit=limit)
@@ -147,7 +147,7 @@ class TableQueries:
         column: str,
         text: str,
         words: str,
-        wanted: ScanOptions,
+        options: ScanOptions,
         *,
         k: int = 1,
         where: str | None = None,
@@ -160,8 +160,8 @@ class TableQueries:
             words,
             k,
             where,
-            wanted,
-            binding=lambda asked: self._binding(asked, columns),
+            options,
+            binding=lambda condition: self._binding(condition, columns),
             rankers=lambda schema: text_rankers(self._requirements(schema)),
             planner=self.planner,
             reader=self.slice_reader,
@@ -204,14 +204,14 @@ class TableQueries:
             from hudi_index_service.read.keys.spark import frame_answer
 
             return frame_answer(search, keys, lambda on: self._reader_on(on, ScanOptions()))
-        asked = AskedKeys.of(keys)
+        requested = AskedKeys.of(keys)
         session = spark or self._spark
         if session is None:
-            return search.answer(asked)
+            return search.answer(requested)
         from hudi_index_service.read.keys.spark import answer
 
         reader = self._reader_on(session, ScanOptions())
-        return answer(search, asked, reader, by_tasks=spark is not None)
+        return answer(search, requested, reader, by_tasks=spark is not None)
 
     def slice_reader(self, query: Query, plan: QueryPlan) -> SliceReader:
         """The reader of a plan's slices."""
@@ -241,11 +241,11 @@ class TableQueries:
     def _binding(self, where: str | None, columns: Sequence[str] | None) -> Binding:
         return Binding(where, columns, self.time_zone, self.texts, self._settings.read)
 
-    def _reader_on(self, spark: "SparkSession", wanted: ScanOptions) -> "SparkHudiReader":
+    def _reader_on(self, spark: "SparkSession", options: ScanOptions) -> "SparkHudiReader":
         from hudi_index_service.hudi.spark import SparkHudiReader
 
         uri = self._table.storage.uri
-        return SparkHudiReader(spark, uri, as_of=wanted.as_of, query_type=wanted.query_type)
+        return SparkHudiReader(spark, uri, as_of=options.as_of, query_type=options.query_type)
 
 
 def _is_count(number: SupportsIndex) -> bool:

@@ -44,13 +44,13 @@ class Query:
 
     def where_known(self, values: Mapping[str, pa.Scalar]) -> "Query":
         """The same query on rows where the given columns have the given values."""
-        asked = {name: values[name] for name in values if name in self.needed.names}
-        if not asked:
+        needed_values = {name: values[name] for name in values if name in self.needed.names}
+        if not needed_values:
             return self
         predicate, normal_form = (
-            each and with_values(each, asked) for each in (self.predicate, self.normal_form)
+            each and with_values(each, needed_values) for each in (self.predicate, self.normal_form)
         )
-        return replace(self, predicate=predicate, normal_form=normal_form, values=asked)
+        return replace(self, predicate=predicate, normal_form=normal_form, values=needed_values)
 
     def result(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The output columns of rows that were read and kept."""
@@ -163,10 +163,10 @@ def bind_query(
     if columns is not None:
         require_list(columns, "columns")
     names = schema.names if columns is None else [_top_level(name, schema) for name in columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
         raise ConfigInvalid(
-            f"Column {twice} is named twice.", remedy="Name each column once, in any case."
+            f"Column {duplicate} is named twice.", remedy="Name each column once, in any case."
         )
     return _query(predicate, pa.schema([schema.field(name) for name in names]), schema)
 
@@ -189,10 +189,10 @@ def _needed(predicate: Predicate | None, output: pa.Schema, schema: pa.Schema) -
 def _top_level(name: str, schema: pa.Schema) -> str:
     if isinstance(name, str) and name in schema.names:
         return name
-    found, _ = find_column(schema, column_path(name))
-    if len(column_path(found)) > 1:
+    column, _ = find_column(schema, column_path(name))
+    if len(column_path(column)) > 1:
         raise ColumnNotFound(
-            f"{found} is a field of a struct: only whole columns are returned.",
-            remedy=f"Ask for {root_column(found)}.",
+            f"{column} is a field of a struct: only whole columns are returned.",
+            remedy=f"Ask for {root_column(column)}.",
         )
-    return root_column(found)
+    return root_column(column)

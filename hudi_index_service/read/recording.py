@@ -13,10 +13,10 @@ from hudi_index_service.read.statistics import SliceStatistics
 
 _READ = (Access.INDEX, Access.SCAN)
 
-_answered: dict[str, tuple[tuple[ServingEntry, ...], frozenset[str]]] = {}
+_columns_by_shape: dict[str, tuple[tuple[ServingEntry, ...], frozenset[str]]] = {}
 """Shape → entries, and the columns of the shape's leaves that they answer; reused for the next
 query of the shape if its entries have the same columns."""
-_MOST_ANSWERED = 1_000
+_MOST_SHAPES = 1_000
 
 
 def is_remembered(plan: QueryPlan) -> bool:
@@ -32,13 +32,13 @@ def is_remembered(plan: QueryPlan) -> bool:
 
 
 def observation(
-    plan: QueryPlan, read: Iterable[SliceStatistics], *, whole: bool, pace: float
+    plan: QueryPlan, statistics: Iterable[SliceStatistics], *, whole: bool, pace: float
 ) -> Observation | None:
     """The observation of a query for the history; None if `is_remembered` is false.
 
     Args:
-        read: The slices in the plan's order; slices that were not started may be missing at the
-            end.
+        statistics: Of the slices, in the plan's order; slices that were not started may be missing
+            at the end.
         whole: Whether all matching rows were read, so that their number and cost are known.
         pace: The time of a slice read alone, as a share of its time in parallel to others.
     """
@@ -46,24 +46,24 @@ def observation(
     if predicate is None or not is_remembered(plan):
         return None
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
-    answered, told_by_path = _answered_columns(predicate, shape, plan.slices)
-    asked = any(
+    answered_columns, path_columns = _answered_columns(predicate, shape, plan.slices)
+    index_used = any(
         each.access is Access.INDEX or each.rule == "excluded_by_statistics" for each in plan.slices
     )
     amounts: dict[str, float] = {}
-    guess, found = None, 0
-    for planned, did in zip(plan.slices, read, strict=False):
+    guess, rows = None, 0
+    for planned, actual in zip(plan.slices, statistics, strict=False):
         if planned.access in _READ:
-            _add_amounts(amounts, did, pace)
+            _add_amounts(amounts, actual, pace)
             if whole and planned.expected is not None:
                 guess = (guess or 0.0) + planned.expected.guess
-                found += did.rows_returned
+                rows += actual.rows_returned
     return Observation(
         shape,
         columns,
-        columns - answered - told_by_path,
-        answered if asked else frozenset(),
-        None if guess is None else (guess, found),
+        columns - answered_columns - path_columns,
+        answered_columns if index_used else frozenset(),
+        None if guess is None else (guess, rows),
         amounts,
     )
 
@@ -78,27 +78,27 @@ class ReadByTasks:
     def __init__(self, plan: QueryPlan, history: History) -> None:
         self._plan = plan
         self._history = history
-        self._awaited = sum(each.access is not Access.SKIP for each in plan.slices)
-        self._read: dict[int, SliceStatistics] = {}
+        self._slice_count = sum(each.access is not Access.SKIP for each in plan.slices)
+        self._statistics: dict[int, SliceStatistics] = {}
 
-    def add(self, number: int, read: SliceStatistics) -> None:
+    def add(self, number: int, statistics: SliceStatistics) -> None:
         """Adds the statistics of a slice, by its number among the slices that are not skipped. A
         repeated task replaces the statistics of the first one."""
-        self._read[number] = read
-        if len(self._read) < self._awaited:
+        self._statistics[number] = statistics
+        if len(self._statistics) < self._slice_count:
             return
-        told = iter([self._read[each] for each in range(self._awaited)])
-        self._read = {}
-        every = [
+        task_statistics = iter([self._statistics[each] for each in range(self._slice_count)])
+        self._statistics = {}
+        all_statistics = [
             SliceStatistics(each.file_slice.name, each.access)
             if each.access is Access.SKIP
-            else next(told)
+            else next(task_statistics)
             for each in self._plan.slices
         ]
         # Which tasks ran in parallel, and on which cores, is not known.
-        seen = observation(self._plan, every, whole=True, pace=1.0)
-        if seen is not None:
-            self._history.record(self._plan.table, seen)
+        measurement = observation(self._plan, all_statistics, whole=True, pace=1.0)
+        if measurement is not None:
+            self._history.record(self._plan.table, measurement)
 
 
 def _answered_columns(
@@ -106,31 +106,31 @@ def _answered_columns(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The columns of leaves that the entries of the first slice with entries answer, and the
     columns whose value is in the partitions' paths."""
-    by_path: frozenset[str] = frozenset()
+    path_columns: frozenset[str] = frozenset()
     for each in slices:
-        by_path = by_path or frozenset(each.values)
+        path_columns = path_columns or frozenset(each.values)
         entries = each.entries or each.rejected_entries
         if entries:
             return _answered_by(entries, predicate, shape), frozenset(each.values)
-    return frozenset(), by_path
+    return frozenset(), path_columns
 
 
 def _answered_by(
     entries: tuple[ServingEntry, ...], predicate: Predicate, shape: str
 ) -> frozenset[str]:
-    known = _answered.get(shape)
-    if known is not None and _are_alike(known[0], entries):
-        return known[1]
-    leaves = (
+    cached = _columns_by_shape.get(shape)
+    if cached is not None and _are_alike(cached[0], entries):
+        return cached[1]
+    leaf_columns = (
         leaf.columns()
         for leaf in predicate.leaves()
         if any(entry.answer(leaf) is not Answer.NONE for entry in entries)
     )
-    answered: frozenset[str] = frozenset().union(*leaves)
-    if len(_answered) >= _MOST_ANSWERED:
-        _answered.clear()
-    _answered[shape] = entries, answered
-    return answered
+    columns: frozenset[str] = frozenset().union(*leaf_columns)
+    if len(_columns_by_shape) >= _MOST_SHAPES:
+        _columns_by_shape.clear()
+    _columns_by_shape[shape] = entries, columns
+    return columns
 
 
 def _are_alike(some: tuple[ServingEntry, ...], others: tuple[ServingEntry, ...]) -> bool:
@@ -140,17 +140,17 @@ def _are_alike(some: tuple[ServingEntry, ...], others: tuple[ServingEntry, ...])
     )
 
 
-def _add_amounts(amounts: dict[str, float], did: SliceStatistics, pace: float) -> None:
+def _add_amounts(amounts: dict[str, float], statistics: SliceStatistics, pace: float) -> None:
     def add(name: str, amount: float) -> None:
         amounts[name] = amounts.get(name, 0.0) + amount
 
-    add("rows", did.rows_returned)
-    if did.access is Access.INDEX:
+    add("rows", statistics.rows_returned)
+    if statistics.access is Access.INDEX:
         amounts["by_index"] = 1.0  # of queries, not of slices
-        add("bytes", did.bytes_read)
-        add("index_ms", did.ms * pace)
+        add("bytes", statistics.bytes_read)
+        add("index_ms", statistics.ms * pace)
     else:
         amounts["scanned"] = 1.0
-        add("scan_rows", did.rows_checked)
-        add("scan_bytes", did.bytes_read)
-        add("scan_ms", (did.ms - did.lookup_ms) * pace)
+        add("scan_rows", statistics.rows_checked)
+        add("scan_bytes", statistics.bytes_read)
+        add("scan_ms", (statistics.ms - statistics.lookup_ms) * pace)

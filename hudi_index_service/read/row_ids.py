@@ -69,14 +69,14 @@ class Lookups(Protocol):
     def answers(self, conjuncts: And) -> bool:
         """Whether one look-up answers all conjuncts."""
 
-    def estimate(self, asked: Predicate) -> int:
+    def estimate(self, predicate: Predicate) -> int:
         """The approximate number of steps of a look-up: row ids and terms that it reads."""
 
-    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+    def rows(self, predicate: Predicate, most: int | None) -> RowSet:
         """The candidates; everything if no index answers, or the look-up would take more than
         `most` steps."""
 
-    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+    def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
         """The given candidates that remain after checking each; everything if single rows cannot be
         checked."""
 
@@ -97,15 +97,15 @@ class EachLeaf:
         """Never."""
         return False
 
-    def estimate(self, asked: Predicate) -> int:
+    def estimate(self, predicate: Predicate) -> int:
         """The same for all leaves, so that their order stays."""
         return 0
 
-    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+    def rows(self, predicate: Predicate, most: int | None) -> RowSet:
         """The candidates of the leaf."""
-        return self.leaf_rows(asked)
+        return self.leaf_rows(predicate)
 
-    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+    def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
         """Everything: single rows cannot be checked."""
         return RowSet.everything()
 
@@ -163,17 +163,17 @@ def _all_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
     exact = True
     for operand in _cheapest_first(_grouped(operands, lookups), lookups):
         if rows is not None and lookups.superset_ok and len(rows) <= CHECKED_SINGLY:
-            left = lookups.narrowed(operand, rows)
-            if left.rows is not None:
-                rows, most = left.rows, _worth(left.rows, lookups)
+            remaining = lookups.narrowed(operand, rows)
+            if remaining.rows is not None:
+                rows, most = remaining.rows, _worth(remaining.rows, lookups)
             if not rows:
                 return RowSet(BitMap(), True)
-            if left.exact:
+            if remaining.exact:
                 continue
-        found = candidate_rows(operand, lookups, most)
-        exact = exact and found.exact
-        if found.rows is not None:
-            rows = found.rows if rows is None else rows & found.rows
+        candidates = candidate_rows(operand, lookups, most)
+        exact = exact and candidates.exact
+        if candidates.rows is not None:
+            rows = candidates.rows if rows is None else rows & candidates.rows
             if not rows:
                 return RowSet(BitMap(), True)
             if lookups.superset_ok:
@@ -192,11 +192,11 @@ def _any_of(operands: tuple[Predicate, ...], lookups: Lookups, most: int | None)
     rows = BitMap()
     exact = True
     for operand in operands:
-        found = candidate_rows(operand, lookups, most)
-        if found.rows is None:
+        candidates = candidate_rows(operand, lookups, most)
+        if candidates.rows is None:
             return RowSet.everything()
-        rows |= found.rows
-        exact = exact and found.exact
+        rows |= candidates.rows
+        exact = exact and candidates.exact
     return RowSet(rows, exact)
 
 

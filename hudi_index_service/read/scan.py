@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_UNANSWERED = (TableFeatureUnsupported, PredicateUnsupported)
+_UNSUPPORTED = (TableFeatureUnsupported, PredicateUnsupported)
 """Errors after which Spark's own reader may run the query."""
 
 
@@ -77,12 +77,12 @@ class Scan:
 
     def __repr__(self) -> str:
         columns = self._binding.columns
-        asked = {
+        args = {
             "columns": None if columns is None else list(columns),
             "limit": self._limit,
         }
-        given = "".join(f", {name}={value!r}" for name, value in asked.items() if value is not None)
-        return f"<Scan where {self._where or 'every row'}{given}>"
+        suffix = "".join(f", {name}={value!r}" for name, value in args.items() if value is not None)
+        return f"<Scan where {self._where or 'every row'}{suffix}>"
 
     @property
     def columns(self) -> list[str]:
@@ -139,18 +139,18 @@ class Scan:
         zone = str(spark.conf.get("spark.sql.session.timeZone"))
         binding = replace(self._binding, time_zone=zone)
 
-        def planned() -> "DataFrame":
+        def planned_frame() -> "DataFrame":
             query, plan = self._planner.plan(binding)
             reader, history = self._planner.reader(query, plan), self._planner.history
             return rows_by_tasks(spark, reader, plan, self._limit, history=history)
 
         try:
             try:
-                return planned()
+                return planned_frame()
             except SnapshotChanged as error:
                 log.info("Planning again: %s", error)
-                return planned()
-        except _UNANSWERED as error:
+                return planned_frame()
+        except _UNSUPPORTED as error:
             self._leave_to_spark(error)
             names = self._output_names()
             reader = self._planner.on_session(spark)
@@ -193,21 +193,21 @@ class Scan:
         raises."""
         try:
             if analyze:
-                return self._run(self._analyzed, None)
-            return explanation(self._estimated(self._execution()), self._where)
-        except _UNANSWERED as error:
+                return self._run(self._explain_analyze, None)
+            return explanation(self._estimated_plan(self._execution()), self._where)
+        except _UNSUPPORTED as error:
             if self._planner.spark is None:
                 raise
             self._leave_to_spark(error)
             return Explanation(self._where, "spark", error.message, None, None)
 
-    def _analyzed(self, run: Execution) -> Explanation:
-        plan = self._estimated(run)
+    def _explain_analyze(self, run: Execution) -> Explanation:
+        plan = self._estimated_plan(run)
         started = perf_counter()
         run.table()
         return explanation(plan, self._where, run.statistics, perf_counter() - started)
 
-    def _estimated(self, run: Execution) -> QueryPlan:
+    def _estimated_plan(self, run: Execution) -> QueryPlan:
         return with_index_estimates(run.plan, run.reader)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -225,7 +225,7 @@ class Scan:
             except FileNotFoundError as error:
                 if attempt == 2 or not first:
                     raise SnapshotChanged(f"A file was deleted during a read: {error}.") from error
-            except _UNANSWERED as error:
+            except _UNSUPPORTED as error:
                 if self._planner.spark is None or not first:
                     raise
                 self._leave_to_spark(error)
@@ -250,7 +250,7 @@ class Scan:
 
         try:
             return on_a_whole_snapshot(read)
-        except _UNANSWERED as error:
+        except _UNSUPPORTED as error:
             if self._planner.spark is None or by_spark is None:
                 raise
             self._leave_to_spark(error)

@@ -53,11 +53,11 @@ class SliceStatistics:
     keys: int | None = None
     note: str = ""
 
-    def add_read(self, did: ReadStats) -> None:
+    def add_read(self, stats: ReadStats) -> None:
         """Adds the counts of the row reader."""
-        self.pages += did.pages
-        self.ranges += did.ranges
-        self.bytes_read += did.bytes
+        self.pages += stats.pages
+        self.ranges += stats.ranges
+        self.bytes_read += stats.bytes
 
     def add_fetched(self, fetched: Fetched) -> None:
         """Adds the counts of index data fetched."""

@@ -81,15 +81,15 @@ class FileScan:
         """The rows of the row groups and pages where a predicate in negation normal form may be
         TRUE; all rows for None."""
         if self.footer is not None and self.footer_check is None:
-            known: RowIds | range = range(self.footer.rows)
+            row_ids: RowIds | range = range(self.footer.rows)
             if predicate is not None:
-                known = self._left(self.footer, predicate, known)
-            yield from numbered(known, self._by_footer(self.footer, known))
+                row_ids = self._rows_of_matching_pages(self.footer, predicate, row_ids)
+            yield from numbered(row_ids, self._by_footer(self.footer, row_ids))
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             if self.footer_check is not None and not self.footer_check(file.metadata.metadata):
                 return
-            present = self._checked(file)
+            present = self._checked_columns(file)
             groups = row_groups_to_read(file, predicate)
             rows: RowIds | range = _rows_of(file, groups)
             footer: Footer | None = None
@@ -98,7 +98,7 @@ class FileScan:
             if len(rows) and (local or page_indexes_pay(size, self.settings)):
                 footer = self._footer()
             if predicate is not None and footer is not None:
-                rows = self._left(footer, predicate, rows)
+                rows = self._rows_of_matching_pages(footer, predicate, rows)
                 if not local and not self._by_pages(footer, present, rows):
                     rows, footer = _rows_of(file, groups), None
             yield from numbered(rows, self._rows(file, footer, rows))
@@ -109,7 +109,7 @@ class FileScan:
             yield from self._by_footer(self.footer, rows)
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-            self._checked(file)
+            self._checked_columns(file)
             footer = self._footer() if self.storage.is_local else None
             yield from self._rows(file, footer, rows)
 
@@ -118,7 +118,7 @@ class FileScan:
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             yield from self._by_arrow(file, rows)
 
-    def _checked(self, file: pq.ParquetFile) -> list[str]:
+    def _checked_columns(self, file: pq.ParquetFile) -> list[str]:
         """The paths of the columns that the file has."""
         path = self.base_file.path
         present = present_columns(file.schema_arrow, self.columns, source=path)
@@ -134,16 +134,18 @@ class FileScan:
             log.info("%s is read by Arrow: %s", self.base_file.path, error)
             return None
 
-    def _left(self, footer: Footer, predicate: Predicate, rows: RowIds | range) -> RowIds | range:
+    def _rows_of_matching_pages(
+        self, footer: Footer, predicate: Predicate, rows: RowIds | range
+    ) -> RowIds | range:
         """The given rows whose pages may hold a match."""
         source = row_source(self.storage, self.base_file.path)
         bounds = PageBounds(footer, source, self.base_file.size)
-        left = matching_rows(predicate, bounds.rows, footer.rows).rows
-        if left is None:
+        candidates = matching_rows(predicate, bounds.rows, footer.rows).rows
+        if candidates is None:
             return rows
         if len(rows) == footer.rows:
-            return row_positions(left)
-        return np.intersect1d(positions(rows), row_positions(left), assume_unique=True)
+            return row_positions(candidates)
+        return np.intersect1d(positions(rows), row_positions(candidates), assume_unique=True)
 
     def _by_pages(self, footer: Footer, present: Sequence[str], rows: RowIds | range) -> bool:
         """Whether reading a remote file's pages is faster than whole columns."""
@@ -156,43 +158,43 @@ class FileScan:
     def _rows(
         self, file: pq.ParquetFile, footer: Footer | None, rows: RowIds | range
     ) -> Iterator[pa.RecordBatch]:
-        done = 0
+        rows_read = 0
         if footer is not None:
-            done = yield from self._by_row(footer, rows)
-            if done == len(rows):
+            rows_read = yield from self._by_row(footer, rows)
+            if rows_read == len(rows):
                 return
-        yield from self._by_arrow(file, rows[done:])
+        yield from self._by_arrow(file, rows[rows_read:])
 
     def _by_footer(self, footer: Footer, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
-        done = yield from self._by_row(footer, rows)
-        if done < len(rows):
+        rows_read = yield from self._by_row(footer, rows)
+        if rows_read < len(rows):
             with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-                yield from self._by_arrow(file, rows[done:])
+                yield from self._by_arrow(file, rows[rows_read:])
 
     def _by_row(self, footer: Footer, rows: RowIds | range) -> Generator[pa.RecordBatch, None, int]:
         """Yields rows by the row reader; returns the number that it could read."""
-        done = 0
+        rows_read = 0
         reader = RowReader(self.storage, self.base_file, footer, self.columns)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
-        reads = reader.batches(rows, limit=limit)
+        portions = reader.batches(rows, limit=limit)
         try:
-            while done < len(rows):
+            while rows_read < len(rows):
                 with damage_named(self.base_file.path):
-                    read = next(reads)
-                self.statistics.bytes_read += read.did.bytes
-                yield from read.batches
-                done += read.count
+                    portion = next(portions)
+                self.statistics.bytes_read += portion.did.bytes
+                yield from portion.batches
+                rows_read += portion.count
         except ParquetReadError as error:
             log.info("%s is read by Arrow: %s", self.base_file.path, error)
-        return done
+        return rows_read
 
     def _by_arrow(self, file: pq.ParquetFile, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
         groups, places = list(range(file.metadata.num_row_groups)), None
         if len(rows) < file.metadata.num_rows:
-            wanted = positions(rows)
-            groups = row_groups_holding(file, wanted)
-            places = places_in(file, groups, wanted)
-        present = self._checked(file)
+            row_ids = positions(rows)
+            groups = row_groups_holding(file, row_ids)
+            places = places_in(file, groups, row_ids)
+        present = self._checked_columns(file)
         self.statistics.bytes_read += column_bytes(file, present, groups)
         start = 0
         for batch in read_columns(

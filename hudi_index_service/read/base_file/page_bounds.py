@@ -45,7 +45,7 @@ class PageBounds:
     footer: Footer
     source: "str | Fetch"
     size: int
-    _known: dict[BoundColumn, list[tuple[int, int, ValueBounds]]] = field(default_factory=dict)
+    _by_column: dict[BoundColumn, list[tuple[int, int, ValueBounds]]] = field(default_factory=dict)
 
     def rows(self, leaf: Predicate) -> RowSet:
         """The rows of the pages where the leaf may be TRUE; everything if no page is ruled out.
@@ -58,30 +58,30 @@ class PageBounds:
         if len(columns) != 1:
             return RowSet.everything()
         (column,) = columns
-        rows, passed_over = BitMap(), False
-        may_be = _check(leaf, column)
-        for start, stop, known in self._bounds(column):
-            if may_be(known):
+        rows, any_excluded = BitMap(), False
+        may_hold = _check(leaf, column)
+        for start, stop, bounds in self._bounds(column):
+            if may_hold(bounds):
                 rows.add_range(start, stop)
             else:
-                passed_over = True
-        if not passed_over:
+                any_excluded = True
+        if not any_excluded:
             return RowSet.everything()
         return RowSet(rows, exact=not rows)
 
     def is_at_hand(self, leaf: Predicate) -> bool:
         """Whether `rows` needs no request to a remote store."""
-        return isinstance(self.source, str) or leaf_columns(leaf) <= self._known.keys()
+        return isinstance(self.source, str) or leaf_columns(leaf) <= self._by_column.keys()
 
     def _bounds(self, column: BoundColumn) -> list[tuple[int, int, ValueBounds]]:
         """Ranges of rows with the column's bounds; empty if nothing is known."""
-        known = self._known.get(column)
-        if known is None:
+        ranges = self._by_column.get(column)
+        if ranges is None:
             path = column_path(column.name)
             stored = stored_type(self.footer.schema, path)
-            known = self._read(path) if is_comparable(stored, column.type) else []
-            self._known[column] = known
-        return known
+            ranges = self._read(path) if is_comparable(stored, column.type) else []
+            self._by_column[column] = ranges
+        return ranges
 
     def _read(self, path: Sequence[str]) -> list[tuple[int, int, ValueBounds]]:
         try:
@@ -98,14 +98,14 @@ def _check(leaf: Predicate, column: BoundColumn) -> Callable[[ValueBounds], bool
     """A check whether the leaf may be TRUE within bounds, fast for long lists of values, too."""
     bounds = [bound_of(value) for value in leaf.values] if isinstance(leaf, In) else [None]
     if None in bounds:
-        return lambda known: may_match(leaf, {column: known}.__getitem__)
+        return lambda page: may_match(leaf, {column: page}.__getitem__)
     ascending = sorted(bounds)  # type: ignore[type-var]  # those of one column are of one kind
 
-    def may_be_one(known: ValueBounds) -> bool:
-        if known.least is None or known.greatest is None:
-            return known.may_be_value
-        first = bisect_left(ascending, known.least)
-        return first < len(ascending) and bool(ascending[first] <= known.greatest)
+    def may_be_one(page: ValueBounds) -> bool:
+        if page.least is None or page.greatest is None:
+            return page.may_be_value
+        first = bisect_left(ascending, page.least)
+        return first < len(ascending) and bool(ascending[first] <= page.greatest)
 
     return may_be_one
 

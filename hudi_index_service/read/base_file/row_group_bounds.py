@@ -69,11 +69,11 @@ def places_in(
 
 
 def _is_known_writer(created_by: str | None) -> bool:
-    found = _WRITER.match(created_by or "")
-    if found is None:
+    writer = _WRITER.match(created_by or "")
+    if writer is None:
         return False
-    version = (int(found["major"]), int(found["minor"]))
-    return found["name"] != "mr" or version >= _ORDERED_SINCE
+    version = (int(writer["major"]), int(writer["minor"]))
+    return writer["name"] != "mr" or version >= _ORDERED_SINCE
 
 
 def _chunk_bounds(

@@ -103,17 +103,19 @@ class RowReader:
                 if starts is None:
                     starts = np.array(self.footer.page_starts(present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
-            some = positions(rows[start:stop])
-            read, places = _with_near(some)
+            portion = positions(rows[start:stop])
+            rows_to_read, places = _with_near(portion)
             with refusals_named(self.base_file.path):
-                table, did = self.footer.read(source, read.data, present, size=self.base_file.size)
-            batches = _batches(table, len(read))
-            weighed = max(batches, key=lambda batch: batch.nbytes)
+                table, stats = self.footer.read(
+                    source, rows_to_read.data, present, size=self.base_file.size
+                )
+            batches = _batches(table, len(rows_to_read))
+            largest = max(batches, key=lambda batch: batch.nbytes)
             if places is not None:
-                batches = _batches(table.take(pa.array(places)), len(some))
-            yield RowsRead(len(some), [self._aligned(batch) for batch in batches], did)
-            start += len(some)
-            fitting = max(1, fitting_rows(weighed, _MOST_ROWS) * len(some) // len(read))
+                batches = _batches(table.take(pa.array(places)), len(portion))
+            yield RowsRead(len(portion), [self._aligned(batch) for batch in batches], stats)
+            start += len(portion)
+            fitting = max(1, fitting_rows(largest, _MOST_ROWS) * len(portion) // len(rows_to_read))
             most = fitting if limit is None else min(fitting, 2 * most)
 
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
@@ -134,10 +136,10 @@ def column_share(footer: Footer, columns: pa.Schema, base_file: BaseFile) -> flo
     """The share of a base file's bytes that some columns take; None if unknown from its footer."""
     try:
         present = present_columns(footer.schema, columns, source=base_file.path)
-        taken = footer.plan(np.empty(0, dtype=np.int64).data, present).total_bytes
+        column_bytes = footer.plan(np.empty(0, dtype=np.int64).data, present).total_bytes
     except (ParquetReadError, TableFeatureUnsupported):
         return None  # the reader of the file reports the reason
-    return taken / base_file.size
+    return column_bytes / base_file.size
 
 
 def unreadable_by_row(base_file: BaseFile, error: ParquetReadError) -> str:
@@ -184,5 +186,5 @@ def _with_near(rows: RowIds) -> tuple[RowIds, RowIds | None]:
     repeats = np.append(np.where(narrow, steps, 1), 1)
     ends = np.cumsum(repeats)
     places = ends - repeats
-    read = np.repeat(rows - places, repeats) + np.arange(ends[-1])
-    return read, places
+    rows_to_read = np.repeat(rows - places, repeats) + np.arange(ends[-1])
+    return rows_to_read, places

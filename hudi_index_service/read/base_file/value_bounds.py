@@ -33,23 +33,25 @@ def stored_type(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
     """The stored type of a column; None if the file has no column of exactly this name, or
     several."""
     fields: list[pa.Field] = list(schema)
-    found: pa.DataType | None = None
+    stored: pa.DataType | None = None
     for part in path:
         same = [each for each in fields if each.name == part]
         if len(same) != 1:
             return None
-        found = same[0].type
-        fields = list(found) if pa.types.is_struct(found) else []
-    return found
+        stored = same[0].type
+        fields = list(stored) if pa.types.is_struct(stored) else []
+    return stored
 
 
-def is_comparable(stored: pa.DataType | None, asked: pa.DataType) -> bool:
+def is_comparable(stored: pa.DataType | None, column_type: pa.DataType) -> bool:
     """Whether bounds in a file are valid for the table's column: if the types are equal, or both
     are integers, which are widened without change."""
     if stored is None:
         return False
     t = pa.types
-    return stored == asked or bool(t.is_signed_integer(stored) and t.is_signed_integer(asked))
+    return stored == column_type or bool(
+        t.is_signed_integer(stored) and t.is_signed_integer(column_type)
+    )
 
 
 def value_bounds(

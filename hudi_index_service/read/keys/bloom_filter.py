@@ -141,8 +141,8 @@ def _may_hold(filters: tuple[_Filter, ...], keys: pa.StringArray) -> Mask:
     possible = np.ones(len(keys), dtype=bool)  # filters neither hold nor reject empty keys
     for length in np.unique(lengths[lengths > 0]):
         same = np.flatnonzero(lengths == length)
-        hashed = _HashedKeys.of(values.take(pa.array(same)), int(length))
-        possible[same] = np.logical_or.reduce([hashed.found_in(each) for each in filters])
+        hashed_keys = _HashedKeys.of(values.take(pa.array(same)), int(length))
+        possible[same] = np.logical_or.reduce([hashed_keys.may_be_in(each) for each in filters])
     return possible
 
 
@@ -178,18 +178,18 @@ class _HashedKeys:
                 tail ^= last[:, byte] << np.uint32(8 * (length % 4 - 1 - byte))
         return cls(length, words, tail)
 
-    def found_in(self, one: _Filter) -> Mask:
+    def may_be_in(self, bloom_filter: _Filter) -> Mask:
         """For each key, whether all of its bits are set in the filter."""
-        found = np.zeros(self.words.shape[1], dtype=bool)
-        left = np.arange(len(found))
-        seeds = np.zeros(len(found), np.uint32)
-        for _ in range(one.hashes):
+        mask = np.zeros(self.words.shape[1], dtype=bool)
+        left = np.arange(len(mask))
+        seeds = np.zeros(len(mask), np.uint32)
+        for _ in range(bloom_filter.hashes):
             seeds = self._hash(left, seeds)
-            bits = np.abs(seeds.view(np.int32).astype(np.int64)) % one.size
-            hits = (one.bits[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 1
+            bits = np.abs(seeds.view(np.int32).astype(np.int64)) % bloom_filter.size
+            hits = (bloom_filter.bits[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 1
             left, seeds = left[hits], seeds[hits]
-        found[left] = True
-        return found
+        mask[left] = True
+        return mask
 
     def _hash(self, keys: Positions, seeds: Hashes) -> Hashes:
         hashes = seeds ^ np.uint32(self.length)

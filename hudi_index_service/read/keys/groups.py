@@ -42,22 +42,22 @@ def slice_groups(
         by_partition: Whether a key is looked for in one partition only.
     """
     ranges = [_range(each, keys) for each in slices]
-    of_partition: dict[str | None, list[int]] = {}
+    numbers_by_partition: dict[str | None, list[int]] = {}
     for number, each in enumerate(slices):
         partition = each.file_slice.partition if by_partition else None
-        of_partition.setdefault(partition, []).append(number)
+        numbers_by_partition.setdefault(partition, []).append(number)
 
     def order(number: int) -> tuple[int, bytes | int]:
-        found = ranges[number]
-        if found is None:
+        key_range = ranges[number]
+        if key_range is None:
             return 2, 0
-        return int(isinstance(found.least, int)), found.least
+        return int(isinstance(key_range.least, int)), key_range.least
 
     groups = []
-    for partition, numbers in of_partition.items():
-        for some in _split(sorted(numbers, key=order), most):
-            within = KeyRange.around(ranges[number] for number in some)
-            groups.append(SliceGroup(partition, some, within))
+    for partition, numbers in numbers_by_partition.items():
+        for members in _split(sorted(numbers, key=order), most):
+            within = KeyRange.around(ranges[number] for number in members)
+            groups.append(SliceGroup(partition, members, within))
     return groups
 
 
@@ -70,8 +70,8 @@ def _split(numbers: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
     """The numbers in order, in at most `most` parts of nearly equal length."""
     parts = min(most, len(numbers))
     for part in range(parts):
-        some = numbers[part * len(numbers) // parts : (part + 1) * len(numbers) // parts]
-        yield tuple(some)
+        chunk = numbers[part * len(numbers) // parts : (part + 1) * len(numbers) // parts]
+        yield tuple(chunk)
 
 
 def routed(
@@ -88,35 +88,35 @@ def routed(
     partitioned = PARTITION in batch.schema.names
     if partitioned:
         partitions = batch.column(PARTITION)
-        asked = set(pc.unique(partitions).to_pylist())
+        batch_partitions = set(pc.unique(partitions).to_pylist())
     for number, group in enumerate(groups):
-        some = keys
+        group_keys = keys
         if partitioned:
-            if group.partition not in asked:
+            if group.partition not in batch_partitions:
                 continue
-            some = keys.filter(pc.equal(partitions, group.partition))
-        some = some.drop_null()
+            group_keys = keys.filter(pc.equal(partitions, group.partition))
+        group_keys = group_keys.drop_null()
         if group.within is not None:
-            some = some.filter(pa.array(group.within.holds(some)))
-        if len(some):
-            yield number, some
+            group_keys = group_keys.filter(pa.array(group.within.holds(group_keys)))
+        if len(group_keys):
+            yield number, group_keys
 
 
 def portions(
-    sent: Iterable[tuple[int, pa.StringArray]], most: int
+    keys_by_group: Iterable[tuple[int, pa.StringArray]], most: int
 ) -> Iterator[tuple[int, pa.StringArray]]:
     """The same with the keys of each group joined into portions of about `most` at most.
 
     Args:
-        sent: Numbers of groups and keys; those of one group are consecutive.
+        keys_by_group: Numbers of groups and keys; those of one group are consecutive.
     """
     current: int | None = None
-    gathered: list[pa.StringArray] = []
-    for number, some in sent:
-        if current is not None and (number != current or sum(map(len, gathered)) >= most):
-            yield current, pa.concat_arrays(gathered)
-            gathered = []
+    arrays: list[pa.StringArray] = []
+    for number, keys in keys_by_group:
+        if current is not None and (number != current or sum(map(len, arrays)) >= most):
+            yield current, pa.concat_arrays(arrays)
+            arrays = []
         current = number
-        gathered.append(some)
+        arrays.append(keys)
     if current is not None:
-        yield current, pa.concat_arrays(gathered)
+        yield current, pa.concat_arrays(arrays)

@@ -1,5 +1,5 @@
 """Locates record keys in one file slice: the slice is read like for a query, an IN on the key, and
-the keys of its rows are matched with those wanted.
+the keys of its rows are matched with the search keys.
 
 Base files are ruled out by the range of their keys, and before a scan by Hudi's Bloom filter. An
 update in a log file does not move a key: its location is the row of the base file, even if a log
@@ -59,36 +59,43 @@ class KeyLocator:
     find_deleted: bool
 
     def locate(
-        self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
+        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
     ) -> pa.Table:
-        """The locations (`LOCATIONS`) of the wanted keys that the slice holds.
+        """The locations (`LOCATIONS`) of the given keys that the slice holds.
 
         Args:
             plan: The slice with the entries that may serve its base file; it may have log files.
-            wanted: Distinct keys without NULL.
+            search_keys: Distinct keys without NULL.
 
         Raises:
             FileNotFoundError: a file of the slice is gone.
             TableFeatureUnsupported: the slice cannot be read without Spark.
         """
         file_slice, base_file = plan.file_slice, plan.file_slice.base_file
-        found, rows = _NONE, _NONE
+        key_positions, rows = _NONE, _NONE
         if base_file is not None:
-            found, rows = self._in_base_file(plan, wanted, statistics)
+            key_positions, rows = self._in_base_file(plan, search_keys, statistics)
         row_ids, deleted = pa.array(rows), np.zeros(len(rows), dtype=bool)
-        if file_slice.log_files and (self.find_deleted or len(np.unique(found)) < len(wanted)):
-            live = self._after_merging(plan, wanted)
-            added = np.setdiff1d(live, found)
-            row_ids = pa.concat_arrays([row_ids, pa.nulls(len(added), pa.int64())])
-            deleted = np.append(~np.isin(found, live), np.zeros(len(added), dtype=bool))
-            found = np.append(found, added)
-        statistics.rows_returned = len(found)
+        if file_slice.log_files and (
+            self.find_deleted or len(np.unique(key_positions)) < len(search_keys)
+        ):
+            live_positions = self._after_merging(plan, search_keys)
+            log_only = np.setdiff1d(live_positions, key_positions)
+            row_ids = pa.concat_arrays([row_ids, pa.nulls(len(log_only), pa.int64())])
+            deleted = np.append(
+                ~np.isin(key_positions, live_positions), np.zeros(len(log_only), dtype=bool)
+            )
+            key_positions = np.append(key_positions, log_only)
+        statistics.rows_returned = len(key_positions)
         instant = None if base_file is None else base_file.instant
-        same = (file_slice.partition, file_slice.file_id, instant)
+        slice_values = (file_slice.partition, file_slice.file_id, instant)
         return pa.table(
             [
-                wanted.take(pa.array(found)),
-                *(pa.repeat(pa.scalar(each, pa.string()), len(found)) for each in same),
+                search_keys.take(pa.array(key_positions)),
+                *(
+                    pa.repeat(pa.scalar(each, pa.string()), len(key_positions))
+                    for each in slice_values
+                ),
                 row_ids,
                 pa.array(deleted),
             ],
@@ -96,35 +103,41 @@ class KeyLocator:
         )
 
     def _in_base_file(
-        self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
+        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
     ) -> tuple[Numbers, Numbers]:
-        """Positions in `wanted` of the keys found, and the row id of each."""
+        """Positions in `search_keys` of the keys found, and the row id of each."""
         within = KeyRange.of_base_file(plan, self.keys)
         if within is None:
-            statistics.keys = len(wanted)
-            return _matches(self._candidates(plan, wanted, statistics), wanted)
-        possible = np.flatnonzero(within.holds(wanted))
+            statistics.keys = len(search_keys)
+            return _matches(self._candidates(plan, search_keys, statistics), search_keys)
+        possible = np.flatnonzero(within.holds(search_keys))
         statistics.keys = len(possible)
         if not len(possible):
             statistics.access = Access.SKIP
             statistics.note = "no key lies between its least and greatest key"
             return _NONE, _NONE
-        some = wanted if len(possible) == len(wanted) else wanted.take(pa.array(possible))
-        found, rows = _matches(self._candidates(plan, some, statistics), some)
-        return possible[found], rows
+        possible_keys = (
+            search_keys
+            if len(possible) == len(search_keys)
+            else search_keys.take(pa.array(possible))
+        )
+        key_positions, rows = _matches(
+            self._candidates(plan, possible_keys, statistics), possible_keys
+        )
+        return possible[key_positions], rows
 
     def _candidates(
-        self, plan: SlicePlan, wanted: pa.StringArray, statistics: SliceStatistics
+        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
     ) -> Iterator[KeysAt]:
         """The rows of the base file that may have these keys."""
 
         def may_hold_any(metadata: Mapping[bytes, bytes] | None) -> bool:
-            if KeyFilter.of_footer(metadata).may_hold_any(wanted):
+            if KeyFilter.of_footer(metadata).may_hold_any(search_keys):
                 return True
             statistics.note = "its Bloom filter has none of the keys"
             return False
 
-        narrowing = self._narrowing(plan, wanted)
+        narrowing = self._narrowing(plan, search_keys)
         statistics.access = Access.SCAN if narrowing is None else Access.INDEX
         reader = replace(
             self.reader,
@@ -138,42 +151,44 @@ class KeyLocator:
             statistics.rows_checked += batch.num_rows
             yield positions(rows), self.keys.of(batch)
 
-    def _narrowing(self, plan: SlicePlan, wanted: pa.StringArray) -> Predicate | None:
+    def _narrowing(self, plan: SlicePlan, search_keys: pa.StringArray) -> Predicate | None:
         """A condition on rows with these keys that the slice's entries narrow. None if they narrow
         none, or for so many keys that reading all of the file's keys is cheaper."""
-        if not plan.entries or not keys_by_index(len(wanted), plan.total):
+        if not plan.entries or not keys_by_index(len(search_keys), plan.total):
             return None
-        return next((each for each in self.keys.conditions(wanted) if narrows(each, plan)), None)
+        return next(
+            (each for each in self.keys.conditions(search_keys) if narrows(each, plan)), None
+        )
 
-    def _after_merging(self, plan: SlicePlan, wanted: pa.StringArray) -> Numbers:
-        """Positions in `wanted` of the keys that the slice has after merging its log files."""
+    def _after_merging(self, plan: SlicePlan, search_keys: pa.StringArray) -> Numbers:
+        """Positions in `search_keys` of the keys that the slice has after merging its log files."""
         batches = self.reader.merged(plan)
         keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
-        return _matches(keys, wanted)[0]
+        return _matches(keys, search_keys)[0]
 
 
-def _matches(keys: Iterable[KeysAt], wanted: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """Positions in `wanted` of the keys that are in it, and the row id of each."""
-    found, rows = [_NONE], [_NONE]
-    for row_ids, some in _gathered(keys, len(wanted)):
-        places = pc.index_in(some, value_set=wanted)
-        found.append(places.drop_null().to_numpy().astype(np.int64))
+def _matches(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:
+    """Positions in `search_keys` of the keys that are in it, and the row id of each."""
+    key_positions, rows = [_NONE], [_NONE]
+    for row_ids, row_keys in _in_portions(keys, len(search_keys)):
+        places = pc.index_in(row_keys, value_set=search_keys)
+        key_positions.append(places.drop_null().to_numpy().astype(np.int64))
         rows.append(row_ids[places.is_valid().to_numpy(zero_copy_only=False)])
-    return np.concatenate(found), np.concatenate(rows)
+    return np.concatenate(key_positions), np.concatenate(rows)
 
 
-def _gathered(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
-    """The same in portions of at least `rows`, since Arrow hashes the wanted keys for each."""
-    gathered: list[KeysAt] = []
+def _in_portions(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
+    """The same in portions of at least `rows`, since Arrow hashes the search keys for each."""
+    portion: list[KeysAt] = []
     for each in keys:
-        gathered.append(each)
-        if sum(len(row_ids) for row_ids, _ in gathered) >= rows:
-            yield _joined(gathered)
-            gathered = []
-    if gathered:
-        yield _joined(gathered)
+        portion.append(each)
+        if sum(len(row_ids) for row_ids, _ in portion) >= rows:
+            yield _joined(portion)
+            portion = []
+    if portion:
+        yield _joined(portion)
 
 
-def _joined(gathered: list[KeysAt]) -> KeysAt:
-    row_ids, keys = zip(*gathered, strict=True)
+def _joined(portion: list[KeysAt]) -> KeysAt:
+    row_ids, keys = zip(*portion, strict=True)
     return np.concatenate(row_ids), pa.concat_arrays(keys)

@@ -36,14 +36,14 @@ class KeyRange:
         Args:
             keys: The table's record keys.
         """
-        known: dict[str, str] = {}  # column → optional prefix of its values
+        prefixes: dict[str, str] = {}  # column → optional prefix of its values
         if keys.stored:
-            known[RECORD_KEY] = ""
+            prefixes[RECORD_KEY] = ""
         if len(keys.fields) == 1:
-            ((spelled, field),) = keys.fields.items()
+            ((key_column, field),) = keys.fields.items()
             if pa.types.is_string(field.type) or pa.types.is_integer(field.type):
-                known[field.name] = f"{spelled}:"
-        for name, prefix in known.items():
+                prefixes[field.name] = f"{key_column}:"
+        for name, prefix in prefixes.items():
             for serving in plan.entries:
                 if all(column.name != name for column in serving.columns):
                     continue
@@ -55,22 +55,22 @@ class KeyRange:
     @classmethod
     def around(cls, ranges: Iterable["KeyRange | None"]) -> "KeyRange | None":
         """The smallest range around all of these; None if one of them is not known."""
-        every = list(ranges)
-        known = [each for each in every if each is not None]
-        if len(known) < len(every) or len({type(each.least) for each in known}) != 1:
+        all_ranges = list(ranges)
+        known = [each for each in all_ranges if each is not None]
+        if len(known) < len(all_ranges) or len({type(each.least) for each in known}) != 1:
             return None
         least, greatest = min(each.least for each in known), max(each.greatest for each in known)
         return cls(least, greatest, max(each.prefix for each in known))
 
     def holds(self, keys: pa.StringArray) -> Mask:
         """For each non-NULL key, whether it may lie in the range."""
-        found = self._within(keys)
+        mask = self._within(keys)
         if self.prefix:
             prefixed = np.asarray(pc.starts_with(keys, self.prefix))
             if prefixed.any():
                 rest = pc.utf8_slice_codeunits(keys, len(self.prefix))
-                found |= prefixed & self._within(rest)
-        return found
+                mask |= prefixed & self._within(rest)
+        return mask
 
     def _within(self, keys: pa.StringArray) -> Mask:
         if isinstance(self.least, bytes):
@@ -78,10 +78,10 @@ class KeyRange:
         numbers = pc.match_substring_regex(keys, _NUMBER)
         values = pc.if_else(numbers, keys, "0").cast(pa.int64())
         doubtful = pc.match_substring_regex(keys, _LONG_NUMBER)
-        found: Mask = np.asarray(numbers) & self._between(values) | np.asarray(doubtful)
-        return found
+        mask: Mask = np.asarray(numbers) & self._between(values) | np.asarray(doubtful)
+        return mask
 
     def _between(self, values: pa.Array) -> Mask:
         low, high = pc.greater_equal(values, self.least), pc.less_equal(values, self.greatest)
-        within: Mask = np.asarray(pc.and_(low, high))
-        return within
+        mask: Mask = np.asarray(pc.and_(low, high))
+        return mask

@@ -54,8 +54,8 @@ class RecordKeys:
             return values[0]
         parts: list[pa.Array | str] = []
         for field, column in zip(self.fields, values, strict=True):
-            printed = pc.if_else(pc.equal(column, ""), _EMPTY, column).fill_null(_NULL)
-            parts += [f"{',' if parts else ''}{field}:", printed]
+            text = pc.if_else(pc.equal(column, ""), _EMPTY, column).fill_null(_NULL)
+            parts += [f"{',' if parts else ''}{field}:", text]
         return pc.binary_join_element_wise(*parts, "")
 
     def conditions(self, keys: pa.StringArray) -> Iterator[Predicate]:
@@ -63,12 +63,12 @@ class RecordKeys:
         others; the best first."""
         if self.stored:
             yield In(BoundColumn(RECORD_KEY, self.columns.field(RECORD_KEY).type), tuple(keys))
-        wanted = self._field_values(keys.to_pylist())
-        if wanted is not None:
+        field_values = self._field_values(keys.to_pylist())
+        if field_values is not None:
             leaves = [
                 In(BoundColumn(field.name, field.type), values)
                 for name, field in self.fields.items()
-                if (values := _scalars(wanted[name], field.type))
+                if (values := _scalars(field_values[name], field.type))
             ]
             if leaves:
                 yield conjunction(leaves)
@@ -91,11 +91,11 @@ class RecordKeys:
             if match is None or any(key.count(separator) > 1 for separator in separators):
                 return None
             for name, value in zip(names, match.groups(), strict=True):
-                known = columns[name]
+                values = columns[name]
                 if value == _NULL:
                     columns[name] = None
-                elif known is not None:
-                    known.update((value, "") if value == _EMPTY else (value,))
+                elif values is not None:
+                    values.update((value, "") if value == _EMPTY else (value,))
         return columns
 
 
@@ -117,9 +117,9 @@ def record_keys(
         return RecordKeys(schema, {}, stored=True)
     stored = RECORD_KEY in schema.names
     fields = {}
-    for spelled in key_columns:
-        name, type = find_column(schema, column_path(spelled))
-        fields[spelled] = pa.field(name, type)
+    for key_column in key_columns:
+        name, type = find_column(schema, column_path(key_column))
+        fields[key_column] = pa.field(name, type)
     if stored:
         return RecordKeys(pa.schema([schema.field(RECORD_KEY)]), fields, stored)
     if not fields:

@@ -36,9 +36,9 @@ from hudi_index_service.read.statistics import SliceStatistics
 log = logging.getLogger(__name__)
 
 _GROUP, _TIMES = "group", "times"
-_SENT = pa.schema([(_GROUP, pa.int64()), (KEY, pa.string())])
-_TASKS_A_SLOT = 2
-_ROWS_A_BATCH = 65_536
+_ROUTED_KEYS = pa.schema([(_GROUP, pa.int64()), (KEY, pa.string())])
+_TASKS_PER_SLOT = 2
+_ROWS_PER_BATCH = 65_536
 _KEYS_AT_ONCE = 500_000  # in a task, at about 200 bytes each with all intermediate data
 _BASE_FILE = r"^(.+)_[^_]+_([0-9]+)\.parquet$"
 
@@ -51,7 +51,9 @@ SliceKeys = tuple[SlicePlan, pa.StringArray]
 """A slice, and the keys to look for in it."""
 
 
-def _locating(locator: KeyLocator) -> Callable[[Iterable[SliceKeys]], Iterator[pa.RecordBatch]]:
+def _location_function(
+    locator: KeyLocator,
+) -> Callable[[Iterable[SliceKeys]], Iterator[pa.RecordBatch]]:
     """A function for Spark's tasks that does the work of `locator`. It returns locations
     (`LOCATIONS`), and raises NeedsSpark if only Spark can read a slice, and SnapshotChanged."""
     task, keys, find_deleted = (
@@ -62,20 +64,20 @@ def _locating(locator: KeyLocator) -> Callable[[Iterable[SliceKeys]], Iterator[p
 
     def locations(work: Iterable[SliceKeys]) -> Iterator[pa.RecordBatch]:
         with task.opened() as reader:
-            here = KeyLocator(reader, keys, find_deleted)
-            for plan, wanted in work:
+            task_locator = KeyLocator(reader, keys, find_deleted)
+            for plan, search_keys in work:
                 statistics = SliceStatistics(plan.file_slice.name, plan.access)
                 try:
-                    found = here.locate(plan, wanted, statistics)
+                    key_locations = task_locator.locate(plan, search_keys, statistics)
                 except TableFeatureUnsupported as error:
                     raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
-                yield from found.to_batches(max_chunksize=_ROWS_A_BATCH)
+                yield from key_locations.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     return locations
 
 
 def answer(
-    search: KeySearch, asked: AskedKeys, reader: SparkHudiReader, *, by_tasks: bool
+    search: KeySearch, requested: AskedKeys, reader: SparkHudiReader, *, by_tasks: bool
 ) -> pa.Table:
     """The answer (`ANSWER`) for keys that the driver holds.
 
@@ -90,41 +92,43 @@ def answer(
     spark = reader.spark
     try:
         if not by_tasks:
-            return search.answer(asked)
-        plan, locator = search.planned(partitioned=asked.partitioned)
+            return search.answer(requested)
+        plan, locator = search.planned(partitioned=requested.partitioned)
         with reader.failures_named():
-            return asked.answered(_found(spark, locator, plan, asked))
+            return requested.answered(_locations_by_job(spark, locator, plan, requested))
     except TableFeatureUnsupported as error:
-        if not _tells_locations(reader):
+        if not _has_meta_columns(reader):
             raise
         log.info("Spark's own reader locates these keys: %s", error.message)
-        schema = from_arrow_schema(asked.table.schema)
-        frame = spark.createDataFrame(asked.table.to_pylist(), schema)
+        schema = from_arrow_schema(requested.table.schema)
+        frame = spark.createDataFrame(requested.table.to_pylist(), schema)
         with reader.failures_named():
-            found = _by_meta_columns(reader).join(frame, frame.columns, "left_semi")
-            return asked.answered(collected(found.select(*LOCATIONS.names)).cast(LOCATIONS))
+            locations = _by_meta_columns(reader).join(frame, frame.columns, "left_semi")
+            return requested.answered(collected(locations.select(*LOCATIONS.names)).cast(LOCATIONS))
 
 
-def _found(spark: SparkSession, locator: KeyLocator, plan: QueryPlan, asked: AskedKeys) -> pa.Table:
+def _locations_by_job(
+    spark: SparkSession, locator: KeyLocator, plan: QueryPlan, requested: AskedKeys
+) -> pa.Table:
     """The locations (`LOCATIONS`) of keys that the driver holds, found by one job."""
-    keys = asked.by_partition()
+    keys = requested.by_partition()
     slices = [pickle.dumps(each) for each in plan.slices if len(keys(each.file_slice.partition))]
     if not slices:
         return LOCATIONS.empty_table()
-    locations = _locating(locator)
-    everywhere = spark.sparkContext.broadcast(asked.table)
+    locations = _location_function(locator)
+    broadcast = spark.sparkContext.broadcast(requested.table)
 
     def locate(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        within = AskedKeys(everywhere.value).by_partition()
-        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        plans = (unpacked(slices[number]) for number in mine)
-        yield from locations((each, within(each.file_slice.partition)) for each in plans)
+        keys_in = AskedKeys(broadcast.value).by_partition()
+        slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        plans = (unpacked(slices[number]) for number in slice_numbers)
+        yield from locations((each, keys_in(each.file_slice.partition)) for each in plans)
 
     numbers = spark.range(0, len(slices), 1, len(slices))
     try:
         return collected(numbers.mapInArrow(locate, from_arrow_schema(LOCATIONS)))
     finally:
-        everywhere.destroy()
+        broadcast.destroy()
 
 
 def frame_answer(
@@ -139,50 +143,54 @@ def frame_answer(
         ConfigInvalid: the DataFrame has no column of keys.
         TableFeatureUnsupported: not even Spark's reader can locate rows.
     """
-    asked = named_keys(keys)
+    requested = named_keys(keys)
     try:
-        plan, locator = search.planned(partitioned=PARTITION in asked.columns)
-        return _located(locator, plan, asked)
+        plan, locator = search.planned(partitioned=PARTITION in requested.columns)
+        return _answer_by_tasks(locator, plan, requested)
     except TableFeatureUnsupported as error:
         reader = reader_on(keys.sparkSession)
-        if not _tells_locations(reader):
+        if not _has_meta_columns(reader):
             raise
         log.info("Spark's own reader locates these keys: %s", error.message)
-        return _answered(asked, _by_meta_columns(reader))
+        return _answer_of(requested, _by_meta_columns(reader))
 
 
-def _located(locator: KeyLocator, plan: QueryPlan, asked: DataFrame) -> DataFrame:
-    partitioned = PARTITION in asked.columns
-    locations = _locating(locator)
+def _answer_by_tasks(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
+    partitioned = PARTITION in requested.columns
+    locations = _location_function(locator)
     slices = [pickle.dumps(each) for each in plan.slices]
-    tasks = _TASKS_A_SLOT * asked.sparkSession.sparkContext.defaultParallelism
+    tasks = _TASKS_PER_SLOT * requested.sparkSession.sparkContext.defaultParallelism
     groups = slice_groups(plan.slices, locator.keys, tasks, by_partition=partitioned)
     # Distinct keys from here on: the keys are computed once, and each is looked up once.
-    times = asked.groupBy(*asked.columns).agg(F.count(F.lit(1)).alias(_TIMES))
+    distinct_keys = requested.groupBy(*requested.columns).agg(F.count(F.lit(1)).alias(_TIMES))
 
     def to_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number, some in routed(batch, groups):
-                numbers = pa.repeat(pa.scalar(number, pa.int64()), len(some))
-                yield pa.record_batch([numbers, some], schema=_SENT)
+            for number, group_keys in routed(batch, groups):
+                numbers = pa.repeat(pa.scalar(number, pa.int64()), len(group_keys))
+                yield pa.record_batch([numbers, group_keys], schema=_ROUTED_KEYS)
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from locations(
-            (unpacked(slices[number]), some)
-            for group, some in portions(_by_group(batches), _KEYS_AT_ONCE)
+            (unpacked(slices[number]), group_keys)
+            for group, group_keys in portions(_by_group(batches), _KEYS_AT_ONCE)
             for number in groups[group].slices
         )
 
-    sent = times.mapInArrow(to_groups, from_arrow_schema(_SENT))
-    by_group = sent.repartition(max(1, min(tasks, len(groups))), _GROUP)
-    found = by_group.sortWithinPartitions(_GROUP).mapInArrow(locate, from_arrow_schema(LOCATIONS))
+    routed_keys = distinct_keys.mapInArrow(to_groups, from_arrow_schema(_ROUTED_KEYS))
+    by_group = routed_keys.repartition(max(1, min(tasks, len(groups))), _GROUP)
+    key_locations = by_group.sortWithinPartitions(_GROUP).mapInArrow(
+        locate, from_arrow_schema(LOCATIONS)
+    )
     if locator.find_deleted:
-        found = _living(found)
+        key_locations = _living(key_locations)
     repeated = F.explode(F.sequence(F.lit(1), F.col(_TIMES))).alias(_TIMES)
-    return _joined(times, found).select(*ANSWER.names, repeated).drop(_TIMES)
+    return (
+        _with_locations(distinct_keys, key_locations).select(*ANSWER.names, repeated).drop(_TIMES)
+    )
 
 
-def _tells_locations(reader: SparkHudiReader) -> bool:
+def _has_meta_columns(reader: SparkHudiReader) -> bool:
     """Whether rows have Hudi's meta columns."""
     return RECORD_KEY in reader.schema().names
 
@@ -219,25 +227,27 @@ def named_keys(keys: DataFrame) -> DataFrame:
             f"{PARTITION}.",
         )
     partition = named_column(keys.columns, PARTITION_NAMES)
-    found = {KEY: key} if partition is None else {KEY: key, PARTITION: partition}
-    return keys.select(*(keys[column].cast("string").alias(name) for name, column in found.items()))
+    columns = {KEY: key} if partition is None else {KEY: key, PARTITION: partition}
+    return keys.select(
+        *(keys[column].cast("string").alias(name) for name, column in columns.items())
+    )
 
 
-def _answered(asked: DataFrame, found: DataFrame) -> DataFrame:
-    return _joined(asked, found).select(*ANSWER.names)
+def _answer_of(requested: DataFrame, locations: DataFrame) -> DataFrame:
+    return _with_locations(requested, locations).select(*ANSWER.names)
 
 
-def _joined(asked: DataFrame, found: DataFrame) -> DataFrame:
-    on = [column for column in (KEY, PARTITION) if column in asked.columns]
+def _with_locations(requested: DataFrame, locations: DataFrame) -> DataFrame:
+    on = [column for column in (KEY, PARTITION) if column in requested.columns]
     # Spark assumes that the output of mapInArrow is small, whatever its size.
-    return asked.join(found.hint("merge"), on, "left")
+    return requested.join(locations.hint("merge"), on, "left")
 
 
-def _living(found: DataFrame) -> DataFrame:
+def _living(locations: DataFrame) -> DataFrame:
     """As `tag_location.living`."""
     living = ~F.col("deleted")
     alive = F.max(living.cast("int")).over(Window.partitionBy(KEY))
-    return found.withColumn("alive", alive).where(living | (F.col("alive") == 0)).drop("alive")
+    return locations.withColumn("alive", alive).where(living | (F.col("alive") == 0)).drop("alive")
 
 
 def _by_group(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.StringArray]]:

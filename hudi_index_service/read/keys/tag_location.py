@@ -63,11 +63,13 @@ class AskedKeys:
             raise _no_keys("A string is not a list of keys.")
         if not isinstance(keys, pa.Table):
             keys = _table_of(list(keys))
-        named = {PARTITION: named_column(keys.column_names, PARTITION_NAMES)}
-        named[KEY] = named_column(keys.column_names, KEY_NAMES)
-        if named[KEY] is None:
+        source_columns = {PARTITION: named_column(keys.column_names, PARTITION_NAMES)}
+        source_columns[KEY] = named_column(keys.column_names, KEY_NAMES)
+        if source_columns[KEY] is None:
             raise _no_keys(f"The table has no column {KEY}.")
-        columns = {name: _text(keys.column(found)) for name, found in named.items() if found}
+        columns = {
+            name: _text(keys.column(column)) for name, column in source_columns.items() if column
+        }
         return cls(pa.table(columns))
 
     @property
@@ -78,25 +80,27 @@ class AskedKeys:
     def by_partition(self) -> Callable[[str], pa.StringArray]:
         """A function that returns the distinct keys to look for in a partition, without NULL."""
         if not self.partitioned:
-            everywhere = pc.unique(self.table.column(KEY)).drop_null()
-            return lambda partition: everywhere
+            all_keys = pc.unique(self.table.column(KEY)).drop_null()
+            return lambda partition: all_keys
         grouped = self.table.group_by(PARTITION).aggregate([(KEY, "distinct")])
         names, lists = grouped.column(PARTITION).to_pylist(), grouped.column(f"{KEY}_distinct")
-        within = {name: keys.values for name, keys in zip(names, lists, strict=True)}
+        keys_by_partition = {name: keys.values for name, keys in zip(names, lists, strict=True)}
         nothing = pa.array([], pa.string())
-        return lambda partition: within.get(partition, nothing)
+        return lambda partition: keys_by_partition.get(partition, nothing)
 
-    def answered(self, found: pa.Table) -> pa.Table:
+    def answered(self, locations: pa.Table) -> pa.Table:
         """The answer (`ANSWER`): in the requested order, one row per key, or several if the key has
         several locations.
 
         Args:
-            found: The locations found (`LOCATIONS`).
+            locations: The locations found (`LOCATIONS`).
         """
-        found = living(found) if not self.partitioned else found
+        locations = living(locations) if not self.partitioned else locations
         on = [KEY, PARTITION] if self.partitioned else [KEY]
-        asked = self.table.append_column("asked", pa.array(range(self.table.num_rows), pa.int64()))
-        joined = asked.join(found.drop_columns(["deleted"]), on, join_type="left outer")
+        numbered_keys = self.table.append_column(
+            "asked", pa.array(range(self.table.num_rows), pa.int64())
+        )
+        joined = numbered_keys.join(locations.drop_columns(["deleted"]), on, join_type="left outer")
         order = [("asked", "ascending"), (PARTITION, "ascending"), ("file_id", "ascending")]
         return joined.sort_by([*order, ("row_id", "ascending")]).select(ANSWER.names).cast(ANSWER)
 
@@ -112,7 +116,7 @@ class KeySearch:
         self._pool = pool
         self._settings = settings
 
-    def answer(self, asked: AskedKeys, statistics: ReadStatistics | None = None) -> pa.Table:
+    def answer(self, requested: AskedKeys, statistics: ReadStatistics | None = None) -> pa.Table:
         """The answer (`ANSWER`), found by threads of this process.
 
         Args:
@@ -123,11 +127,11 @@ class KeySearch:
             SnapshotChanged: files were cleaned during the search, twice.
         """
 
-        def found() -> pa.Table:
-            plan, locator = self.planned(partitioned=asked.partitioned)
-            return _located(locator, plan, asked, statistics or ReadStatistics())
+        def locate() -> pa.Table:
+            plan, locator = self.planned(partitioned=requested.partitioned)
+            return _locations(locator, plan, requested, statistics or ReadStatistics())
 
-        return asked.answered(on_a_whole_snapshot(found))
+        return requested.answered(on_a_whole_snapshot(locate))
 
     def planned(self, *, partitioned: bool) -> tuple[QueryPlan, KeyLocator]:
         """The slices of the present snapshot, and the locator of keys in them.
@@ -153,34 +157,35 @@ class KeySearch:
         return plan, KeyLocator(reader, keys, find_deleted)
 
 
-def _located(
-    locator: KeyLocator, plan: QueryPlan, asked: AskedKeys, statistics: ReadStatistics
+def _locations(
+    locator: KeyLocator, plan: QueryPlan, requested: AskedKeys, statistics: ReadStatistics
 ) -> pa.Table:
     """The locations (`LOCATIONS`) of the keys in a plan's slices, which are read in parallel."""
-    keys = asked.by_partition()
+    keys = requested.by_partition()
     jobs: list[tuple[SlicePlan, pa.StringArray, SliceStatistics]] = []
     for each in plan.slices:
-        wanted = keys(each.file_slice.partition)
-        if len(wanted):
-            jobs.append((each, wanted, SliceStatistics(each.file_slice.name, each.access)))
-    statistics.slices.extend(of_slice for _, _, of_slice in jobs)
+        search_keys = keys(each.file_slice.partition)
+        if len(search_keys):
+            jobs.append((each, search_keys, SliceStatistics(each.file_slice.name, each.access)))
+    statistics.slices.extend(slice_statistics for _, _, slice_statistics in jobs)
 
     def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
         return locator.locate(*job)
 
     with ThreadPoolExecutor(locator.reader.settings.read.parallelism, "index-locate") as pool:
-        found = list(pool.map(work, jobs))
-    log.info("%d keys looked for in %d slices.", asked.table.num_rows, len(jobs))
-    return pa.concat_tables([LOCATIONS.empty_table(), *found])
+        tables = list(pool.map(work, jobs))
+    log.info("%d keys looked for in %d slices.", requested.table.num_rows, len(jobs))
+    return pa.concat_tables([LOCATIONS.empty_table(), *tables])
 
 
-def living(found: pa.Table) -> pa.Table:
+def living(locations: pa.Table) -> pa.Table:
     """The locations without rows that log files delete and whose keys are elsewhere."""
-    deleted = found.column("deleted")
+    deleted = locations.column("deleted")
     elsewhere = pc.is_in(
-        found.column(KEY), value_set=found.column(KEY).filter(pc.invert(deleted)).combine_chunks()
+        locations.column(KEY),
+        value_set=locations.column(KEY).filter(pc.invert(deleted)).combine_chunks(),
     )
-    return found.filter(pc.invert(pc.and_(deleted, elsewhere)))
+    return locations.filter(pc.invert(pc.and_(deleted, elsewhere)))
 
 
 def named_column(columns: Iterable[str], names: dict[str, str]) -> str | None:

@@ -85,12 +85,12 @@ class RankedSearch:
 
     def _best(self, k: int) -> pa.Table:
         with ExitStack() as stack:
-            slices = [self._scored(each, stack) for each in self.plan.slices]
+            slices = [self._scored_slice(each, stack) for each in self.plan.slices]
             total = _total(slices)
             hits: list[Hit] = []
             for number, each in enumerate(slices):
-                found = each.rows.best(k, total, each.among())
-                hits += [(score, number, row) for row, score in found]
+                best_rows = each.rows.best(k, total, each.among())
+                hits += [(score, number, row) for row, score in best_rows]
             hits.sort(key=lambda hit: (-hit[0], *hit[1:]))
             return self._rows(hits[:k], slices)
 
@@ -105,7 +105,7 @@ class RankedSearch:
         total = np.zeros(1, np.int64)
         for each in self.plan.slices:
             with ExitStack() as stack:
-                total = total + _total([self._scored(each, stack)])
+                total = total + _total([self._scored_slice(each, stack)])
         return total
 
     def _without_index(self, error: EntryInvalid) -> "RankedSearch":
@@ -117,7 +117,7 @@ class RankedSearch:
         )
         return replace(self, plan=replace(self.plan, slices=slices))
 
-    def _scored(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
+    def _scored_slice(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
         if plan.access is Access.INDEX:
             try:
                 entries = stack.enter_context(SliceEntries.leased(plan, self.reader.pool))
@@ -126,9 +126,9 @@ class RankedSearch:
                     return _Covered(self, plan, entries, rows)
             except INDEX_FAILURES as error:
                 warn_of(error, f"{plan.file_slice.name} is analysed again")
-        return self._analysed(plan, stack)
+        return self._analysed_slice(plan, stack)
 
-    def _analysed(self, plan: SlicePlan, stack: ExitStack) -> "_Analysed":
+    def _analysed_slice(self, plan: SlicePlan, stack: ExitStack) -> "_Analysed":
         """Analyses a slice's texts, and keeps the rows that may be returned."""
         if plan.access is Access.INDEX:
             plan = _declined(plan)
@@ -137,16 +137,16 @@ class RankedSearch:
         predicate = self.query.predicate
         assert predicate is not None, "a search has a predicate"
         texts = stack.enter_context(self.ranker.texts(self.match))
-        kept, places, start = [], [BitMap()], 0
+        batches, matches, start = [], [BitMap()], 0
         statistics = SliceStatistics(plan.file_slice.name, plan.access)
         for batch in replace(self.reader, query=everything).batches(plan, statistics):
             texts.add(column_values(batch, self.match.column.name))
             truth = evaluate(predicate, batch).fill_null(False)
-            found = np.flatnonzero(truth.to_numpy(zero_copy_only=False))
-            kept.append(batch.filter(truth).select(self.query.output.names))
-            places.append(BitMap((found + start).astype(np.uint32)))
+            positions = np.flatnonzero(truth.to_numpy(zero_copy_only=False))
+            batches.append(batch.filter(truth).select(self.query.output.names))
+            matches.append(BitMap((positions + start).astype(np.uint32)))
             start += batch.num_rows
-        return _Analysed(texts.ranked(), BitMap.union(*places), kept, self.output)
+        return _Analysed(texts.ranked(), BitMap.union(*matches), batches, self.output)
 
     @property
     def output(self) -> pa.Schema:
@@ -156,10 +156,10 @@ class RankedSearch:
     def _rows(self, hits: Sequence[Hit], slices: Sequence[_ScoredSlice]) -> pa.Table:
         tables, order = [self.output.empty_table()], []
         for number, each in enumerate(slices):
-            mine = sorted((row, at) for at, (_, of, row) in enumerate(hits) if of == number)
-            if mine:
-                tables.append(each.read([row for row, _ in mine]))
-                order += [at for _, at in mine]
+            slice_hits = sorted((row, at) for at, (_, of, row) in enumerate(hits) if of == number)
+            if slice_hits:
+                tables.append(each.read([row for row, _ in slice_hits]))
+                order += [at for _, at in slice_hits]
         table = pa.concat_tables([table.cast(self.output) for table in tables])
         scores = pa.array([score for score, _, _ in hits], pa.float32())
         return table.take(pa.array(np.argsort(order), pa.int64())).append_column(SCORE, scores)
@@ -201,12 +201,14 @@ class _Covered:
         plan = self.plan.declined("its rows cannot be read one by one", "ranked_search")
         reader = replace(search.reader, query=_everything(search.query, search.query.output))
         statistics = SliceStatistics(plan.file_slice.name, plan.access)
-        taken, start = [search.output.empty_table()], 0
+        tables, start = [search.output.empty_table()], 0
         for batch in reader.batches(plan, statistics):
-            here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
-            taken.append(pa.Table.from_batches([batch.take(pa.array(here))]).cast(search.output))
+            offsets = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
+            tables.append(
+                pa.Table.from_batches([batch.take(pa.array(offsets))]).cast(search.output)
+            )
             start += batch.num_rows
-        return pa.concat_tables(taken)
+        return pa.concat_tables(tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,21 +216,21 @@ class _Analysed:
     """A slice whose texts were analysed for this search.
 
     Attributes:
-        found: The rows that may be returned.
-        kept: The output columns of these rows.
+        matches: The rows that may be returned.
+        batches: The output columns of these rows.
     """
 
     rows: RankedRows
-    found: BitMap
-    kept: list[pa.RecordBatch]
+    matches: BitMap
+    batches: list[pa.RecordBatch]
     output: pa.Schema
 
     def among(self) -> BitMap | None:
-        return self.found
+        return self.matches
 
     def read(self, rows: Sequence[int]) -> pa.Table:
-        places = [self.found.rank(row) - 1 for row in rows]
-        table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.kept])
+        places = [self.matches.rank(row) - 1 for row in rows]
+        table = pa.concat_tables([pa.Table.from_batches([each]) for each in self.batches])
         return table.take(pa.array(places, pa.int64()))
 
 

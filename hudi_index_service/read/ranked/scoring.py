@@ -28,11 +28,11 @@ class Scoring:
         Raises:
             NativeModuleMissing: the index type's native module is not installed.
         """
-        found = np.zeros(len(texts), np.float32)
+        scores = np.zeros(len(texts), np.float32)
         if len(texts):
-            with self.ranker.texts(self.match) as ranked:
-                ranked.add(texts)
-                best = ranked.ranked().best(len(texts), self.statistics, None)
+            with self.ranker.texts(self.match) as analysed_texts:
+                analysed_texts.add(texts)
+                best = analysed_texts.ranked().best(len(texts), self.statistics, None)
             for row, score in best:
-                found[row] = score
-        return pa.array(found, mask=np.asarray(texts.is_null()))
+                scores[row] = score
+        return pa.array(scores, mask=np.asarray(texts.is_null()))

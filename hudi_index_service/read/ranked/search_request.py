@@ -28,7 +28,7 @@ class SearchRequest:
 
     Attributes:
         words: ``any`` or ``all`` of the text's words.
-        wanted: The snapshot to search in.
+        options: The snapshot to search in.
         binding: Binds a where text to the output columns.
         rankers: Returns the rankers for a schema, by column.
         reader: Makes the reader of a plan's slices.
@@ -39,7 +39,7 @@ class SearchRequest:
     words: str
     k: int
     where: str | None
-    wanted: ScanOptions
+    options: ScanOptions
     binding: Callable[[str], Binding]
     rankers: Callable[[pa.Schema], Mapping[str, TextRanker]]
     planner: QueryPlanner
@@ -67,11 +67,11 @@ class SearchRequest:
     def scoring(self) -> Scoring:
         """The scoring of single texts. Raises what `rows` raises."""
 
-        def made() -> Scoring:
+        def make() -> Scoring:
             search = self._search()
             return Scoring(search.match, search.ranker, search.statistics())
 
-        return on_a_whole_snapshot(made)
+        return on_a_whole_snapshot(make)
 
     def _search(self) -> RankedSearch:
         if not isinstance(self.words, str) or self.words not in _MODES:
@@ -84,7 +84,7 @@ class SearchRequest:
         # The parser finds the column in the schema, ignoring case.
         column = BoundColumn(self.column, pa.string())
         function = f"{_MODES[self.words].value}({column}, {string_sql(self.text)})"
-        query, plan = self.planner.plan(self.binding(function), self.wanted)
+        query, plan = self.planner.plan(self.binding(function), self.options)
         schema, match = plan.snapshot.schema, query.predicate
         assert isinstance(match, Match), "the condition is that function alone"
         if SCORE in query.output.names:
@@ -96,7 +96,7 @@ class SearchRequest:
         if ranker is None:
             raise PredicateUnsupported(
                 f"No index can rank the texts of {match.column}: lengths are not stored.",
-                remedy=_ranked(name, match.words.analyzer),
+                remedy=_ranked_remedy(name, match.words.analyzer),
             )
         if self.where is not None:
             self.binding(self.where).to(schema)  # checks that it is one complete condition
@@ -105,7 +105,7 @@ class SearchRequest:
         return RankedSearch(match, query, plan, narrowed, self.reader(query, plan), ranker)
 
 
-def _ranked(column: str, analyzer: str) -> Remedy:
+def _ranked_remedy(column: str, analyzer: str) -> Remedy:
     return Remedy(
         f'Give the column the option "ranked": "true", by alter_index(…, options='
         f'{{"{column}": {{"analyzer": "{analyzer}", "ranked": "true"}}}}), and refresh the index.',

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LookupResult:
     """The result of looking up rows.
 
     Attributes:
@@ -61,7 +61,7 @@ class BoundedLookups:
     settings: Settings
     constants: Constants
 
-    def found(self, predicate: Predicate) -> Found:
+    def found(self, predicate: Predicate) -> LookupResult:
         """The candidates for a predicate in negation normal form, unless a scan is cheaper.
 
         Raises:
@@ -69,47 +69,51 @@ class BoundedLookups:
             EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed: see `SliceEntries`.
         """
         total = self.entries.total
-        few = self.constants.cheap_steps(total)
+        cheap_steps = self.constants.cheap_steps(total)
         lookups = EntryLookups(
-            self.entries, superset_ok=True, limit=few, row_steps=self.constants.row_steps
+            self.entries, superset_ok=True, limit=cheap_steps, row_steps=self.constants.row_steps
         )
-        found = candidate_rows(predicate, lookups)
+        candidates = candidate_rows(predicate, lookups)
         if not lookups.put_off:
-            if found.rows is None or len(found.rows) <= few:
-                return Found(found)
-            why = self._why_scan(spread_rows(found.rows, total), len(found.rows))
-            return Found(RowSet.everything(), why) if why else Found(found)
-        if found.rows is not None and not found.rows:
-            return Found(found)
-        most = total if found.rows is None else len(found.rows)
-        rows = row_estimate(predicate, self.entries)
+            if candidates.rows is None or len(candidates.rows) <= cheap_steps:
+                return LookupResult(candidates)
+            why = self._why_scan(spread_rows(candidates.rows, total), len(candidates.rows))
+            return LookupResult(RowSet.everything(), why) if why else LookupResult(candidates)
+        if candidates.rows is not None and not candidates.rows:
+            return LookupResult(candidates)
+        most = total if candidates.rows is None else len(candidates.rows)
+        estimate = row_estimate(predicate, self.entries)
         why = ""
-        if are_too_many(rows.least, total, self.settings):
-            why = f"at least {rows.least} rows match: reading the file whole is cheaper"
-        elif not are_few(min(rows.most, most), total):
-            why = self._why_scan(sampled_rows(predicate, lookups), guessed_rows(rows.expected))
+        if are_too_many(estimate.least, total, self.settings):
+            why = f"at least {estimate.least} rows match: reading the file whole is cheaper"
+        elif not are_few(min(estimate.most, most), total):
+            why = self._why_scan(sampled_rows(predicate, lookups), guessed_rows(estimate.expected))
         if why:
-            return Found(RowSet.everything(), why)
+            return LookupResult(RowSet.everything(), why)
         # The rows found so far bound the steps that the remaining look-ups are worth.
-        worth = None if found.rows is None else pages_of(found.rows) * self.constants.row_steps
-        again = candidate_rows(predicate, lookups.without_limit(), worth)
-        if again.rows is None or found.rows is None:
-            return Found(again if found.rows is None else found)
-        return Found(RowSet(again.rows & found.rows, again.exact))
+        worth = (
+            None
+            if candidates.rows is None
+            else pages_of(candidates.rows) * self.constants.row_steps
+        )
+        complete = candidate_rows(predicate, lookups.without_limit(), worth)
+        if complete.rows is None or candidates.rows is None:
+            return LookupResult(complete if candidates.rows is None else candidates)
+        return LookupResult(RowSet(complete.rows & candidates.rows, complete.exact))
 
-    def _why_scan(self, some: BitMap, number: int) -> str:
-        """Why a scan is cheaper, judging by some of `number` rows; "" if it is not, or without
+    def _why_scan(self, sample: BitMap, count: int) -> str:
+        """Why a scan is cheaper, judging by a sample of `count` rows; "" if it is not, or without
         rows."""
         base_file = self.plan.file_slice.base_file
-        if not some or base_file is None:
+        if not sample or base_file is None:
             return ""
         reader = RowReader(self.storage, base_file, self.entries.footer(), self.query.needed)
         try:
-            cost = reader.plan(row_positions(some))
+            cost = reader.plan(row_positions(sample))
         except ParquetReadError as error:
             log.info("%s is not read by row: %s", base_file.path, error)
             return ""  # the reader of the rows falls back
         remote = not self.storage.is_local
-        if cheapest_reading(cost, self.settings, remote=remote, rows=number) is not Reading.FILE:
+        if cheapest_reading(cost, self.settings, remote=remote, rows=count) is not Reading.FILE:
             return ""
         return f"at least {cost.pages} pages hold the rows: reading the file whole is cheaper"

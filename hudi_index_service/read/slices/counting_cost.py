@@ -20,7 +20,7 @@ from hudi_index_service.read.row_ids import Lookups, joined
 
 
 def prefer_scan_for_count(
-    predicate: Predicate, lookups: Lookups, columns: int, known: Constants
+    predicate: Predicate, lookups: Lookups, columns: int, constants: Constants
 ) -> bool:
     """Whether reading the rows of the most selective other conjunct, or all rows without one, is
     cheaper than reading the terms of ranges and patterns on text.
@@ -39,7 +39,7 @@ def prefer_scan_for_count(
             terms += lookups.estimate(each)
         elif not isinstance(each, Or):
             fewest = min(fewest, lookups.estimate(each))
-    return rows_pay_for_count(terms, fewest, lookups.total, columns, known)
+    return rows_pay_for_count(terms, fewest, lookups.total, columns, constants)
 
 
 def _is_list_of_terms(predicate: Predicate) -> bool:

@@ -40,29 +40,31 @@ def _rows(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
             groups = joined(operands, EntryLookups(entries, superset_ok=False))
             return all_of(
                 [
-                    _rows(each, entries) if each in operands else _asked_at_once(each, entries)
+                    _rows(each, entries) if each in operands else _lookup_estimate(each, entries)
                     for each in groups
                 ],
                 total,
             )
         case Or(operands):
             return any_of([_rows(each, entries) for each in operands], total)
-    return _asked_at_once(predicate, entries)
+    return _lookup_estimate(predicate, entries)
 
 
-def _asked_at_once(asked: Predicate, entries: SliceEntries) -> RowEstimate:
+def _lookup_estimate(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
     """The estimate for a leaf, or for conjuncts that one look-up answers."""
-    told = estimated_rows(entries.plan, asked) or RowEstimate(0, entries.total, entries.total)
-    least, most = _bounds(asked, entries)
-    return between(max(least, told.least), told.expected, min(most, told.most))
+    estimate = estimated_rows(entries.plan, predicate) or RowEstimate(
+        0, entries.total, entries.total
+    )
+    least, most = _bounds(predicate, entries)
+    return between(max(least, estimate.least), estimate.expected, min(most, estimate.most))
 
 
-def _bounds(asked: Predicate, entries: SliceEntries) -> tuple[int, int]:
+def _bounds(predicate: Predicate, entries: SliceEntries) -> tuple[int, int]:
     try:
-        known = entries.row_bounds(asked)
-        if known is None and entries.has_pages_at_hand(asked):
-            rows = entries.pages(asked).rows
-            known = None if rows is None else (0, len(rows))
+        bounds = entries.row_bounds(predicate)
+        if bounds is None and entries.has_pages_at_hand(predicate):
+            rows = entries.pages(predicate).rows
+            bounds = None if rows is None else (0, len(rows))
     except (FileNotFoundError, *INDEX_FAILURES):  # the slice's reader reports it, or asks another
-        known = None
-    return (0, entries.total) if known is None else known
+        bounds = None
+    return (0, entries.total) if bounds is None else bounds

@@ -28,12 +28,12 @@ class EntryLookups:
     row_steps: int = DEFAULTS.row_steps
     # Keyed by the id of a leaf, or the ids of conjuncts looked up together. These belong to the
     # predicate, which outlives this object.
-    _found: dict[tuple[int, ...], RowSet] = field(default_factory=dict)
+    _results: dict[tuple[int, ...], RowSet] = field(default_factory=dict)
 
     def without_limit(self) -> "EntryLookups":
         """The same look-ups without a limit; results found so far are kept."""
-        known, steps = self._found, self.row_steps
-        return EntryLookups(self.entries, self.superset_ok, row_steps=steps, _found=known)
+        results, steps = self._results, self.row_steps
+        return EntryLookups(self.entries, self.superset_ok, row_steps=steps, _results=results)
 
     @property
     def total(self) -> int:
@@ -44,52 +44,54 @@ class EntryLookups:
         """Whether one entry answers all conjuncts in one look-up."""
         return self.entries.answers(conjuncts)
 
-    def estimate(self, asked: Predicate) -> int:
+    def estimate(self, predicate: Predicate) -> int:
         """See `SliceEntries.estimate`."""
-        return self.entries.estimate(asked)
+        return self.entries.estimate(predicate)
 
     def answered(self, leaf: Predicate) -> bool:
         """See `SliceEntries.answered`."""
         return self.entries.answered(leaf)
 
-    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
+    def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
         """See `SliceEntries.narrowed`; everything if that fails, which `rows` reports."""
-        if isinstance(asked, And | Or | Constant):
+        if isinstance(predicate, And | Or | Constant):
             return RowSet.everything()
         try:
-            return self.entries.narrowed(asked, rows)
+            return self.entries.narrowed(predicate, rows)
         except INDEX_FAILURES:
             return RowSet.everything()
 
-    def sample(self, asked: Predicate, most: int) -> BitMap:
+    def sample(self, predicate: Predicate, most: int) -> BitMap:
         """See `SliceEntries.sample`."""
-        return self.entries.sample(asked, most)
+        return self.entries.sample(predicate, most)
 
-    def rows(self, asked: Predicate, most: int | None) -> RowSet:
+    def rows(self, predicate: Predicate, most: int | None) -> RowSet:
         """See `SliceEntries.rows` and `pages`; raises what they raise."""
-        ids = self._ids(asked)
-        known = self._found.get(ids) if ids else None
-        if known is not None:
-            return known
+        ids = self._ids(predicate)
+        cached = self._results.get(ids) if ids else None
+        if cached is not None:
+            return cached
         try:
             limit = self.limit if most is None else most
-            found = self.entries.rows(asked, limit, superset_ok=self.superset_ok)
+            candidates = self.entries.rows(predicate, limit, superset_ok=self.superset_ok)
         except INDEX_FAILURES:
-            if not isinstance(asked, And):
+            if not isinstance(predicate, And):
                 raise
             # An entry of another index type may answer each of them.
-            return candidate_rows(And(asked.operands), self, most)
-        if found.rows is not None:
+            return candidate_rows(And(predicate.operands), self, most)
+        if candidates.rows is not None:
             if ids:
-                self._found[ids] = found
-            return found
-        if most is None and self.limit is not None and self.entries.answered(asked):
+                self._results[ids] = candidates
+            return candidates
+        if most is None and self.limit is not None and self.entries.answered(predicate):
             self.put_off = True
-            return found  # nothing is known yet: the other arms of an OR need no look-up
-        return found if isinstance(asked, And) else self.entries.pages(asked)
+            return candidates  # nothing is known yet: the other arms of an OR need no look-up
+        return candidates if isinstance(predicate, And) else self.entries.pages(predicate)
 
-    def _ids(self, asked: Predicate) -> tuple[int, ...]:
+    def _ids(self, predicate: Predicate) -> tuple[int, ...]:
         """The key of a result; empty if the look-up will not be repeated."""
-        if self.limit is None and not self._found:
+        if self.limit is None and not self._results:
             return ()
-        return tuple(map(id, asked.operands)) if isinstance(asked, And) else (id(asked),)
+        return (
+            tuple(map(id, predicate.operands)) if isinstance(predicate, And) else (id(predicate),)
+        )

@@ -24,23 +24,23 @@ def with_index_estimates(plan: QueryPlan, reader: SliceReader) -> QueryPlan:
     if plan.predicate is None:
         return plan
     model = CostModel.of(plan, reader.settings)
-    slices, asked = [], 0
+    slices, estimate_count = [], 0
     for each in plan.slices:
         expected, entries = each.expected, each.entries or each.rejected_entries
         readable = each.access in (Access.INDEX, Access.SCAN)
-        if expected is not None and entries and readable and asked < _MOST_SLICES:
-            asked += 1
-            asking = replace(each, entries=entries)
-            rows = narrowed_rows(asking, plan.predicate, expected.rows, reader)
+        if expected is not None and entries and readable and estimate_count < _MOST_SLICES:
+            estimate_count += 1
+            with_entries = replace(each, entries=entries)
+            rows = narrowed_rows(with_entries, plan.predicate, expected.rows, reader)
             if rows is not None:
-                costing = model.expected(each, rows)
-                each = replace(each, expected=costing._replace(guessed=expected.guessed))
+                cost = model.expected(each, rows)
+                each = replace(each, expected=cost._replace(guessed=expected.guessed))
         slices.append(each)
     return replace(plan, slices=tuple(slices))
 
 
 def narrowed_rows(
-    plan: SlicePlan, predicate: Predicate, known: RowEstimate, reader: SliceReader
+    plan: SlicePlan, predicate: Predicate, estimate: RowEstimate, reader: SliceReader
 ) -> RowEstimate | None:
     """A slice's row estimate, narrowed by the bounds of its entries; None if these fail. Both
     bounds are guaranteed, so the narrower ones are, too. The index's own guess is the better one
@@ -51,11 +51,11 @@ def narrowed_rows(
     """
     try:
         with SliceEntries.leased(plan, reader.pool) as entries:
-            found = row_estimate(predicate, entries)
+            index_estimate = row_estimate(predicate, entries)
     except INDEX_FAILURES as error:
         log.info("The index gives no estimate for %s: %s", plan.file_slice.name, error)
         return None
-    least = max(known.least, found.least)
+    least = max(estimate.least, index_estimate.least)
     by_history = plan.expected is not None and plan.expected.guessed is not None
-    guess = known.expected if by_history else found.expected
-    return between(least, guess, max(least, min(known.most, found.most)))
+    guess = estimate.expected if by_history else index_estimate.expected
+    return between(least, guess, max(least, min(estimate.most, index_estimate.most)))

@@ -43,7 +43,7 @@ class OpenEntry:
         blocks: Fetches missing blocks of the data file; None if it is complete.
         listed: The data file as listed before it was opened.
         users: The number of current leases.
-        kept: Whether it stays in the pool after the last lease.
+        pooled: Whether it stays in the pool after the last lease.
     """
 
     reader: IndexReader
@@ -53,7 +53,7 @@ class OpenEntry:
     blocks: BlockCopy | None = None
     listed: StoredFile | None = None
     users: int = 0
-    kept: bool = True
+    pooled: bool = True
 
     def close(self) -> None:
         """Closes the reader and releases its blocks."""
@@ -100,8 +100,8 @@ class ReaderPool:
 
     def open_footer(self, serving: ServingEntry) -> Footer | None:
         """The base file's footer, if the entry is open."""
-        opened = self._open.get(_key(serving))
-        return None if opened is None else opened.bounds.footer
+        open_entry = self._open.get(_key(serving))
+        return None if open_entry is None else open_entry.bounds.footer
 
     @contextmanager
     def lease(self, serving: ServingEntry) -> Iterator[OpenEntry]:
@@ -114,14 +114,14 @@ class ReaderPool:
             NativeModuleMissing: the index type's native module is not installed.
         """
         key = _key(serving)
-        opened = self._take(key, serving) or self._add(key, self._opened(serving))
+        open_entry = self._take(key, serving) or self._add(key, self._open_entry(serving))
         try:
-            yield opened
-            if opened.file.has_changed():
-                self._open_anew(key, opened)
+            yield open_entry
+            if open_entry.file.has_changed():
+                self._discard(key, open_entry)
                 raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
         finally:
-            self._give_back(opened)
+            self._release(open_entry)
 
     def keep(self, listing: EntryListing) -> None:
         """Closes open entries of the listing's index type that are no longer listed, since an open
@@ -129,33 +129,31 @@ class ReaderPool:
         returned."""
         prefix = f"{index_type_folder(listing.index_type)}/"
         with self._lock:
-            gone = [
+            unlisted = [
                 key for key in self._open if key[0].startswith(prefix) and not listing.shows(key[0])
             ]
-            closing = [opened for key in gone if (opened := self._remove(key)).users == 0]
+            closing = [entry for key in unlisted if (entry := self._remove(key)).users == 0]
         _close(closing)
 
     def close(self) -> None:
         """Closes all unused entries, and the others when they are returned."""
         with self._lock:
-            closing = [
-                opened for key in list(self._open) if (opened := self._remove(key)).users == 0
-            ]
+            closing = [entry for key in list(self._open) if (entry := self._remove(key)).users == 0]
         _close(closing)
 
-    def _opened(self, serving: ServingEntry) -> OpenEntry:
+    def _open_entry(self, serving: ServingEntry) -> OpenEntry:
         serving.index_type.check_runtime()  # before anything is fetched
         count(opened=1)
-        with ExitStack() as opened:
-            index, blocks = opened.enter_context(self._readable(serving))
+        with ExitStack() as stack:
+            index, blocks = stack.enter_context(self._readable(serving))
             file = OpenedFile(index.path, is_copy=self.is_remote)
-            with ExitStack() as failed:
+            with ExitStack() as on_failure:
                 if blocks is not None:
-                    failed.callback(blocks.close)
+                    on_failure.callback(blocks.close)
                 bounds = self._bounds(serving, read_member(index, PARQUET_METADATA))
                 kind = serving.index_type.configured(self._settings)
                 reader = kind.open(index, serving.columns)
-                failed.pop_all()
+                on_failure.pop_all()
             return OpenEntry(reader, bounds, file, index.length, blocks, serving.entry.listed)
 
     @contextmanager
@@ -180,45 +178,45 @@ class ReaderPool:
     def _take(self, key: _Key, serving: ServingEntry) -> OpenEntry | None:
         """The open entry, unless a later listing shows another size or time of the data file."""
         with self._lock:
-            opened = self._open.get(key)
-            if opened is None:
+            open_entry = self._open.get(key)
+            if open_entry is None:
                 return None
-            if opened.listed == serving.entry.listed:
+            if open_entry.listed == serving.entry.listed:
                 self._open.move_to_end(key)
-                opened.users += 1
-                return opened
-            closing = [] if self._remove(key).users else [opened]
+                open_entry.users += 1
+                return open_entry
+            closing = [] if self._remove(key).users else [open_entry]
         _close(closing)
         return None
 
     def _add(self, key: _Key, fresh: OpenEntry) -> OpenEntry:
         with self._lock:
-            opened = self._open.setdefault(key, fresh)
-            opened.users += 1
-            if opened is fresh:
+            open_entry = self._open.setdefault(key, fresh)
+            open_entry.users += 1
+            if open_entry is fresh:
                 self._bytes += fresh.size
                 self._paths = None
-        if opened is not fresh:  # another thread was faster
+        if open_entry is not fresh:  # another thread was faster
             fresh.close()
-        return opened
+        return open_entry
 
     def _remove(self, key: _Key) -> OpenEntry:
-        opened = self._open.pop(key)
-        opened.kept = False
-        self._bytes -= opened.size
+        open_entry = self._open.pop(key)
+        open_entry.pooled = False
+        self._bytes -= open_entry.size
         self._paths = None
-        return opened
+        return open_entry
 
-    def _open_anew(self, key: _Key, changed: OpenEntry) -> None:
+    def _discard(self, key: _Key, changed: OpenEntry) -> None:
         """Removes a changed entry from the pool, so that the next lease opens it again."""
         with self._lock:
             if self._open.get(key) is changed:
                 self._remove(key)
 
-    def _give_back(self, opened: OpenEntry) -> None:
+    def _release(self, open_entry: OpenEntry) -> None:
         with self._lock:
-            opened.users -= 1
-            closing = [opened] if opened.users == 0 and not opened.kept else []
+            open_entry.users -= 1
+            closing = [open_entry] if open_entry.users == 0 and not open_entry.pooled else []
             for key, each in list(self._open.items()):
                 if len(self._open) <= self._capacity and self._bytes <= self._most_bytes:
                     break

@@ -21,7 +21,7 @@ class Samples(Lookups, Protocol):
     def answered(self, leaf: Predicate) -> bool:
         """Whether there is a look-up for a leaf, or for conjuncts."""
 
-    def sample(self, asked: Predicate, most: int) -> BitMap:
+    def sample(self, predicate: Predicate, most: int) -> BitMap:
         """At most `most` of the candidates; none if sampling is not cheap."""
 
 
@@ -41,21 +41,23 @@ def sampled_rows(predicate: Predicate, samples: Samples) -> BitMap:
 def _of_all(operands: list[Predicate], samples: Samples) -> BitMap:
     """A sample of one conjunct, narrowed by the others. Conjuncts with a look-up must be able to
     check single rows, since samples of two conjuncts say nothing about their intersection."""
-    asked = [each for each in operands if _is_answered(each, samples)]
-    for first in asked:
+    with_lookup = [each for each in operands if _is_answered(each, samples)]
+    for first in with_lookup:
         rows = sampled_rows(first, samples)
-        for other in asked:
+        for other in with_lookup:
             if rows and other is not first:
                 rows = samples.narrowed(other, rows).rows or BitMap()
         if rows:
-            return _within_pages(rows, [each for each in operands if each not in asked], samples)
+            return _within_pages(
+                rows, [each for each in operands if each not in with_lookup], samples
+            )
     return BitMap()
 
 
 def _within_pages(rows: BitMap, others: list[Predicate], samples: Samples) -> BitMap:
     for other in others:
-        left = samples.rows(other, None).rows
-        rows = rows if left is None else rows & left
+        candidates = samples.rows(other, None).rows
+        rows = rows if candidates is None else rows & candidates
     return rows
 
 

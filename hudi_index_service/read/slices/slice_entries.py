@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 INDEX_FAILURES = (EntryInvalid, NativeModuleMissing, PermissionDenied, StorageFailed)
 """Errors that make an entry unusable (design, rule 3)."""
 
-_warned_of: set[str] = set()
-_warning = Lock()
+_logged_messages: set[str] = set()
+_logging_lock = Lock()
 
 
 def warn_of(error: IndexServiceError, what: str) -> None:
@@ -47,15 +47,15 @@ def warn_of(error: IndexServiceError, what: str) -> None:
     if not isinstance(error, NativeModuleMissing):
         log.warning("%s: %s", what, error)
         return
-    with _warning:
-        is_news = str(error) not in _warned_of
-        _warned_of.add(str(error))
-    if is_news:
+    with _logging_lock:
+        is_new = str(error) not in _logged_messages
+        _logged_messages.add(str(error))
+    if is_new:
         log.warning("Queries are answered without an index: %s", error)
     log.debug("%s: %s", what, error)
 
 
-_IN_ORDER = (Answer.EXACT, Answer.SUPERSET)
+_BEST_FIRST = (Answer.EXACT, Answer.SUPERSET)
 
 
 class SliceEntries:
@@ -70,8 +70,8 @@ class SliceEntries:
         self._entries = plan.entries
         self._pool = pool
         self._stack = stack
-        self._opened: dict[str, OpenEntry] = {}
-        self._failed: dict[str, IndexServiceError] = {}
+        self._open_entries: dict[str, OpenEntry] = {}
+        self._failures: dict[str, IndexServiceError] = {}
         # Keyed by the leaf's id; the leaf is kept so that its id is not reused.
         self._answers: dict[int, tuple[Predicate, list[tuple[Answer, ServingEntry]]]] = {}
 
@@ -115,15 +115,15 @@ class SliceEntries:
                 could answer it failed.
         """
         failure: IndexServiceError | None = None
-        for wanted, serving in self._answering(leaf):
+        for answer, serving in self._answering(leaf):
             try:
                 reader = self._open(serving).reader
                 if superset_ok:
                     return RowSet(reader.candidates(leaf, most), exact=False)
-                return RowSet(reader.row_ids(leaf), wanted is Answer.EXACT)
+                return RowSet(reader.row_ids(leaf), answer is Answer.EXACT)
             except INDEX_FAILURES as error:
                 warn_of(error, f"{serving.entry.folder} cannot be used")
-                self._failed[serving.entry.folder] = error
+                self._failures[serving.entry.folder] = error
                 failure = failure or error
         if failure is not None:
             raise failure
@@ -131,10 +131,10 @@ class SliceEntries:
 
     def answers(self, conjuncts: And) -> bool:
         """Whether one entry answers all conjuncts in one look-up, each as well as any entry."""
-        whole = next(self._answering(conjuncts), None)
-        if whole is None or whole[1].entry.folder in self._failed:
+        first = next(self._answering(conjuncts), None)
+        if first is None or first[1].entry.folder in self._failures:
             return False
-        return all(self._answers_best(whole[1], leaf) for leaf in conjuncts.operands)
+        return all(self._answers_best(first[1], leaf) for leaf in conjuncts.operands)
 
     def _answers_best(self, serving: ServingEntry, leaf: Predicate) -> bool:
         best: Answer | None = None
@@ -144,16 +144,16 @@ class SliceEntries:
                 return answer is best
         return False
 
-    def _asking_ms(self, serving: ServingEntry, leaf: Predicate) -> float:
+    def _lookup_cost_ms(self, serving: ServingEntry, leaf: Predicate) -> float:
         """The part of an entry's look-up cost that differs between entries, in milliseconds."""
-        known, opening = load_constants(self._pool.settings), 0.0
+        constants, opening = load_constants(self._pool.settings), 0.0
         path = serving.entry.data_path
-        if serving.entry.folder not in self._opened and path not in self._pool.open_paths:
-            open_ms = costs_of(serving.index_type.name, known).open_ms
-            opening, _ = opening_cost(serving, open_ms, known, remote=self._pool.is_remote)
+        if serving.entry.folder not in self._open_entries and path not in self._pool.open_paths:
+            open_ms = costs_of(serving.index_type.name, constants).open_ms
+            opening, _ = opening_cost(serving, open_ms, constants, remote=self._pool.is_remote)
         estimate = estimated_rows(self.plan, leaf)
         rows = self.total if estimate is None else estimate.expected
-        return opening + answering_ms(serving.index_type.name, leaf, rows, known)
+        return opening + answering_ms(serving.index_type.name, leaf, rows, constants)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> RowSet:
         """The given rows for which the leaf may be TRUE; everything if the answering entry cannot
@@ -164,9 +164,9 @@ class SliceEntries:
         """
         _, serving = next(self._answering(leaf), (None, None))
         if serving is not None:
-            found, worth = self._open(serving).reader.narrowed(leaf, rows)
-            if worth is not Answer.NONE:
-                return RowSet(found, worth is Answer.EXACT)
+            remaining, answer = self._open(serving).reader.narrowed(leaf, rows)
+            if answer is not Answer.NONE:
+                return RowSet(remaining, answer is Answer.EXACT)
         return RowSet.everything()
 
     def estimate(self, leaf: Predicate) -> int:
@@ -204,14 +204,16 @@ class SliceEntries:
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
         """The entries that can answer, in order of preference."""
-        known = self._answers.get(id(leaf))
-        if known is None:
+        cached = self._answers.get(id(leaf))
+        if cached is None:
             answers = [(each.answer(leaf), each) for each in self._entries]
-            ordered = [a for wanted in _IN_ORDER for a in answers if a[0] is wanted]
+            ordered = [a for answer in _BEST_FIRST for a in answers if a[0] is answer]
             if len(ordered) > 1:
-                ordered.sort(key=lambda a: (_IN_ORDER.index(a[0]), self._asking_ms(a[1], leaf)))
-            known = self._answers[id(leaf)] = (leaf, ordered)
-        yield from known[1]
+                ordered.sort(
+                    key=lambda a: (_BEST_FIRST.index(a[0]), self._lookup_cost_ms(a[1], leaf))
+                )
+            cached = self._answers[id(leaf)] = (leaf, ordered)
+        yield from cached[1]
 
     def pages(self, leaf: Predicate) -> RowSet:
         """The rows of the pages where a leaf may be TRUE by the base file's column index.
@@ -255,17 +257,17 @@ class SliceEntries:
             stored = next((each for each in serving.columns if each.name == column), None)
             if stored is None:
                 continue
-            every = len(among) == self.total
+            all_rows = len(among) == self.total
             reader = self._open(serving).reader
-            found = reader.value_counts(column, None if every else among, most)
-            if found is None:
+            by_value = reader.value_counts(column, None if all_rows else among, most)
+            if by_value is None:
                 continue
-            nulls, of_all = len(among) - sum(found.values()), stored.null_count
-            if nulls != of_all if every else not 0 <= nulls <= of_all:
+            nulls, all_nulls = len(among) - sum(by_value.values()), stored.null_count
+            if nulls != all_nulls if all_rows else not 0 <= nulls <= all_nulls:
                 raise EntryInvalid(
                     f"{serving.entry.data_path} does not have one value for each row."
                 )
-            counts: Counter[str | None] = Counter(found)
+            counts: Counter[str | None] = Counter(by_value)
             if nulls:
                 counts[None] = nulls
             return counts
@@ -279,14 +281,14 @@ class SliceEntries:
         return self._any().bounds.footer
 
     def _any(self) -> OpenEntry:
-        for opened in self._opened.values():
+        for opened in self._open_entries.values():
             return opened
         return self._open(self._entries[0])
 
     def _open(self, serving: ServingEntry) -> OpenEntry:
         folder = serving.entry.folder
-        if folder in self._failed:
-            raise self._failed[folder]
-        if folder not in self._opened:
-            self._opened[folder] = self._stack.enter_context(self._pool.lease(serving))
-        return self._opened[folder]
+        if folder in self._failures:
+            raise self._failures[folder]
+        if folder not in self._open_entries:
+            self._open_entries[folder] = self._stack.enter_context(self._pool.lease(serving))
+        return self._open_entries[folder]

@@ -86,7 +86,7 @@ class SliceReader:
         else:
             rows = (batch for _, batch in reader.candidates(plan, statistics))
         for batch in rows:
-            yield reader._kept(batch, statistics)
+            yield reader._apply_residual(batch, statistics)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs; log
@@ -94,7 +94,7 @@ class SliceReader:
         if plan.access is Access.INDEX:
             yield from self._by_index(plan, statistics)
         elif plan.access is Access.SCAN:
-            yield from self._scanned(plan, statistics)
+            yield from self._by_scan(plan, statistics)
 
     def merged(self, plan: SlicePlan) -> Iterator[pa.RecordBatch]:
         """The slice's rows after merging its log files, with the columns of the table that hold
@@ -157,37 +157,37 @@ class SliceReader:
         if exact is not None:
             return exact
         reader = replace(self, query=self.query.where_known(plan.values).counting())
-        found = BitMap()
+        row_ids = BitMap()
         for rows, batch in reader.candidates(plan, statistics):
             statistics.rows_checked += batch.num_rows
-            kept = np.ones(batch.num_rows, dtype=bool)
+            mask = np.ones(batch.num_rows, dtype=bool)
             if reader.query.predicate is not None:
                 truth = evaluate(reader.query.predicate, batch).fill_null(False)
-                kept = truth.to_numpy(zero_copy_only=False)
-            found |= BitMap(positions(rows)[kept].astype(np.uint32))
-        statistics.rows_returned = len(found)
-        return found
+                mask = truth.to_numpy(zero_copy_only=False)
+            row_ids |= BitMap(positions(rows)[mask].astype(np.uint32))
+        statistics.rows_returned = len(row_ids)
+        return row_ids
 
     def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         if self._weighs(plan) and self.backoff.should_skip(plan.expected, plan.total):
             statistics.note = "a scan was cheaper than the index in similar files"
-            yield from self._scanned(plan, statistics)
+            yield from self._by_scan(plan, statistics)
             return
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
-                found = self._row_set(plan, entries, statistics, superset_ok=True)
+                candidates = self._row_set(plan, entries, statistics, superset_ok=True)
                 footer = entries.footer()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
-            yield from self._scanned(plan, statistics, trusted=False)
+            yield from self._by_scan(plan, statistics, trusted=False)
             return
-        if found.rows is None:
+        if candidates.rows is None:
             self.backoff.record(plan.expected, plan.total, scanned=True)
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
-            yield from self._scanned(plan, statistics)
-        elif found.rows:
-            yield from self._by_rows(plan, found.rows, footer, statistics)
+            yield from self._by_scan(plan, statistics)
+        elif candidates.rows:
+            yield from self._by_rows(plan, candidates.rows, footer, statistics)
         else:
             self.backoff.record(plan.expected, plan.total, scanned=False)
 
@@ -201,17 +201,17 @@ class SliceReader:
     ) -> RowSet:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
-        known = load_constants(self.settings)
+        constants = load_constants(self.settings)
         if superset_ok and self._weighs(plan):
             storage = self.table.storage
-            careful = BoundedLookups(self.query, plan, entries, storage, self.settings, known)
-            found = careful.found(predicate)
-            if found.why:
-                statistics.note = found.why
-                return found.rows
-            rows = found.rows
+            bounded = BoundedLookups(self.query, plan, entries, storage, self.settings, constants)
+            result = bounded.found(predicate)
+            if result.why:
+                statistics.note = result.why
+                return result.rows
+            rows = result.rows
         else:
-            lookups = EntryLookups(entries, superset_ok, row_steps=known.row_steps)
+            lookups = EntryLookups(entries, superset_ok, row_steps=constants.row_steps)
             rows = candidate_rows(predicate, lookups)
         statistics.candidates = None if rows.rows is None else len(rows.rows)
         return rows
@@ -232,39 +232,39 @@ class SliceReader:
         row_ids = row_positions(rows)
         storage = self.table.storage
         reader = RowReader(storage, base_file, footer, self.query.needed)
-        done = 0
+        rows_read = 0
         try:
-            wanted = row_ids if self.limit is None else row_ids[: self.limit]
-            cost = reader.plan(wanted)
+            first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
+            cost = reader.plan(first_row_ids)
             remote = not storage.is_local
-            reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(wanted))
+            reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(first_row_ids))
             self.backoff.record(plan.expected, plan.total, scanned=reading is Reading.FILE)
             if reading is not Reading.PAGES and not self.index_required:
                 what = "the file" if reading is Reading.FILE else "their row groups"
                 statistics.note = (
                     f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
                 )
-                yield from self._scanned(plan, statistics, holding=row_ids)
+                yield from self._by_scan(plan, statistics, row_ids=row_ids)
                 return
             for read in reader.batches(row_ids, limit=self.limit):
                 statistics.add_read(read.did)
-                yield from numbered(row_ids[done:], read.batches)
-                done += read.count
+                yield from numbered(row_ids[rows_read:], read.batches)
+                rows_read += read.count
         except ParquetReadError as error:
             statistics.note = unreadable_by_row(base_file, error)
-            left = row_ids[done:]
-            yield from self._scanned(plan, statistics, holding=left, readable_by_row=False)
+            remaining = row_ids[rows_read:]
+            yield from self._by_scan(plan, statistics, row_ids=remaining, readable_by_row=False)
 
-    def _scanned(
+    def _by_scan(
         self,
         plan: SlicePlan,
         statistics: SliceStatistics,
         *,
-        holding: RowIds | None = None,
+        row_ids: RowIds | None = None,
         readable_by_row: bool = True,
         trusted: bool = True,
     ) -> Iterator[NumberedRows]:
-        """The base file's rows that may match; with `holding`, just these rows.
+        """The base file's rows that may match; with `row_ids`, just these rows.
 
         Args:
             trusted: Whether the copy of the footer in an open entry may be used.
@@ -284,13 +284,13 @@ class SliceReader:
             footer,
             self.footer_check,
         )
-        if holding is None:
+        if row_ids is None:
             yield from scan.candidates(self.query.normal_form)
         else:
-            rows = scan.rows(holding) if readable_by_row else scan.rows_by_arrow(holding)
-            yield from numbered(holding, rows)
+            rows = scan.rows(row_ids) if readable_by_row else scan.rows_by_arrow(row_ids)
+            yield from numbered(row_ids, rows)
 
-    def _kept(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
+    def _apply_residual(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> pa.RecordBatch:
         """The residual: the rows where the predicate is TRUE, with the output columns."""
         statistics.rows_checked += batch.num_rows
         if self.query.predicate is not None:

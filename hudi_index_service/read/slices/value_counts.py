@@ -17,8 +17,8 @@ def may_have_few_values(plan: SlicePlan, column: str) -> bool:
     if plan.access is Access.SKIP or column in plan.values:
         return True
     plan = plan.for_counting()
-    known = (each for entry in plan.entries for each in entry.columns if each.name == column)
-    return any(each.distinct is not None and each.distinct <= COUNTED_VALUES for each in known)
+    columns = (each for entry in plan.entries for each in entry.columns if each.name == column)
+    return any(each.distinct is not None and each.distinct <= COUNTED_VALUES for each in columns)
 
 
 def value_counts_of(

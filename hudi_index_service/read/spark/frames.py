@@ -29,7 +29,7 @@ from hudi_index_service.read.statistics import SliceStatistics
 log = logging.getLogger(__name__)
 
 _NO_COLUMN = "_"
-_KNOWN = "_hudi_index_known"
+_SESSION_CACHE = "_hudi_index_known"
 _MOST_PARTITIONS = 10_000
 _ROW_OVERHEAD = 8  # bytes, as Spark itself counts
 _WEIGHTS = pa.schema([("rows", pa.int64()), ("row_bytes", pa.float64()), ("error", pa.binary())])
@@ -68,7 +68,7 @@ def rows_by_tasks(
     partitions = min(len(slices), _MOST_PARTITIONS)
     listeners: list[Listener] = []
     if observe is not None:
-        listeners.append(lambda number, read: observe(read))
+        listeners.append(lambda number, statistics: observe(statistics))
     if history is not None and limit is None and is_remembered(plan):
         listeners.append(ReadByTasks(plan, history).add)
     report = None
@@ -79,8 +79,8 @@ def rows_by_tasks(
     )
     size = _size(spark, task, slices, frame)
     log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
-    sized = _without_stand_in(_with_size(spark, frame, partitions, size, output))
-    return sized if limit is None else sized.limit(limit)
+    sized_frame = _without_stand_in(_with_size(spark, frame, partitions, size, output))
+    return sized_frame if limit is None else sized_frame.limit(limit)
 
 
 def _no_rows(spark: SparkSession, struct: StructType, output: Any) -> DataFrame:
@@ -105,8 +105,8 @@ def _reading(
     """A function from batches of slice numbers to the rows of these slices."""
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        plans = ((number, unpacked(slices[number])) for number in mine)
+        slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        plans = ((number, unpacked(slices[number])) for number in slice_numbers)
         for batch in task.batches(plans, None if report is None else report.tell):
             if batch.num_columns:
                 yield batch.cast(schema)
@@ -132,14 +132,14 @@ def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Itera
     """The sizes of the slices, from one job on the workers that will read them."""
 
     def weigh(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        mine = [number for batch in numbers for number in batch.column(0).to_pylist()]
-        told: list[dict[str, Any]] = []
+        slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
+        weights: list[dict[str, Any]] = []
         try:
-            for weight in task.weights(unpacked(slices[number]) for number in mine):
-                told.append({"rows": weight.rows, "row_bytes": weight.row_bytes})
+            for weight in task.weights(unpacked(slices[number]) for number in slice_numbers):
+                weights.append({"rows": weight.rows, "row_bytes": weight.row_bytes})
         except IndexServiceError as error:
-            told.append({"error": pickle.dumps(error)})
-        yield pa.RecordBatch.from_pylist(told, schema=_WEIGHTS)
+            weights.append({"error": pickle.dumps(error)})
+        yield pa.RecordBatch.from_pylist(weights, schema=_WEIGHTS)
 
     partitions = min(len(slices), 4 * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, len(slices), 1, partitions)
@@ -200,7 +200,7 @@ def jvm_name(jvm: Any, path: str) -> Any:
 
 def once_a_session(jvm: Any, key: str, make: Callable[[], Any]) -> Any:
     """A value that is made once for each Spark session and kept with its JVM view."""
-    known: dict[str, Any] = jvm.__dict__.setdefault(_KNOWN, {})
-    if key not in known:
-        known[key] = make()
-    return known[key]
+    cache: dict[str, Any] = jvm.__dict__.setdefault(_SESSION_CACHE, {})
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]

@@ -47,13 +47,13 @@ class SliceTask:
     @classmethod
     def of(cls, reader: SliceReader, limit: int | None) -> "SliceTask":
         """The task that does the work of `reader` in another process, for at most `limit` rows."""
-        chosen = reader.settings
+        reader_settings = reader.settings
         return cls(
             storage=reader.table.storage,
             query=reader.query,
             instant=reader.instant,
-            read=chosen.read,
-            build=chosen.build,
+            read=reader_settings.read,
+            build=reader_settings.build,
             index_required=reader.index_required,
             limit=limit,
         )
@@ -81,11 +81,11 @@ class SliceTask:
                 statistics = _statistics(plan)
                 try:
                     for batch in statistics.timing(reader.batches(plan, statistics)):
-                        some = batch if left is None else batch.slice(0, left)
-                        if some.num_rows:
-                            yield some
+                        head = batch if left is None else batch.slice(0, left)
+                        if head.num_rows:
+                            yield head
                         if left is not None:
-                            left -= some.num_rows
+                            left -= head.num_rows
                             if left == 0:
                                 break
                 except TableFeatureUnsupported as error:
@@ -107,15 +107,15 @@ class SliceTask:
             SnapshotChanged: a file of the snapshot is gone.
         """
         # Each host's own settings define the cache folders and the limits of a process.
-        chosen = settings().model_copy(update={"read": self.read, "build": self.build})
-        pool = ReaderPool(self.storage, chosen)
+        task_settings = settings().model_copy(update={"read": self.read, "build": self.build})
+        pool = ReaderPool(self.storage, task_settings)
         try:
             yield SliceReader(
                 open_hudi_table(self.storage.uri, self.storage.options),
                 self.query,
                 self.instant,
                 pool,
-                chosen,
+                task_settings,
                 limit=self.limit,
                 index_required=self.index_required,
             )
@@ -162,8 +162,8 @@ def _rows(storage: Storage, plan: SlicePlan) -> int:
 
 def unpacked(plan: bytes) -> SlicePlan:
     """A plan that the driver pickled for a task."""
-    found: SlicePlan = pickle.loads(plan)  # noqa: S301 - packed by the driver, read from no table
-    return found
+    slice_plan: SlicePlan = pickle.loads(plan)  # noqa: S301 - from the driver, not a table
+    return slice_plan
 
 
 def _statistics(plan: SlicePlan) -> SliceStatistics:

@@ -35,13 +35,13 @@ _Told: TypeAlias = tuple[int, int, SliceStatistics]
 class TaskReport:
     """The data that a task needs to report a run's slices to the driver; sent by pickling."""
 
-    told: "Accumulator[list[_Told]]"
+    accumulator: "Accumulator[list[_Told]]"
     run: int
 
-    def tell(self, number: int, read: SliceStatistics) -> None:
+    def tell(self, number: int, statistics: SliceStatistics) -> None:
         """Sends the statistics of a slice with the task's result; nothing is sent if the task fails
         or is stopped early. If Spark runs a task twice, they are sent twice."""
-        self.told.add([(self.run, number, read)])
+        self.accumulator.add([(self.run, number, statistics)])
 
 
 class TaskReports:
@@ -52,7 +52,7 @@ class TaskReports:
         self._numbers = count(1)
         self._runs: OrderedDict[int, tuple[int, Sequence[Listener]]] = OrderedDict()
         self._slices = 0
-        self._told = context.accumulator([], _Delivered(self._deliver))
+        self._accumulator = context.accumulator([], _DeliveringParam(self._deliver))
 
     def expect(self, slices: int, listeners: Sequence[Listener]) -> TaskReport:
         """The report object for the tasks of a run. Beyond `MOST_SLICES` slices, the least recently
@@ -62,12 +62,12 @@ class TaskReports:
             self._runs[run] = slices, listeners
             self._slices += slices
             while self._slices > MOST_SLICES and len(self._runs) > 1:
-                _, (gone, _) = self._runs.popitem(last=False)
-                self._slices -= gone
-        return TaskReport(self._told, run)
+                _, (dropped_slices, _) = self._runs.popitem(last=False)
+                self._slices -= dropped_slices
+        return TaskReport(self._accumulator, run)
 
-    def _deliver(self, told: Sequence[_Told]) -> None:
-        for run, number, read in told:
+    def _deliver(self, reports: Sequence[_Told]) -> None:
+        for run, number, statistics in reports:
             with self._lock:
                 if run not in self._runs:
                     continue
@@ -75,12 +75,12 @@ class TaskReports:
                 _, listeners = self._runs[run]
             for listener in listeners:
                 try:
-                    listener(number, read)
+                    listener(number, statistics)
                 except Exception:  # an error here would stop all accumulators of the session
                     log.exception("The statistics of a task are not counted.")
 
 
-class _Appended(AccumulatorParam[list[_Told]]):
+class _CollectingParam(AccumulatorParam[list[_Told]]):
     """The task's end: collects reports."""
 
     def zero(self, value: list[_Told]) -> list[_Told]:
@@ -91,7 +91,7 @@ class _Appended(AccumulatorParam[list[_Told]]):
         return value1
 
 
-class _Delivered(_Appended):
+class _DeliveringParam(_CollectingParam):
     """The driver's end: passes reports on."""
 
     def __init__(self, deliver: Callable[[Sequence[_Told]], None]) -> None:
@@ -101,17 +101,17 @@ class _Delivered(_Appended):
         self._deliver(value2)
         return value1
 
-    def __reduce__(self) -> tuple[type[_Appended], tuple[()]]:
-        return _Appended, ()
+    def __reduce__(self) -> tuple[type[_CollectingParam], tuple[()]]:
+        return _CollectingParam, ()
 
 
 def task_reports(context: SparkContext) -> TaskReports:
     """The reports of a context's tasks."""
     with _making:
-        known = _by_context.get(context)
-        if known is None:
-            known = _by_context[context] = TaskReports(context)
-        return known
+        reports = _by_context.get(context)
+        if reports is None:
+            reports = _by_context[context] = TaskReports(context)
+        return reports
 
 
 _making = Lock()
