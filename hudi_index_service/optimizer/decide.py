@@ -141,8 +141,8 @@ def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: 
         return False
     if expected is None:
         return True
-    learnt = expected.guessed is not None
-    few = learnt and are_few(guessed_rows(expected.rows.expected), total)
+    from_history = expected.guessed is not None
+    few = from_history and are_few(guessed_rows(expected.rows.expected), total)
     return not few and not are_few(expected.rows.most, total)
 
 
@@ -168,7 +168,9 @@ def may_count_by_rows(total: int) -> bool:
     return total >= LARGE_FILE
 
 
-def rows_pay_for_count(terms: int, fewest: int, total: int, columns: int, known: Constants) -> bool:
+def rows_pay_for_count(
+    terms: int, fewest: int, total: int, columns: int, constants: Constants
+) -> bool:
     """Whether counting is cheaper by reading rows than by the index alone, which reads each term of
     a range or pattern on text.
 
@@ -178,8 +180,10 @@ def rows_pay_for_count(terms: int, fewest: int, total: int, columns: int, known:
         columns: The number of columns read to check a row.
     """
     pages = columns * pages_holding(fewest, total / PAGE_ROWS)
-    picking = pages * known.row_steps + fewest * columns * known.value_ms / known.step_ms
-    return TERM_STEPS * terms > min(picking, known.scan_steps(total, columns))
+    picking = (
+        pages * constants.row_steps + fewest * columns * constants.value_ms / constants.step_ms
+    )
+    return TERM_STEPS * terms > min(picking, constants.scan_steps(total, columns))
 
 
 # --- once row ids are known ------------------------------------------------------------------
@@ -212,9 +216,9 @@ def cheapest_reading(
     return Reading.ROW_GROUPS if plan.chunk_bytes < plan.total_bytes else Reading.FILE
 
 
-def request_bytes(known: Constants) -> int:
+def request_bytes(constants: Constants) -> int:
     """Bytes that a remote store could send in the time of one more request among many."""
-    return int(known.request_ms / RANGES_PER_REQUEST / known.remote_mib_ms * MIB)
+    return int(constants.request_ms / RANGES_PER_REQUEST / constants.remote_mib_ms * MIB)
 
 
 def page_indexes_pay(size: int, settings: Settings) -> bool:

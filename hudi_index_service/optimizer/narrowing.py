@@ -14,15 +14,15 @@ _Said = TypeVar("_Said")
 def asked_once(ask: Callable[[SlicePlan], _Said]) -> Callable[[SlicePlan], _Said]:
     """A function with the result of `ask` for a slice, which calls it only once for all slices
     whose entries answer the same leaves, as most of a table's do."""
-    known: dict[Hashable, _Said] = {}
+    results: dict[Hashable, _Said] = {}
 
-    def asked(plan: SlicePlan) -> _Said:
+    def cached(plan: SlicePlan) -> _Said:
         layouts = tuple([(each.index_type.name, each.layout) for each in plan.entries])
-        if layouts not in known:
-            known[layouts] = ask(plan)
-        return known[layouts]
+        if layouts not in results:
+            results[layouts] = ask(plan)
+        return results[layouts]
 
-    return asked
+    return cached
 
 
 def narrows(predicate: Predicate, plan: SlicePlan) -> bool:

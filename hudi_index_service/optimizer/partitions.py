@@ -38,12 +38,12 @@ class PartitionValues:
         """The values of all partitions of a snapshot."""
         partitions = {each.partition for each in snapshot.slices} if paths.columns else set()
         values = {each: paths.values(each, snapshot.schema) for each in partitions}
-        told = [name for name in paths.columns if any(name in each for each in values.values())]
+        columns = [name for name in paths.columns if any(name in each for each in values.values())]
         arrays = [
             pa.array([each.get(name) for each in values.values()], snapshot.schema.field(name).type)
-            for name in told
+            for name in columns
         ]
-        return cls(values, pa.record_batch(arrays, told))
+        return cls(values, pa.record_batch(arrays, columns))
 
     def ruled_out(self, predicate: Predicate | None) -> frozenset[str]:
         """The partitions in which the predicate is TRUE for no row.
@@ -55,9 +55,9 @@ class PartitionValues:
             return frozenset()
         if predicate.columns().isdisjoint(self.table.schema.names):
             return frozenset()
-        may = self._may_match(predicate)
+        flags = self._may_match(predicate)
         return frozenset(
-            each for each, kept in zip(self.by_partition, may, strict=True) if not kept
+            each for each, may_match in zip(self.by_partition, flags, strict=True) if not may_match
         )
 
     def within(self, predicate: Predicate) -> Mapping[str, Predicate]:
@@ -67,25 +67,25 @@ class PartitionValues:
         Args:
             predicate: In negation normal form.
         """
-        told = frozenset(self.table.schema.names)
-        truths = [evaluate(each, self.table).to_pylist() for each in _asking(predicate, told)]
-        left: dict[tuple[bool | None, ...], Predicate] = {}
-        found: dict[str, Predicate] = {}
+        columns = frozenset(self.table.schema.names)
+        truths = [evaluate(each, self.table).to_pylist() for each in _parts_on(predicate, columns)]
+        remaining: dict[tuple[bool | None, ...], Predicate] = {}
+        predicates: dict[str, Predicate] = {}
         for number, (partition, values) in enumerate(self.by_partition.items()):
-            if len(values) == len(told):
+            if len(values) == len(columns):
                 truth = tuple(each[number] for each in truths)
-                if truth not in left:
-                    left[truth] = with_values(predicate, values) if truths else predicate
-                found[partition] = left[truth]
-        return found
+                if truth not in remaining:
+                    remaining[truth] = with_values(predicate, values) if truths else predicate
+                predicates[partition] = remaining[truth]
+        return predicates
 
     def _may_match(self, predicate: Predicate) -> _Flags:
         columns = predicate.columns()
         if columns and columns <= set(self.table.schema.names):
-            may = _flags(evaluate(predicate, self.table).fill_null(False))
+            flags = _flags(evaluate(predicate, self.table).fill_null(False))
             for name in columns:
-                may |= _flags(self.table.column(name).is_null())
-            return may
+                flags |= _flags(self.table.column(name).is_null())
+            return flags
         match predicate:
             case And(operands):
                 return reduce(np.logical_and, map(self._may_match, operands))
@@ -97,14 +97,14 @@ class PartitionValues:
                 return np.ones(self.table.num_rows, dtype=bool)
 
 
-def _asking(predicate: Predicate, columns: frozenset[str]) -> Iterator[Predicate]:
+def _parts_on(predicate: Predicate, columns: frozenset[str]) -> Iterator[Predicate]:
     """The parts of a predicate that use only these columns."""
-    asked = predicate.columns()
-    if asked and asked <= columns:
+    own_columns = predicate.columns()
+    if own_columns and own_columns <= columns:
         yield predicate
-    elif not asked.isdisjoint(columns):
+    elif not own_columns.isdisjoint(columns):
         for child in predicate.children:
-            yield from _asking(child, columns)
+            yield from _parts_on(child, columns)
 
 
 def _flags(values: pa.BooleanArray) -> _Flags:

@@ -78,9 +78,9 @@ class SparkCosts:
     def scanning(self, plans: Iterable[SlicePlan]) -> Work:
         """The work of reading slices that no index serves. Their matching rows are unknown and not
         counted. Log files are left out, since Spark reads them, too."""
-        known, ms = self.model.constants, 0.0
+        constants, ms = self.model.constants, 0.0
         for each in plans:
-            ms += known.scanning_ms(self._mib(each), 0)
+            ms += constants.scanning_ms(self._mib(each), 0)
         return Work(ms)
 
     def values(self, work: Work) -> float:
@@ -91,13 +91,15 @@ class SparkCosts:
         """Milliseconds that a reader takes."""
         if reader is Reader.SPARK:
             return self.spark_ms
-        known = self.model.constants
-        handing = work.rows * known.handed_row_ms + self.values(work) * known.handed_value_ms
+        constants = self.model.constants
+        handing = (
+            work.rows * constants.handed_row_ms + self.values(work) * constants.handed_value_ms
+        )
         if reader is Reader.DRIVER:
-            return work.ms + known.handing_ms + handing
+            return work.ms + constants.handing_ms + handing
         # Tasks read each slice twice: to estimate the result, and to return it.
-        ms = 2 * work.ms + self.slices * known.task_slice_ms + handing
-        return known.tasks_ms + ms / max(1, min(self.cores, self.slices))
+        ms = 2 * work.ms + self.slices * constants.task_slice_ms + handing
+        return constants.tasks_ms + ms / max(1, min(self.cores, self.slices))
 
     def _mib(self, plan: SlicePlan) -> float:
         base_file = plan.file_slice.base_file
@@ -108,10 +110,10 @@ def _spark_ms(plan: QueryPlan, model: CostModel, cores: int) -> float:
     """Milliseconds of Spark's own scan. Spark opens all files except those of pruned partitions. Of
     files that statistics exclude it reads little more than the footer, which has the same
     statistics."""
-    known = model.constants
+    constants = model.constants
     files = [each for each in plan.slices if each.rule != "partition_pruning"]
-    ms = len(files) * known.spark_file_ms
+    ms = len(files) * constants.spark_file_ms
     for each in files:
         if each.access is not Access.SKIP and each.file_slice.base_file is not None:
-            ms += each.file_slice.base_file.size * model.share / MIB * known.spark_mib_ms
-    return known.spark_scan_ms + ms / max(1, min(cores, len(files)))
+            ms += each.file_slice.base_file.size * model.share / MIB * constants.spark_mib_ms
+    return constants.spark_scan_ms + ms / max(1, min(cores, len(files)))

@@ -32,28 +32,28 @@ def costs_of(kind: str, known: Constants) -> TypeCosts:
     """
     match kind:
         case "btree":
-            asking = known.btree_lookup_ms, known.btree_listed_ms, known.btree_step_ms
-            return TypeCosts(known.btree_open_ms, *asking)
+            costs = known.btree_lookup_ms, known.btree_listed_ms, known.btree_step_ms
+            return TypeCosts(known.btree_open_ms, *costs)
         case "hbase":  # the inner part of its tree is a local one
-            asking = known.hbase_lookup_ms, known.hbase_listed_ms, known.hbase_step_ms
-            return TypeCosts(known.btree_open_ms, *asking)
+            costs = known.hbase_lookup_ms, known.hbase_listed_ms, known.hbase_step_ms
+            return TypeCosts(known.btree_open_ms, *costs)
     return TypeCosts(known.open_ms, known.lookup_ms, known.listed_ms, known.step_ms)
 
 
-def answering_ms(kind: str, asked: Predicate, rows: float, known: Constants) -> float:
+def answering_ms(kind: str, predicate: Predicate, rows: float, constants: Constants) -> float:
     """Milliseconds that an open entry of a type takes to answer a leaf or conjuncts with this many
     matching rows."""
-    of_type = costs_of(kind, known)
-    listed = _listed(asked) * of_type.listed_ms
-    return of_type.lookup_ms + listed + rows * of_type.step_ms
+    costs = costs_of(kind, constants)
+    listed_ms = _listed_values(predicate) * costs.listed_ms
+    return costs.lookup_ms + listed_ms + rows * costs.step_ms
 
 
-def _listed(asked: Predicate) -> int:
-    match asked:
+def _listed_values(predicate: Predicate) -> int:
+    match predicate:
         case In(_, values):
             return len(values)
         case Not(operand):
-            return _listed(operand)
+            return _listed_values(operand)
         case And(operands):
-            return sum(map(_listed, operands))
+            return sum(map(_listed_values, operands))
     return 0

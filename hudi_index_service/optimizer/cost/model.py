@@ -53,9 +53,9 @@ class CostModel:
     @classmethod
     def of(cls, plan: QueryPlan, settings: Settings) -> "CostModel":
         """The model of a plan's query."""
-        needed, around = plan.needed, plan.surroundings
+        needed, context = plan.needed, plan.surroundings
         columns = len(plan.snapshot.schema if needed is None else needed)
-        share = around.share
+        share = context.share
         if share is None:
             share = share_by_types(needed, plan.snapshot.schema)
         leaves = 1 if plan.predicate is None else sum(1 for _ in plan.predicate.leaves())
@@ -65,38 +65,38 @@ class CostModel:
             columns,
             leaves,
             share,
-            around.remote,
-            around.opened,
+            context.remote,
+            context.opened,
             settings.read.scan_fraction,
             cache(partial(costs_of, known=constants)),
         )
 
     def expected(self, plan: SlicePlan, rows: RowEstimate) -> Expected:
         """The cost of reading a slice with entries, or rejected entries, if these rows match."""
-        known = self.constants
+        constants = self.constants
         entries = plan.entries or plan.rejected_entries
         total = plan.total
         base_file = plan.file_slice.base_file
         size = 0 if base_file is None else base_file.size
-        scanned = size * self.share
-        every = max(1.0, total / PAGE_ROWS)
-        held = pages_holding(rows.expected, every)
-        pages, picked = held * self.columns, scanned * held / every
-        by_scan = known.scanning_ms(scanned / MIB, total * self.columns)
+        scan_bytes = size * self.share
+        all_pages = max(1.0, total / PAGE_ROWS)
+        held_pages = pages_holding(rows.expected, all_pages)
+        pages, page_bytes = held_pages * self.columns, scan_bytes * held_pages / all_pages
+        by_scan = constants.scanning_ms(scan_bytes / MIB, total * self.columns)
         by_pages = 0.0
         if rows.expected > 0:
-            by_pages = known.picking_ms(pages, picked / MIB, rows.expected * self.columns)
+            by_pages = constants.picking_ms(pages, page_bytes / MIB, rows.expected * self.columns)
         if self.remote:
-            by_pages += self._fetched(1 + pages / PAGES_PER_REQUEST if pages else 0, picked)
-            by_scan += self._fetched(SCAN_REQUESTS, scanned)
+            by_pages += self._fetching_ms(1 + pages / PAGES_PER_REQUEST if pages else 0, page_bytes)
+            by_scan += self._fetching_ms(SCAN_REQUESTS, scan_bytes)
         opening, index_bytes = self._opening(entries)
         by_index = opening + self.leaves * self.of_type(entries[0].index_type.name).lookup_ms
-        picking = by_pages + rows.expected * known.step_ms
+        picking = by_pages + rows.expected * constants.step_ms
         if picking <= by_scan:
             by_index += picking
         else:  # after some look-ups the file is scanned
-            by_index += known.cheap_steps(total) * known.step_ms + by_scan
-        return Expected(rows, pages, picked, index_bytes, by_index, round(scanned), by_scan)
+            by_index += constants.cheap_steps(total) * constants.step_ms + by_scan
+        return Expected(rows, pages, page_bytes, index_bytes, by_index, round(scan_bytes), by_scan)
 
     def asking_ms(self, serving: ServingEntry) -> float:
         """Milliseconds until the first answer of an entry."""
@@ -117,12 +117,12 @@ class CostModel:
             serving, open_ms, self.constants, remote=self.remote, leaves=self.leaves
         )
 
-    def _fetched(self, requests: float, size: float) -> float:
+    def _fetching_ms(self, requests: float, size: float) -> float:
         return fetching_ms(self.constants, requests, size)
 
 
 def opening_cost(
-    serving: ServingEntry, open_ms: float, known: Constants, *, remote: bool, leaves: int = 1
+    serving: ServingEntry, open_ms: float, constants: Constants, *, remote: bool, leaves: int = 1
 ) -> tuple[float, int]:
     """The milliseconds until a closed entry can answer this many leaves, and the bytes to be
     fetched.
@@ -138,27 +138,27 @@ def opening_cost(
     else:
         requests = INDEX_OPENING[0] + leaves * INDEX_LOOKUP[0]
         size = INDEX_OPENING[1] + leaves * INDEX_LOOKUP[1]
-    return open_ms + fetching_ms(known, requests, size), round(size)
+    return open_ms + fetching_ms(constants, requests, size), round(size)
 
 
-def fetching_ms(known: Constants, requests: float, size: float) -> float:
+def fetching_ms(constants: Constants, requests: float, size: float) -> float:
     """Milliseconds that a remote store takes to send this many bytes in sequential requests."""
-    return requests * known.request_ms + size / MIB * known.remote_mib_ms
+    return requests * constants.request_ms + size / MIB * constants.remote_mib_ms
 
 
 def share_by_types(needed: pa.Schema | None, schema: pa.Schema) -> float:
     """The share of a file's bytes that some columns take, guessed from the typical width of their
     types; used until a footer has been read."""
-    every = sum(map(_width, schema.types))
-    if needed is None or not every:
+    total_width = sum(map(_width, schema.types))
+    if needed is None or not total_width:
         return 1.0
-    return min(1.0, sum(map(_width, needed.types)) / every)
+    return min(1.0, sum(map(_width, needed.types)) / total_width)
 
 
 def _width(kind: pa.DataType) -> float:
-    known = _WIDTHS.get(str(kind))
-    if known is not None:
-        return known
+    width = _WIDTHS.get(str(kind))
+    if width is not None:
+        return width
     try:
         bits: int = kind.bit_width
     except ValueError:

@@ -34,8 +34,8 @@ class ByteScale:
             if one != other:
                 break
             shared += 1
-        seen = least[shared : shared + _DIGITS] + greatest[shared : shared + _DIGITS]
-        low, high = min(seen, default=0), max(seen, default=255)
+        digits = least[shared : shared + _DIGITS] + greatest[shared : shared + _DIGITS]
+        low, high = min(digits, default=0), max(digits, default=255)
         for begin, end in _KINDS:
             if low <= end and high >= begin:
                 low, high = min(low, begin), max(high, end)

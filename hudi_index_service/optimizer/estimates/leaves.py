@@ -39,14 +39,14 @@ def _any_values(total: int) -> Values:
     return Values(0, total, None, None, total * selectivities.EQUAL, None)
 
 
-def values_in(known: Known, column: str, total: int) -> Values:
+def values_in(statistics: Known, column: str, total: int) -> Values:
     """The statistics of a column; defaults if it has none."""
-    return known.get(column) or _any_values(total)
+    return statistics.get(column) or _any_values(total)
 
 
 def constant_rows(value: bool | None) -> Estimate:
     """Estimates a constant."""
-    return lambda known, total: constant(value, total)
+    return lambda statistics, total: constant(value, total)
 
 
 def leaf_rows(leaf: Predicate) -> Estimate:
@@ -78,12 +78,12 @@ def leaf_rows(leaf: Predicate) -> Estimate:
             return _some(column.name, selectivities.match(mode))
         case ArrayContains(column):
             return _some(column.name, selectivities.CONTAINED)
-    return lambda known, total: RowEstimate(0, total * selectivities.RANGE, total)
+    return lambda statistics, total: RowEstimate(0, total * selectivities.RANGE, total)
 
 
 def _null_rows(column: str) -> Estimate:
-    def rows(known: Known, total: int) -> RowEstimate:
-        values = known.get(column)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        values = statistics.get(column)
         if values is None:
             return RowEstimate(0, total * selectivities.NULL, total)
         return RowEstimate(values.nulls, values.nulls, values.nulls)
@@ -94,9 +94,9 @@ def _null_rows(column: str) -> Estimate:
 def _complement(estimate: Estimate) -> Estimate:
     """Estimates all other rows."""
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        found = estimate(known, total)
-        return RowEstimate(total - found.most, total - found.expected, total - found.least)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        matching = estimate(statistics, total)
+        return RowEstimate(total - matching.most, total - matching.expected, total - matching.least)
 
     return rows
 
@@ -104,10 +104,13 @@ def _complement(estimate: Estimate) -> Estimate:
 def _others(column: str, estimate: Estimate) -> Estimate:
     """Estimates all other rows that have a value."""
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        count, found = values_in(known, column, total).count, estimate(known, total)
-        least = count - found.most if column in known else 0
-        return RowEstimate(least, count - found.expected, count - found.least)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        count, matching = (
+            values_in(statistics, column, total).count,
+            estimate(statistics, total),
+        )
+        least = count - matching.most if column in statistics else 0
+        return RowEstimate(least, count - matching.expected, count - matching.least)
 
     return rows
 
@@ -116,9 +119,9 @@ def _not_containing(column: str, estimate: Estimate) -> Estimate:
     """Estimates the arrays without an element; arrays with a NULL element do not count."""
     others = _others(column, estimate)
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        found = others(known, total)
-        return RowEstimate(0, found.expected, found.most)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        other_rows = others(statistics, total)
+        return RowEstimate(0, other_rows.expected, other_rows.most)
 
     return rows
 
@@ -126,8 +129,8 @@ def _not_containing(column: str, estimate: Estimate) -> Estimate:
 def _some(column: str, share: float) -> Estimate:
     """Estimates a fixed share of the rows with a value."""
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        count = values_in(known, column, total).count
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        count = values_in(statistics, column, total).count
         return RowEstimate(0, count * share, count)
 
     return rows
@@ -139,15 +142,15 @@ def _equal_rows(column: str, literals: Sequence[pa.Scalar]) -> Estimate:
     number = len(bounds)
     if any(each is None for each in bounds):
 
-        def unordered(known: Known, total: int) -> RowEstimate:
-            values = values_in(known, column, total)
+        def unordered(statistics: Known, total: int) -> RowEstimate:
+            values = values_in(statistics, column, total)
             return between(0, number * values.equal, values.count)
 
         return unordered
     ascending: list[Any] = sorted(bounds)  # all of one kind
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        values = values_in(known, column, total)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        values = values_in(statistics, column, total)
         least, count, hits = values.least, values.count, number
         if least is not None:
             first = bisect_left(ascending, least)
@@ -173,8 +176,8 @@ def _like_rows(like: Like) -> Estimate:
         return _equal_rows(column, (pa.scalar(like.prefix),))
     rest = selectivities.like(like.parts[1:])
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        values = values_in(known, column, total)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        values = values_in(statistics, column, total)
         least, greatest, count = values.least, values.greatest, values.count
         if values.below is None:
             return RowEstimate(0, count * pattern_share, count)

@@ -44,11 +44,11 @@ class ManifestEstimates:
     def __init__(self, predicate: Predicate, partitions: PartitionValues | None = None) -> None:
         self._predicate = predicate
         self._columns = predicate.columns()
-        self._asked: dict[str, Predicate] = {}
+        self._by_partition: dict[str, Predicate] = {}
         self._estimates: dict[int, Estimate] = {id(predicate): _compiled(predicate)}
         names = partitions.table.schema.names if partitions and partitions.table.num_columns else ()
         if partitions is not None and not self._columns.isdisjoint(names):
-            self._asked.update(partitions.within(predicate))
+            self._by_partition.update(partitions.within(predicate))
 
     def rows(self, plan: SlicePlan) -> RowEstimate | None:
         """The matching rows of a slice; None if it has no entry, so that even its number of rows is
@@ -58,23 +58,23 @@ class ManifestEstimates:
         entries = plan.entries or plan.rejected_entries
         if not entries:
             return None
-        asked = self._predicate
+        predicate = self._predicate
         if plan.values and not self._columns.isdisjoint(plan.values):
-            asked = self._in_partition(plan)
-        estimate = self._estimates.get(id(asked))
+            predicate = self._in_partition(plan)
+        estimate = self._estimates.get(id(predicate))
         if estimate is None:
-            estimate = self._estimates[id(asked)] = _compiled(asked)
-        return estimate(self._known(entries), entries[0].rows)
+            estimate = self._estimates[id(predicate)] = _compiled(predicate)
+        return estimate(self._statistics(entries), entries[0].rows)
 
     def _in_partition(self, plan: SlicePlan) -> Predicate:
         """The predicate that remains for the slice; kept so that its id is not reused."""
         partition = plan.file_slice.partition
-        asked = self._asked.get(partition)
-        if asked is None:
-            asked = self._asked[partition] = with_values(self._predicate, plan.values)
-        return asked
+        predicate = self._by_partition.get(partition)
+        if predicate is None:
+            predicate = self._by_partition[partition] = with_values(self._predicate, plan.values)
+        return predicate
 
-    def _known(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
+    def _statistics(self, entries: Sequence[ServingEntry]) -> Mapping[str, Values]:
         """The statistics in the entries' manifests; for each column, of the first entry with it."""
         if len(entries) == 1:
             return entries[0].values
@@ -107,19 +107,19 @@ def _compiled(predicate: Predicate) -> Estimate:
         case Not(Constant(value)):
             return constant_rows(None if value is None else not value)
         case And(operands):
-            found, others = ranges(operands)
-            return _all_of([*map(range_rows, found), *map(_compiled, others)])
+            value_ranges, others = ranges(operands)
+            return _all_of([*map(range_rows, value_ranges), *map(_compiled, others)])
         case Or(operands):
             return _any_of([_compiled(each) for each in operands])
         case Not(Compare(operator=operator)) if operator is not Operator.EQ_NULL_SAFE:
             return _compiled(negation_normal_form(predicate))
-    found, _ = ranges((predicate,))
-    return range_rows(found[0]) if found else leaf_rows(predicate)
+    value_ranges, _ = ranges((predicate,))
+    return range_rows(value_ranges[0]) if value_ranges else leaf_rows(predicate)
 
 
 def _all_of(parts: list[Estimate]) -> Estimate:
-    return lambda known, total: all_of([each(known, total) for each in parts], total)
+    return lambda statistics, total: all_of([each(statistics, total) for each in parts], total)
 
 
 def _any_of(parts: list[Estimate]) -> Estimate:
-    return lambda known, total: any_of([each(known, total) for each in parts], total)
+    return lambda statistics, total: any_of([each(statistics, total) for each in parts], total)

@@ -47,53 +47,53 @@ class ValueRange:
 
 def ranges(operands: Sequence[Predicate]) -> tuple[list[ValueRange], list[Predicate]]:
     """The ranges of some conjuncts, one per column, and the conjuncts that are no ranges."""
-    found: dict[str, ValueRange] = {}
+    by_column: dict[str, ValueRange] = {}
     others: list[Predicate] = []
     for each in operands:
         bound = bound_of(each.value) if isinstance(each, Compare) else None
         if isinstance(each, Compare) and bound is not None and _is_range(each.operator):
             name = each.column.name
-            found[name] = found.get(name, ValueRange(name)).narrowed(each.operator, bound)
+            by_column[name] = by_column.get(name, ValueRange(name)).narrowed(each.operator, bound)
         else:
             others.append(each)
-    return list(found.values()), others
+    return list(by_column.values()), others
 
 
 def _is_range(operator: Operator) -> bool:
     return operator in _UPWARDS or operator in _DOWNWARDS
 
 
-def range_rows(asked: ValueRange) -> Estimate:
+def range_rows(value_range: ValueRange) -> Estimate:
     """Estimates the rows whose value lies in a range."""
-    if asked.is_empty:
-        return lambda known, total: RowEstimate(0, 0, 0)
+    if value_range.is_empty:
+        return lambda statistics, total: RowEstimate(0, 0, 0)
 
-    def rows(known: Known, total: int) -> RowEstimate:
-        values = values_in(known, asked.column, total)
+    def rows(statistics: Known, total: int) -> RowEstimate:
+        values = values_in(statistics, value_range.column, total)
         count = values.count
         if values.below is None:
-            closed = asked.low is not None and asked.high is not None
+            closed = value_range.low is not None and value_range.high is not None
             share = selectivities.CLOSED_RANGE if closed else selectivities.RANGE
             return RowEstimate(0, count * share, count)
-        return _within(asked, values)
+        return _within(value_range, values)
 
     return rows
 
 
-def _within(asked: ValueRange, values: Values) -> RowEstimate:
+def _within(value_range: ValueRange, values: Values) -> RowEstimate:
     assert values.below is not None, "only of values whose bounds are known"
     least, greatest, count = values.least, values.greatest, values.count
-    low, high, start, stop = asked.low, asked.high, 0.0, 1.0
-    all_above = low is None or low < least or (asked.low_included and low == least)
-    all_below = high is None or high > greatest or (asked.high_included and high == greatest)
+    low, high, start, stop = value_range.low, value_range.high, 0.0, 1.0
+    all_above = low is None or low < least or (value_range.low_included and low == least)
+    all_below = high is None or high > greatest or (value_range.high_included and high == greatest)
     if all_above and all_below:
         return RowEstimate(count, count, count)
     if not all_above:
-        if low > greatest or (low == greatest and not asked.low_included):
+        if low > greatest or (low == greatest and not value_range.low_included):
             return RowEstimate(0, 0, 0)
-        start = values.below(low, not asked.low_included and not isinstance(low, bytes))
+        start = values.below(low, not value_range.low_included and not isinstance(low, bytes))
     if not all_below:
-        if high < least or (high == least and not asked.high_included):
+        if high < least or (high == least and not value_range.high_included):
             return RowEstimate(0, 0, 0)
-        stop = values.below(high, asked.high_included and not isinstance(high, bytes))
+        stop = values.below(high, value_range.high_included and not isinstance(high, bytes))
     return between(0, max((stop - start) * count, min(values.equal, 1.0)), count)

@@ -46,16 +46,16 @@ class ColumnValues(Mapping[str, Values]):
     def __init__(self, manifest: Manifest, names: Collection[str]) -> None:
         self._manifest = manifest
         self._names = names
-        self._made: dict[str, Values] = {}
+        self._cache: dict[str, Values] = {}
 
     def __getitem__(self, name: str) -> Values:
-        found = self._made.get(name)
-        if found is None:
+        values = self._cache.get(name)
+        if values is None:
             column = self._manifest.column(name) if name in self._names else None
             if column is None:
                 raise KeyError(name)
-            found = self._made[name] = _values(column, self._manifest.base_file.rows)
-        return found
+            values = self._cache[name] = _values(column, self._manifest.base_file.rows)
+        return values
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -68,14 +68,14 @@ class ColumnValues(Mapping[str, Values]):
 
 
 def _values(column: StoredColumn, rows: int) -> Values:
-    known = column.bounds(rows)
-    least, greatest, nulls = known.least, known.greatest, column.null_count
+    bounds = column.bounds(rows)
+    least, greatest, nulls = bounds.least, bounds.greatest, column.null_count
     count = max(rows - nulls, 0)
-    told = count / column.distinct if column.distinct else None
+    rows_per_value = count / column.distinct if column.distinct else None
     if least is None or greatest is None:
-        equal = count * selectivities.EQUAL if told is None else told
+        equal = count * selectivities.EQUAL if rows_per_value is None else rows_per_value
         return Values(nulls, count, None, None, equal, None)
-    equal = count / _distinct(count, least, greatest) if told is None else told
+    equal = count / _distinct(count, least, greatest) if rows_per_value is None else rows_per_value
     return Values(nulls, count, least, greatest, equal, _share(least, greatest))
 
 

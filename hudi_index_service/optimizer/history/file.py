@@ -58,7 +58,7 @@ class HistoryFile:
         """The records of a table by shape; empty if there is no file."""
         if not self.path.exists():
             return {}
-        with self._connected(wait_seconds) as connection:
+        with self._connection(wait_seconds) as connection:
             rows = connection.execute("SELECT * FROM shapes WHERE table_uri = ?", (table,))
             return {row["shape"]: _shape(row) for row in rows}
 
@@ -66,10 +66,10 @@ class HistoryFile:
         """The number of queries recorded after a day (in days since 1970)."""
         if not self.path.exists():
             return 0
-        with self._connected(WRITE_SECONDS) as connection:
-            asked = "SELECT coalesce(sum(queries), 0) FROM days WHERE table_uri = ? AND day > ?"
-            (found,) = connection.execute(asked, (table, day)).fetchone()
-            return int(found)
+        with self._connection(WRITE_SECONDS) as connection:
+            query = "SELECT coalesce(sum(queries), 0) FROM days WHERE table_uri = ? AND day > ?"
+            (count,) = connection.execute(query, (table, day)).fetchone()
+            return int(count)
 
     def merge(
         self,
@@ -81,7 +81,7 @@ class HistoryFile:
     ) -> None:
         """Adds new records as (table, new record, share of the known record that is kept). Beyond
         `most` shapes, the least recently used ones are deleted."""
-        with self._connected(WRITE_SECONDS) as connection, _written(connection):
+        with self._connection(WRITE_SECONDS) as connection, _transaction(connection):
             for table, new, keep in changes:
                 _merge_one(connection, table, new, keep, half_life_days)
             connection.executemany(
@@ -105,25 +105,25 @@ class HistoryFile:
         number of deleted shapes."""
         if not self.path.exists():
             return 0
-        with self._connected(WRITE_SECONDS) as connection:
+        with self._connection(WRITE_SECONDS) as connection:
             connection.execute("PRAGMA secure_delete = ON")
-            with _written(connection):
-                asked = {"table": table}
-                gone = connection.execute(
-                    "DELETE FROM shapes WHERE :table IS NULL OR table_uri = :table", asked
+            with _transaction(connection):
+                parameters = {"table": table}
+                deleted = connection.execute(
+                    "DELETE FROM shapes WHERE :table IS NULL OR table_uri = :table", parameters
                 ).rowcount
                 connection.execute(
-                    "DELETE FROM days WHERE :table IS NULL OR table_uri = :table", asked
+                    "DELETE FROM days WHERE :table IS NULL OR table_uri = :table", parameters
                 )
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return int(gone)
+        return int(deleted)
 
     @contextmanager
-    def _connected(self, wait_seconds: float) -> Iterator[sqlite3.Connection]:
+    def _connection(self, wait_seconds: float) -> Iterator[sqlite3.Connection]:
         self._make()
         try:
-            with closing(self._opened(wait_seconds)) as connection:
+            with closing(self._open(wait_seconds)) as connection:
                 yield connection
         except sqlite3.OperationalError:  # locked, read-only, disk full: the file is not damaged
             raise
@@ -139,14 +139,14 @@ class HistoryFile:
         if not self.path.exists():  # SQLite gives its other files the same mode
             close(os_open(self.path, O_CREAT | O_RDWR, 0o600))
 
-    def _opened(self, wait_seconds: float) -> sqlite3.Connection:
+    def _open(self, wait_seconds: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, timeout=wait_seconds, isolation_level=None, check_same_thread=False
         )
         try:
             connection.row_factory = sqlite3.Row
             if _version(connection) == 0:
-                with self._alone():
+                with self._file_lock():
                     if _version(connection) == 0:  # else another process was faster
                         _make_tables(connection)
             if _version(connection) > SCHEMA_VERSION:
@@ -159,14 +159,14 @@ class HistoryFile:
         return connection
 
     def _set_aside(self) -> None:
-        with self._alone():
+        with self._file_lock():
             if self._is_damaged():  # else another process has already done so
                 self.path.replace(self.path.with_name(f"{self.path.name}.damaged"))
                 for beside in ("-wal", "-shm"):
                     self.path.with_name(self.path.name + beside).unlink(missing_ok=True)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _file_lock(self) -> Iterator[None]:
         """A lock: no other process creates or renames the file during the block."""
         lock = os_open(self.path.with_name("lock"), O_CREAT | O_RDWR, 0o600)
         try:
@@ -178,9 +178,9 @@ class HistoryFile:
     def _is_damaged(self) -> bool:
         try:
             with closing(sqlite3.connect(self.path, timeout=READ_SECONDS)) as connection:
-                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 columns = [row[1] for row in connection.execute("PRAGMA table_info(shapes)")]
-                return found != "ok" or "sums" not in columns
+                return result != "ok" or "sums" not in columns
         except sqlite3.OperationalError:
             return False
         except sqlite3.DatabaseError:
@@ -188,7 +188,7 @@ class HistoryFile:
 
 
 @contextmanager
-def _written(connection: sqlite3.Connection) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """One transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -201,7 +201,7 @@ def _written(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
-    with _written(connection):
+    with _transaction(connection):
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

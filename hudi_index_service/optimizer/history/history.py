@@ -32,7 +32,7 @@ _FAILURES = (OSError, sqlite3.Error, NewerHistory)
 _Changes: TypeAlias = "OrderedDict[tuple[str, str], tuple[HistoryShape, float]]"
 """Table and shape → the new record, and the share of the known record that is kept."""
 
-_Ended: TypeAlias = tuple[str, float, Observation]
+_FinishedQuery: TypeAlias = tuple[str, float, Observation]
 """A finished query: its table, its end time, its observation."""
 
 
@@ -59,30 +59,30 @@ class History:
         self._lock = Lock()  # protects the data in memory; held for microseconds
         self._writing = Lock()
         self._known: dict[str, OrderedDict[str, HistoryShape]] = {}
-        self._ended: list[_Ended] = []  # not yet in `_unwritten`
+        self._ended: list[_FinishedQuery] = []  # not yet in `_unwritten`
         self._unwritten: _Changes = OrderedDict()
         self._days: dict[tuple[str, int], int] = {}
 
     def correction(self, table: str, shape: str) -> Correction | None:
         """The correction for estimates of a shape; None while too little is known. The first call
         for a table reads the file."""
-        known = self._of_table(table).get(shape)
-        return None if known is None else known.correction()
+        record = self._table_shapes(table).get(shape)
+        return None if record is None else record.correction()
 
-    def record(self, table: str, seen: Observation) -> None:
+    def record(self, table: str, observation: Observation) -> None:
         """Adds a finished query. It counts immediately, and a separate thread writes it later."""
         now = time()
-        self._of_table(table)
+        self._table_shapes(table)
         with self._lock:
-            known = self._known.setdefault(table, OrderedDict())
-            shape = known.get(seen.shape)
+            shapes = self._known.setdefault(table, OrderedDict())
+            shape = shapes.get(observation.shape)
             if shape is None:
-                shape = known[seen.shape] = HistoryShape(seen.shape)
-                if len(known) > self._settings.max_shapes:
-                    known.popitem(last=False)
-            shape.add(seen, now, self._kept(shape, now))
-            known.move_to_end(seen.shape)
-            self._ended.append((table, now, seen))
+                shape = shapes[observation.shape] = HistoryShape(observation.shape)
+                if len(shapes) > self._settings.max_shapes:
+                    shapes.popitem(last=False)
+            shape.add(observation, now, self._kept_share(shape, now))
+            shapes.move_to_end(observation.shape)
+            self._ended.append((table, now, observation))
             full = len(self._ended) % _BATCH == 0
         if full:
             Thread(target=self.flush, name="history-write", daemon=True).start()
@@ -90,9 +90,9 @@ class History:
     def shapes(self, table: str) -> list[HistoryShape]:
         """The records of a table, the most recent first."""
         self.flush()
-        known = self._of_table(table)
+        shapes = self._table_shapes(table)
         with self._lock:
-            return sorted(known.values(), key=lambda each: each.last, reverse=True)
+            return sorted(shapes.values(), key=lambda each: each.last, reverse=True)
 
     def queries_since(self, table: str, since: float) -> int:
         """The number of queries on a table recorded after the UTC day of a time (in seconds since
@@ -117,7 +117,7 @@ class History:
         self.flush()
         with self._writing:
             try:
-                gone = self._file.forget(table)
+                deleted = self._file.forget(table)
             except _FAILURES as error:
                 raise HistoryUnavailable(
                     f"The query history {self._file.path} cannot be changed: {error}."
@@ -129,7 +129,7 @@ class History:
                 for key in list(self._unwritten):
                     if table is None or key[0] == table:
                         del self._unwritten[key]
-        return gone
+        return deleted
 
     def flush(self) -> None:
         """Writes unwritten queries, and reads what other processes wrote."""
@@ -137,11 +137,11 @@ class History:
             with self._lock:
                 changes, self._unwritten = self._unwritten, OrderedDict()
                 days, self._days = self._days, {}
-                ended, self._ended = self._ended, []
-            if not changes and not ended:
+                queries, self._ended = self._ended, []
+            if not changes and not queries:
                 return
-            self._put_together(ended, changes)
-            for table, now, _ in ended:
+            self._add_queries(queries, changes)
+            for table, now, _ in queries:
                 day = (table, int(now // 86_400))
                 days[day] = days.get(day, 0) + 1
             try:
@@ -156,20 +156,20 @@ class History:
                 self._keep_unwritten(changes, days)
                 return
             for table in {table for table, _ in changes}:
-                self._learn(table)
+                self._reload(table)
 
-    def _kept(self, shape: HistoryShape, now: float) -> float:
+    def _kept_share(self, shape: HistoryShape, now: float) -> float:
         """The share of the known record that is kept when a query ends."""
         if not shape.last:
             return self._keep
         return self._keep * faded(now - shape.last, self._settings.half_life_days)
 
-    def _put_together(self, ended: Iterable[_Ended], changes: "_Changes") -> None:
+    def _add_queries(self, queries: Iterable[_FinishedQuery], changes: "_Changes") -> None:
         """Adds queries to the new records of their shapes."""
-        for table, now, seen in ended:
-            key = (table, seen.shape)
-            new, keep = changes.setdefault(key, (HistoryShape(seen.shape), 1.0))
-            new.add(seen, now, self._kept(new, now))
+        for table, now, observation in queries:
+            key = (table, observation.shape)
+            new, keep = changes.setdefault(key, (HistoryShape(observation.shape), 1.0))
+            new.add(observation, now, self._kept_share(new, now))
             changes[key] = (new, keep * self._keep)
             changes.move_to_end(key)
 
@@ -182,32 +182,32 @@ class History:
             for day, queries in days.items():
                 self._days[day] = self._days.get(day, 0) + queries
 
-    def _learn(self, table: str) -> None:
+    def _reload(self, table: str) -> None:
         """Replaces the known records by the written ones, and adds queries recorded meanwhile."""
         try:
-            known = _by_age(self._file.shapes(table, WRITE_SECONDS))
+            shapes = _by_age(self._file.shapes(table, WRITE_SECONDS))
         except _FAILURES as error:
             self._warn(error)
             return
         with self._lock:
             later: _Changes = OrderedDict()
-            self._put_together((each for each in self._ended if each[0] == table), later)
+            self._add_queries((each for each in self._ended if each[0] == table), later)
             for (_, shape), (new, keep) in later.items():
-                known.setdefault(shape, HistoryShape(shape)).add_later(new, keep)
-                known.move_to_end(shape)
-            self._known[table] = known
+                shapes.setdefault(shape, HistoryShape(shape)).add_later(new, keep)
+                shapes.move_to_end(shape)
+            self._known[table] = shapes
 
-    def _of_table(self, table: str) -> OrderedDict[str, HistoryShape]:
-        known = self._known.get(table)
-        if known is None:
+    def _table_shapes(self, table: str) -> OrderedDict[str, HistoryShape]:
+        shapes = self._known.get(table)
+        if shapes is None:
             try:
-                read = self._file.shapes(table)
+                stored = self._file.shapes(table)
             except _FAILURES as error:
                 self._warn(error)
-                read = {}
+                stored = {}
             with self._lock:
-                known = self._known.setdefault(table, _by_age(read))
-        return known
+                shapes = self._known.setdefault(table, _by_age(stored))
+        return shapes
 
     def _warn(self, error: Exception) -> None:
         if not self._warned:
@@ -249,7 +249,7 @@ def _write_all() -> None:
         each.flush()
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Resets histories in a forked process: its parent writes the unwritten queries, and may have
     held a lock."""
     for each in list(_living):
@@ -257,4 +257,4 @@ def _begin_anew() -> None:
 
 
 atexit.register(_write_all)
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)

@@ -67,18 +67,22 @@ class HistoryShape:
     used: frozenset[str] = frozenset()
     sums: Sums = field(default_factory=Sums)
 
-    def add(self, seen: Observation, now: float, keep: float) -> None:
+    def add(self, observation: Observation, now: float, keep: float) -> None:
         """Adds a query, and keeps the share `keep` of the sums so far."""
         self.sums.fade(keep)
         self.sums.add("queries", 1.0)
-        self.sums.add_all(seen.amounts)
-        if seen.rows is not None:
-            expected, actual = seen.rows
+        self.sums.add_all(observation.amounts)
+        if observation.rows is not None:
+            expected, actual = observation.rows
             self.sums.add_ratio("rows", expected=expected, actual=actual)
         self.queries += 1
         self.last = now
-        self.last_used = now if seen.used else self.last_used
-        self.columns, self.unindexed, self.used = seen.columns, seen.unindexed, seen.used
+        self.last_used = now if observation.used else self.last_used
+        self.columns, self.unindexed, self.used = (
+            observation.columns,
+            observation.unindexed,
+            observation.used,
+        )
 
     def add_later(self, later: "HistoryShape", keep: float) -> None:
         """Adds later queries, and keeps the share `keep` of the sums so far."""
@@ -112,8 +116,8 @@ class HistoryShape:
         }
 
     def _corrections(self) -> dict[str, float]:
-        known = self.correction()
-        return {} if known is None else {"rows": float(f"{known.rows:.4g}")}
+        correction = self.correction()
+        return {} if correction is None else {"rows": float(f"{correction.rows:.4g}")}
 
     def correction(self) -> Correction | None:
         """The correction of estimates; None while too little is known."""

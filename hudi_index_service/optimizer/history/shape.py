@@ -83,9 +83,9 @@ def _with_ranges(operands: Iterable[Predicate]) -> list[str]:
             ends[_name(each.column)].add(">" if each.operator in _LOWER else "<")
         else:
             others.append(_arm(each))
-    for column, found in ends.items():
-        both = len(found) == 2
-        others.append(f"{column} BETWEEN ? AND ?" if both else f"{column} {found.pop()} ?")
+    for column, operators in ends.items():
+        both = len(operators) == 2
+        others.append(f"{column} BETWEEN ? AND ?" if both else f"{column} {operators.pop()} ?")
     return others
 
 
@@ -99,5 +99,5 @@ def _arm(predicate: Predicate) -> str:
 
 
 def _joined(word: str, arms: Iterable[str]) -> str:
-    told = sorted(set(arms))
-    return word.join(told if len(told) <= _MOST_ARMS else [*told[:_MOST_ARMS], "…"])
+    parts = sorted(set(arms))
+    return word.join(parts if len(parts) <= _MOST_ARMS else [*parts[:_MOST_ARMS], "…"])

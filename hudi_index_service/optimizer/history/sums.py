@@ -40,8 +40,8 @@ class Sums:
 
     def add_ratio(self, name: str, *, expected: float, actual: float) -> None:
         """Adds the error of one query's guess of an amount."""
-        wrong = max(-_MOST, min(_MOST, math.log((actual + 1) / (expected + 1))))
-        self.add_all({f"{name}.n": 1.0, f"{name}.ln": wrong, f"{name}.ln2": wrong * wrong})
+        error = max(-_MOST, min(_MOST, math.log((actual + 1) / (expected + 1))))
+        self.add_all({f"{name}.n": 1.0, f"{name}.ln": error, f"{name}.ln2": error * error})
 
     def seen(self, name: str) -> float:
         """The number of guesses of the amount, older ones in part."""

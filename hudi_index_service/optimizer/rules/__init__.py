@@ -68,10 +68,10 @@ def optimize(
     for rule in WITH_ENTRIES:
         plan = rule(plan, settings)
     if plan.use_index == "require":
-        served = (Access.INDEX, Access.SKIP)
-        missed = next((each for each in plan.slices if each.access not in served), None)
-        if missed is not None:
+        allowed = (Access.INDEX, Access.SKIP)
+        unindexed = next((each for each in plan.slices if each.access not in allowed), None)
+        if unindexed is not None:
             raise IndexRequired(
-                f"{missed.file_slice.name} cannot be read through an index: {missed.reason}."
+                f"{unindexed.file_slice.name} cannot be read through an index: {unindexed.reason}."
             )
     return plan

@@ -53,11 +53,11 @@ def corrected_by_history(plan: QueryPlan, settings: Settings) -> QueryPlan:
     return replace(plan, shape=shape, slices=tuple(map(planned, plan.slices)))
 
 
-def corrected(plan: SlicePlan, known: Expected, factor: float, model: CostModel) -> Expected:
+def corrected(plan: SlicePlan, estimate: Expected, factor: float, model: CostModel) -> Expected:
     """A slice's estimate with its expected rows multiplied, within their guaranteed bounds."""
-    rows = known.rows
+    rows = estimate.rows
     likely = min(max(rows.expected * factor, rows.least), rows.most)
     if abs(likely - rows.expected) <= SLIGHT_CORRECTION * rows.expected:
-        return known._replace(guessed=rows.expected)
-    again = model.expected(plan, RowEstimate(rows.least, likely, rows.most))
-    return again._replace(guessed=rows.expected)
+        return estimate._replace(guessed=rows.expected)
+    new_estimate = model.expected(plan, RowEstimate(rows.least, likely, rows.most))
+    return new_estimate._replace(guessed=rows.expected)

@@ -16,13 +16,15 @@ def excluded_by_statistics(plan: QueryPlan, settings: Settings) -> QueryPlan:
     if plan.predicate is None or not plan.asks_index:
         return plan
     estimates = ManifestEstimates(plan.predicate, plan.partitions)
-    found = tuple(
+    row_estimates = tuple(
         [estimates.rows(each) if each.access is Access.INDEX else None for each in plan.slices]
     )
     slices = plan.slices
-    if any(rows is not None and not rows.most for rows in found):
-        slices = tuple(_planned(each, rows) for each, rows in zip(slices, found, strict=True))
-    return replace(plan, slices=slices, estimated=found)
+    if any(rows is not None and not rows.most for rows in row_estimates):
+        slices = tuple(
+            _planned(each, rows) for each, rows in zip(slices, row_estimates, strict=True)
+        )
+    return replace(plan, slices=slices, estimated=row_estimates)
 
 
 def _planned(slice_plan: SlicePlan, rows: RowEstimate | None) -> SlicePlan:

@@ -18,7 +18,7 @@ def no_usable_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
     if all(narrowed):
         return plan
     slices = tuple(
-        each if done or each.access is not Access.INDEX else each.declined(_REASON, _RULE)
-        for each, done in zip(plan.slices, narrowed, strict=True)
+        each if is_narrowed or each.access is not Access.INDEX else each.declined(_REASON, _RULE)
+        for each, is_narrowed in zip(plan.slices, narrowed, strict=True)
     )
     return replace(plan, slices=slices, narrowed=narrowed)

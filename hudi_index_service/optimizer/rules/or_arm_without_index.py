@@ -26,7 +26,8 @@ def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
         return each if reason is None else each.declined(reason, "or_arm_without_index")
 
     slices = tuple(
-        each if done else planned(each) for each, done in zip(plan.slices, narrowed, strict=True)
+        each if is_narrowed else planned(each)
+        for each, is_narrowed in zip(plan.slices, narrowed, strict=True)
     )
     return replace(plan, slices=slices, narrowed=narrowed)
 
