@@ -1,8 +1,8 @@
 """Decides who reads: an index or a scan, single pages or a whole file, and in a Spark query the
 driver, Spark's tasks or Spark's own scan.
 
-Every such decision of a query stands here. Scans, counts, look-ups of record keys and SQL ask in
-this order, each time with better knowledge:
+All such decisions for a query are made here. Scans, counts, look-ups of record keys and SQL make
+them in this order, each time with better knowledge:
 
 ======================================  ======================================================
 known                                   decided by
@@ -14,7 +14,7 @@ row ids, or some of them                `cheapest_reading`, `pages_pay_in_portio
 estimates of all slices of a relation   `RelationCosts`
 ======================================  ======================================================
 
-The functions read nothing: callers gather what is known. Costs are those of `optimizer/cost`, whose
+The functions read nothing: callers pass what they know. Costs are those of `optimizer/cost`, whose
 `constants` hold every number. No answer depends on a decision.
 """
 
@@ -147,13 +147,13 @@ def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: 
 
 
 def are_few(rows: int, total: int) -> bool:
-    """Whether rows are so few that they are picked out of their pages, whatever these pages' share
-    of the bytes, since skipping values takes less time than decoding them."""
+    """Whether rows are so few that they are picked out of their pages, regardless of these pages'
+    share of the bytes, since skipping values takes less time than decoding them."""
     return rows * PICKED_OF_PAGE < total
 
 
 def guessed_rows(rows: float) -> int:
-    """The number of rows that an uncertain guess counts for."""
+    """The number of rows to assume for an uncertain guess."""
     return round(GUESS_FACTOR * rows)
 
 
@@ -302,7 +302,7 @@ class RelationCosts:
 
         Args:
             least, most: The minimum and the maximum of the work.
-            likely: The expected work, rather too low; None if nothing is expected yet.
+            likely: The expected work, rather too low; None without an estimate yet.
         """
         first = self.reader(least)
         if first is Reader.SPARK or first is self.reader(most):

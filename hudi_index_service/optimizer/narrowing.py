@@ -12,8 +12,8 @@ _Said = TypeVar("_Said")
 
 
 def asked_once(ask: Callable[[SlicePlan], _Said]) -> Callable[[SlicePlan], _Said]:
-    """A function with the result of `ask` for a slice, which calls it only once for all slices
-    whose entries answer the same leaves, as most of a table's do."""
+    """Caches `ask`: it is called only once for all slices whose entries answer the same leaves, as
+    those of most slices of a table do."""
     results: dict[Hashable, _Said] = {}
 
     def cached(plan: SlicePlan) -> _Said:

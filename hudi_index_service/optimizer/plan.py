@@ -35,7 +35,7 @@ class SlicePlan:
         reason: Why this access was chosen, in one sentence without full stop.
         rule: The name of the rule that decided; "coverage" if none had to.
         values: Partition columns whose value is in the partition's path; Spark takes it from there,
-            whatever the slice's files hold.
+            even if the slice's files hold another.
         expected: The expected cost of reading it; None if not estimated or not known.
         rejected_entries: Usable entries that a rule decided against.
     """

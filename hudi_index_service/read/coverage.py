@@ -30,7 +30,7 @@ _Groups: TypeAlias = Mapping[str, list[Requirement]]
 @dataclass(frozen=True, slots=True)
 class _CoverageResult:
     """The entry that served a base file, or why none did, and the listed files of its folder. The
-    result stays valid while the listing does, since no file changes under its name."""
+    result is valid as long as the listing is, since files are never changed in place."""
 
     base_file: BaseFile
     folder: str

@@ -146,7 +146,7 @@ class Execution:
 
     def _end(self, *, whole: bool) -> None:
         """Logs a run that has ended and records it in the history, both without literals, since
-        search terms stay out of both.
+        search terms must not appear in either.
 
         Args:
             whole: Whether all matching rows were read, or counted.

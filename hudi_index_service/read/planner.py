@@ -52,7 +52,7 @@ class ScanOptions:
 
     @classmethod
     def of(cls, as_of: str | None, query_type: QueryType, use_index: UseIndex = "auto") -> Self:
-        """The options as a user gives them.
+        """The options from a user's arguments.
 
         Args:
             as_of: A time in one of the forms of `instant_of`.
@@ -201,7 +201,8 @@ class QueryPlanner:
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:
         """The share of a base file's bytes that the columns to be read take; None if no entry is
-        open. The footer of the first file with an open entry stands for all files of the table."""
+        open. The footer of the first file with an open entry is taken as typical of the table's
+        files."""
         assert plan.needed is not None
         names = tuple(plan.needed.names)
         share = self._shares.get(names)

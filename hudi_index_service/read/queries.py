@@ -101,8 +101,8 @@ class TableQueries:
         Raises:
             ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
             ConfigInvalid: `limit` is not a number of rows, or `columns` is not a list.
-            TableFeatureUnsupported, SnapshotUnavailable: the schema as of the time that is wanted
-                is not known.
+            TableFeatureUnsupported, SnapshotUnavailable: the schema at the requested time is not
+                known.
         """
         if limit is not None and not _is_count(limit):
             raise ConfigInvalid(
@@ -230,7 +230,7 @@ class TableQueries:
 
     @property
     def time_zone(self) -> str:
-        """The time zone of literals that name none."""
+        """The time zone of literals without one."""
         if self._spark is None:
             return self._settings.read.time_zone
         return str(self._spark.conf.get("spark.sql.session.timeZone"))

@@ -31,8 +31,8 @@ class Query:
         needed: `output`, followed by the columns that only the predicate needs; of a struct, only
             the fields that it needs.
         table: All columns of the table.
-        values: Columns that have one value in all rows, whatever the files hold. The predicate's
-            conditions on them are already evaluated.
+        values: Columns that have one value in all rows, regardless of the files' contents. The
+            predicate's conditions on them are already evaluated.
     """
 
     predicate: Predicate | None
@@ -144,8 +144,8 @@ def bind_query(
     Args:
         where: A Spark SQL predicate, or None.
         columns: Names of top-level columns, case-insensitive; None for all columns, Hudi's
-            meta columns included, as Spark's ``select *`` gives them.
-        time_zone: The time zone of literals that name none.
+            meta columns included, as in Spark's ``select *``.
+        time_zone: The time zone of literals without one.
         texts: Returns the columns that full-text functions can search; called only if the predicate
             has such a function.
         settings: Limit the length of the predicate; the process's own settings when None.

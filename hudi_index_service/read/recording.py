@@ -27,7 +27,7 @@ def is_remembered(plan: QueryPlan) -> bool:
         or plan.switched_off
         or plan.use_index == "never"
         or not plan.slices
-        or not plan.predicate.columns()  # TRUE or FALSE, whatever the rows
+        or not plan.predicate.columns()  # a constant, whatever the rows
     )
 
 

@@ -98,7 +98,7 @@ class EachLeaf:
         return False
 
     def estimate(self, predicate: Predicate) -> int:
-        """The same for all leaves, so that their order stays."""
+        """The same for all leaves, so that their order is kept."""
         return 0
 
     def rows(self, predicate: Predicate, most: int | None) -> RowSet:

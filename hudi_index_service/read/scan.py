@@ -129,8 +129,8 @@ class Scan:
         Executors need this package, as for building.
 
         Raises:
-            TableFeatureUnsupported, SnapshotChanged: raised by the DataFrame's tasks if only they
-                meet the cause.
+            TableFeatureUnsupported, SnapshotChanged: raised by the DataFrame's tasks if the
+                cause appears only there.
             IndexRequired: see `to_arrow`.
         """
         from hudi_index_service.read.spark.frames import rows_by_tasks
@@ -274,7 +274,7 @@ class Scan:
         if isinstance(error, PredicateUnsupported):
             if not is_for_spark(self._where or ""):
                 raise error
-            # The message has literals, and search terms stay out of the log.
+            # The message has literals, and search terms must not appear in the log.
             log.info("Spark's own reader serves this query: %s.", error.code)
             return
         log.info("Spark's own reader serves this query: %s", error.message)

@@ -144,7 +144,7 @@ class Constants(BaseModel):
 
     Attributes:
         open_ms: Opening an entry that is not open and has its bytes on the local disk.
-        lookup_ms: Looking up one leaf in an open entry, whatever it finds.
+        lookup_ms: Looking up one leaf in an open entry, regardless of the number of rows found.
         listed_ms: Per value of a list that is looked up.
         step_ms: Per row id or term read in a look-up.
         btree_open_ms, btree_lookup_ms, btree_listed_ms, btree_step_ms: The same for an entry of
@@ -152,7 +152,7 @@ class Constants(BaseModel):
         hbase_lookup_ms, hbase_listed_ms, hbase_step_ms: The same for an entry of type ``hbase``, in
             a round trip to its server; not calibrated.
         pages_ms: Fixed cost of reading rows by position: file, plan, batches.
-        page_ms: Per page that holds wanted rows: finding and decoding it, without its bytes.
+        page_ms: Per page that holds rows to be read: finding and decoding it, without its bytes.
         picked_mib_ms: Per MiB of such pages: reading and decompressing, and skipping values.
         value_ms: Per value picked out of its page: skipping those before it, decoding it, and
             checking its row against the predicate.
@@ -228,7 +228,7 @@ class Constants(BaseModel):
         return rows * columns * scanned / self.step_ms
 
     def cheap_steps(self, rows: int) -> int:
-        """The number of steps whose cost is negligible next to scanning a narrow column."""
+        """The number of steps whose cost is negligible compared with scanning a narrow column."""
         return max(int(CHEAP_LOOKUP * self.scan_steps(rows, 1)), FEWEST_STEPS)
 
 

@@ -1,5 +1,5 @@
 """Compares the costs of index types, for tables that have several: of those that answer a condition
-equally well, the cheapest is asked."""
+equally well, the cheapest is used."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ def costs_of(kind: str, known: Constants) -> TypeCosts:
     """The costs of an index type, by name; types without measurements get those of Lucene.
 
     The shipped constants were measured on a base file of a million rows, warm: points, lists of 10
-    and 100 values far from each other, ranges, prefixes, and values that most rows have. HBase ran
+    and 100 scattered values, ranges, prefixes, and values that most rows have. HBase ran
     on the same machine without caching; over a network, a look-up takes one more round trip.
     """
     match kind:

@@ -48,7 +48,7 @@ class Sums:
         return self[f"{name}.n"]
 
     def factor(self, name: str) -> float:
-        """The factor for guesses of the amount; 1 if nothing is known.
+        """The factor for guesses of the amount; 1 without any guess.
 
         The mean error of the guesses' logarithms is drawn to 0 (no correction) the more, the fewer
         guesses there are and the more they vary. It is the mean of a normal distribution with a

@@ -1,6 +1,6 @@
 """Compares the cost of reading each slice through its index with that of a scan, from the
 statistics in the manifests (CBO). Where a scan is clearly cheaper, nothing is opened. Of several
-index types that answer equally well, the fastest is asked first. The costs are compared again while
+index types that answer equally well, the fastest is tried first. The costs are compared again while
 reading, once the rows are known (`optimizer/decide.py`)."""
 
 from dataclasses import replace

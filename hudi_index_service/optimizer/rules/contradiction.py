@@ -1,4 +1,4 @@
-"""Reads nothing for a predicate that no row can make TRUE, whatever the table holds."""
+"""Reads nothing for a predicate that no row can make TRUE, regardless of the table's contents."""
 
 from dataclasses import replace
 

@@ -21,8 +21,8 @@ _DECIDED_BY_COST = "cheaper_by_cost"
 
 
 def corrected_by_history(plan: QueryPlan, settings: Settings) -> QueryPlan:
-    """Corrects the estimate of each slice and repeats the decision by cost. Requirements of the
-    caller and decisions of other rules stay."""
+    """Corrects the estimate of each slice and repeats the decision by cost. The caller's
+    requirements and decisions of other rules are kept."""
     if plan.predicate is None or not plan.table or all(e.expected is None for e in plan.slices):
         return plan
     history = history_of(settings)

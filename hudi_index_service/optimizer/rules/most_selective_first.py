@@ -1,5 +1,5 @@
 """Puts the most selective conjunct of an AND first. Later conjuncts are looked up only while that
-costs less than reading the remaining rows. The indexes of large files are asked for the steps of
+costs less than reading the remaining rows. For large files, the index itself gives the steps of
 each look-up instead, which is more exact than any estimate (`read/row_ids.py`); for small files
 that is not worth the cost."""
 

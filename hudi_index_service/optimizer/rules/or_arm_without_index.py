@@ -1,4 +1,4 @@
-"""Declines the index for an OR with an unindexed arm, since every row stays a candidate."""
+"""Declines the index for an OR with an unindexed arm, since every row remains a candidate."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,7 +37,7 @@ def _reason(predicate: Predicate, slice_plan: SlicePlan) -> str | None:
     for each in _ors(predicate):
         missing = [arm for arm in each.operands if not narrows(arm, slice_plan)]
         if len(missing) < len(each.operands):
-            # Without literals: search terms stay out of the log.
+            # Without literals: search terms must not appear in the log.
             columns = sorted(frozenset[str]().union(*(arm.columns() for arm in missing)))
             return f"an OR has an arm on {', '.join(columns)} that no index answers"
     return None

@@ -58,7 +58,7 @@ class FileScan:
     Attributes:
         columns: The columns to read, in the table's types.
         statistics: Counts the bytes read.
-        limit: The number of matches wanted, to read small portions; None for all.
+        limit: The number of matches needed, to read small portions; None for all.
         footer: The footer of a local base file from an open entry. The file is then read without
             opening it first, as by index. Files that are refused for other contents of the footer
             have no entry. It has no key-value metadata.

@@ -74,7 +74,7 @@ class PageBounds:
         return isinstance(self.source, str) or leaf_columns(leaf) <= self._by_column.keys()
 
     def _bounds(self, column: BoundColumn) -> list[tuple[int, int, ValueBounds]]:
-        """Ranges of rows with the column's bounds; empty if nothing is known."""
+        """Ranges of rows with the column's bounds; empty if no bounds are known."""
         ranges = self._by_column.get(column)
         if ranges is None:
             path = column_path(column.name)

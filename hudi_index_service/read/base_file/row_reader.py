@@ -120,7 +120,7 @@ class RowReader:
 
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
         """The number of rows of the first portion, by their size in the file; not many, since
-        repeated values take next to no space there."""
+        repeated values take almost no space there."""
         plan = self.footer.plan(positions(rows[:_MANY]).data, present)
         fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)
         return max(1, min(_FIRST_PAGE, fitting))

@@ -132,7 +132,7 @@ def _integers(layout: str, data: BytesIO) -> tuple[int, ...]:
     return struct.unpack(layout, data.read(struct.calcsize(layout)))
 
 
-# --- asking it -------------------------------------------------------------------------------
+# --- testing keys ----------------------------------------------------------------------------
 
 
 def _may_hold(filters: tuple[_Filter, ...], keys: pa.StringArray) -> Mask:

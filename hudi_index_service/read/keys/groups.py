@@ -1,4 +1,4 @@
-"""Groups slices, so that a key is sent to a group once, whatever the group's number of slices.
+"""Groups slices, so that a key is sent to a group once, however many slices the group has.
 
 If the least and greatest keys of base files are known, slices with near keys are in one group, so
 that a key is sent to few groups. Otherwise the number of groups limits the copies sent.
@@ -39,7 +39,7 @@ def slice_groups(
     Args:
         keys: The table's record keys.
         most: The maximum number of groups; with `by_partition`, per partition.
-        by_partition: Whether a key is looked for in one partition only.
+        by_partition: Whether a key is looked up in one partition only.
     """
     ranges = [_range(each, keys) for each in slices]
     numbers_by_partition: dict[str | None, list[int]] = {}
@@ -81,7 +81,7 @@ def routed(
     it holds.
 
     Args:
-        batch: Column ``record_key`` and, if keys are looked for in one partition each,
+        batch: Column ``record_key`` and, if keys are looked up in one partition each,
             ``partition``.
     """
     keys = batch.column(KEY)

@@ -1,5 +1,5 @@
-"""Locates record keys in one file slice: the slice is read like for a query, an IN on the key, and
-the keys of its rows are matched with the search keys.
+"""Locates record keys in one file slice: the slice is read as for a query with an IN on the key,
+and the keys of its rows are matched with the search keys.
 
 Base files are ruled out by the range of their keys, and before a scan by Hudi's Bloom filter. An
 update in a log file does not move a key: its location is the row of the base file, even if a log
@@ -142,7 +142,7 @@ class KeyLocator:
         reader = replace(
             self.reader,
             query=replace(self.reader.query, normal_form=narrowing),
-            # Other slices were asked for other keys, so nothing is learnt from them.
+            # Other slices were searched for other keys, so their results do not apply here.
             backoff=IndexBackoff(),
             # Hudi fills the filter only if rows store their keys.
             footer_check=may_hold_any if self.keys.stored else None,

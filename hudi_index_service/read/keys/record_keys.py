@@ -157,7 +157,7 @@ def _is_printed_alike(type: pa.DataType) -> bool:
 
 
 def _scalars(values: set[str] | None, type: pa.DataType) -> tuple[pa.Scalar, ...]:
-    """The values in the column's type; empty if nothing is known."""
+    """The values in the column's type; empty if they are not known."""
     if values is None:
         return ()
     if pa.types.is_integer(type):

@@ -239,7 +239,7 @@ def _answer_of(requested: DataFrame, locations: DataFrame) -> DataFrame:
 
 def _with_locations(requested: DataFrame, locations: DataFrame) -> DataFrame:
     on = [column for column in (KEY, PARTITION) if column in requested.columns]
-    # Spark assumes that the output of mapInArrow is small, whatever its size.
+    # Spark assumes that the output of mapInArrow is small, even if it is not.
     return requested.join(locations.hint("merge"), on, "left")
 
 

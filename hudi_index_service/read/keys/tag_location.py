@@ -46,7 +46,7 @@ class AskedKeys:
     """The requested keys. Make it by `of`.
 
     Attributes:
-        table: The columns ``record_key`` and, if keys are looked for in one partition each,
+        table: The columns ``record_key`` and, if keys are looked up in one partition each,
             ``partition``, in the requested order.
     """
 
@@ -74,11 +74,11 @@ class AskedKeys:
 
     @property
     def partitioned(self) -> bool:
-        """Whether each key is looked for in its own partition only."""
+        """Whether each key is looked up in its own partition only."""
         return PARTITION in self.table.column_names
 
     def by_partition(self) -> Callable[[str], pa.StringArray]:
-        """A function that returns the distinct keys to look for in a partition, without NULL."""
+        """A function that returns the distinct keys to look up in a partition, without NULL."""
         if not self.partitioned:
             all_keys = pc.unique(self.table.column(KEY)).drop_null()
             return lambda partition: all_keys
@@ -137,7 +137,7 @@ class KeySearch:
         """The slices of the present snapshot, and the locator of keys in them.
 
         Args:
-            partitioned: Whether each key is looked for in its own partition only.
+            partitioned: Whether each key is looked up in its own partition only.
 
         Raises:
             TableFeatureUnsupported, SnapshotChanged: see `HudiTable.snapshot` and `record_keys`.

@@ -1,8 +1,8 @@
 """Finds the best rows of a full-text search by BM25.
 
-Scores are based on all rows of the snapshot, whatever the search's predicate and the covered
-slices. The texts of slices without entry, including rows in log files, are analysed first, so that
-an index never changes a score.
+Scores are based on all rows of the snapshot, regardless of the search's predicate and of the
+covered slices. The texts of slices without entry, including rows in log files, are analysed first,
+so that an index never changes a score.
 """
 
 import logging

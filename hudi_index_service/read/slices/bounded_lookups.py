@@ -1,6 +1,7 @@
-"""Looks up the rows of a slice while that is cheap next to a scan. Before longer look-ups, the open
-entries give a lower bound of the matching rows, and a sample of the rows gives a lower bound of
-their pages. If these alone cost more than a scan, the look-ups stop and the slice is scanned."""
+"""Looks up the rows of a slice as long as that is cheap compared with a scan. Before longer
+look-ups, the open entries give a lower bound of the matching rows, and a sample of the rows gives a
+lower bound of their pages. If these alone cost more than a scan, the look-ups stop and the slice is
+scanned."""
 
 import logging
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Finds what counting by the index alone would read, to decide if reading some rows is cheaper.
+"""Estimates what a count by the index alone would read, to decide if reading rows is cheaper.
 
 The index alone looks up every conjunct completely. For a range or pattern on text it reads each
 matching term, which takes long if another conjunct leaves few rows to read.

@@ -65,6 +65,6 @@ def _bounds(predicate: Predicate, entries: SliceEntries) -> tuple[int, int]:
         if bounds is None and entries.has_pages_at_hand(predicate):
             rows = entries.pages(predicate).rows
             bounds = None if rows is None else (0, len(rows))
-    except (FileNotFoundError, *INDEX_FAILURES):  # the slice's reader reports it, or asks another
+    except (FileNotFoundError, *INDEX_FAILURES):  # the slice's reader reports it, or uses another
         bounds = None
     return (0, entries.total) if bounds is None else bounds

@@ -85,7 +85,7 @@ class EntryLookups:
             return candidates
         if most is None and self.limit is not None and self.entries.answered(predicate):
             self.put_off = True
-            return candidates  # nothing is known yet: the other arms of an OR need no look-up
+            return candidates  # no rows are known yet: the other arms of an OR need no look-up
         return candidates if isinstance(predicate, And) else self.entries.pages(predicate)
 
     def _ids(self, predicate: Predicate) -> tuple[int, ...]:

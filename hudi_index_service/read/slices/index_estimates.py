@@ -20,7 +20,7 @@ _MOST_SLICES = 200
 
 def with_index_estimates(plan: QueryPlan, reader: SliceReader) -> QueryPlan:
     """The plan with rows bounded by the entries of its slices, and with the resulting costs. The
-    access of each slice stays. Only the first slices of many are estimated."""
+    access of each slice does not change. Only the first slices of many are estimated."""
     if plan.predicate is None:
         return plan
     model = CostModel.of(plan, reader.settings)
@@ -43,8 +43,8 @@ def narrowed_rows(
     plan: SlicePlan, predicate: Predicate, estimate: RowEstimate, reader: SliceReader
 ) -> RowEstimate | None:
     """A slice's row estimate, narrowed by the bounds of its entries; None if these fail. Both
-    bounds are guaranteed, so the narrower ones are, too. The index's own guess is the better one
-    unless the other was corrected by the query history.
+    bounds are guaranteed, so the narrower ones are, too. The index's own guess is better,
+    unless the given estimate was corrected by the query history.
 
     Args:
         plan: The slice with the entries to use.

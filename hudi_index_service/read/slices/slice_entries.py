@@ -176,7 +176,7 @@ class SliceEntries:
             return self.total
         try:
             return self._open(serving).reader.estimate(leaf)
-        except INDEX_FAILURES:  # `rows` reports it, or asks the next entry
+        except INDEX_FAILURES:  # `rows` reports it, or uses the next entry
             return self.total
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int] | None:
@@ -199,7 +199,7 @@ class SliceEntries:
         _, serving = next(self._answering(leaf))
         try:
             return self._open(serving).reader.sample(leaf, most)
-        except INDEX_FAILURES:  # `rows` reports it, or asks the next entry
+        except INDEX_FAILURES:  # `rows` reports it, or uses the next entry
             return BitMap()
 
     def _answering(self, leaf: Predicate) -> Iterator[tuple[Answer, ServingEntry]]:
@@ -216,7 +216,7 @@ class SliceEntries:
         yield from cached[1]
 
     def pages(self, leaf: Predicate) -> RowSet:
-        """The rows of the pages where a leaf may be TRUE by the base file's column index.
+        """The rows of the pages where, by the base file's column index, a leaf may be TRUE.
 
         Raises:
             FileNotFoundError: the base file is gone.

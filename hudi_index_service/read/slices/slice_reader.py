@@ -51,7 +51,7 @@ class SliceReader:
 
     Attributes:
         instant: The snapshot's instant, up to which log files are merged.
-        limit: The number of rows wanted, None for all; rows beyond it are not read by row id until
+        limit: The number of rows needed, None for all; rows beyond it are not read by row id until
             the caller asks for more.
         index_required: Whether only the index may be used: nothing is scanned, even if the index is
             damaged or a scan is cheaper.
