@@ -40,8 +40,8 @@ for _command in _COMMANDS:
     app.command()(_command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         print(f"hudi-index {__version__}")
         raise typer.Exit
 
@@ -71,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except IndexServiceError as error:
         complain(told(error))
         sys.exit(1)
-    except SystemExit as ended:
-        if ended.code == INTERRUPTED:
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
             complain("Interrupted.")
         raise
     except FileNotFoundError as error:

@@ -119,17 +119,19 @@ def _print_build(table: IndexedTable, build: Build, output: Format | None) -> No
     hints = []
     if build.state in (None, BuildState.FINISHED) and build.strategy is not Strategy.ALL:
         hints = coverage_hints(table.status())
-    told = {**build.to_dict(), "hints": hints}
+    report = {**build.to_dict(), "hints": hints}
     names = ("path", "index_type", "columns", "bytes", "status", "rows", "index_bytes", "error")
-    output_of_report(output).report(told, build_lines(build, hints), Items(names, told["entries"]))
+    output_of_report(output).report(
+        report, build_lines(build, hints), Items(names, report["entries"])
+    )
 
 
 def cancel(table: TableArgument, output: OutputOption = None) -> None:
     """Request that the running build of a table stop; a later one continues with the rest."""
-    asked = open_table(table).cancel()
-    line = "No build is running." if asked is None else f"Requested that build {asked} stop."
-    told = {"build": asked}
-    output_of_report(output).report(told, [line], Items(("build",), [told] if asked else []))
+    build_id = open_table(table).cancel()
+    line = "No build is running." if build_id is None else f"Requested that build {build_id} stop."
+    report = {"build": build_id}
+    output_of_report(output).report(report, [line], Items(("build",), [report] if build_id else []))
 
 
 def status(
@@ -153,7 +155,7 @@ def status(
     output: OutputOption = None,
 ) -> None:
     """Show each index's coverage, the entries due, and the builds; exit status 3 for an alert."""
-    found = open_table(table).status()
+    table_status = open_table(table).status()
     thresholds = Thresholds(
         max_lag_seconds=max_lag,
         max_lag_instants=max_lag_instants,
@@ -161,9 +163,11 @@ def status(
         max_outliving=max_outliving,
         failed_build=failed_build,
     )
-    alerts = found.alerts(thresholds)
-    told = found.to_dict(alerts)
-    output_of_report(output).report(told, status_lines(found), Items(_INDEX, told["indexes"]))
+    alerts = table_status.alerts(thresholds)
+    report = table_status.to_dict(alerts)
+    output_of_report(output).report(
+        report, status_lines(table_status), Items(_INDEX, report["indexes"])
+    )
     if output in (None, Format.TEXT):
         for alert in alerts:
             complain(f"ALERT: {alert}")

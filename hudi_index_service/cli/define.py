@@ -12,7 +12,7 @@ from hudi_index_service.cli.reports import definition_line, drop_lines
 from hudi_index_service.maintain.drop import Dropped
 from hudi_index_service.metadata.definitions import IndexDefinition
 
-_SHOWN = ("name", "type", "columns", "created")
+_FIELDS = ("name", "type", "columns", "created")
 
 
 def create(
@@ -89,8 +89,8 @@ def drop(
     dropped = open_table(table).drop_index(name, columns=column, purge=purge)
     remaining = () if dropped.purge is None else dropped.purge.remaining
     indexes = [
-        *({"change": "dropped", **_shown(each)} for each in dropped.indexes),
-        *({"change": "narrowed", **_shown(each)} for each in dropped.narrowed),
+        *({"change": "dropped", **_fields(each)} for each in dropped.indexes),
+        *({"change": "narrowed", **_fields(each)} for each in dropped.narrowed),
     ]
     output_of_report(output).report(
         {
@@ -102,7 +102,7 @@ def drop(
             ],
         },
         drop_lines(dropped),
-        Items(("change", *_SHOWN), indexes),
+        Items(("change", *_FIELDS), indexes),
     )
     for each in remaining:
         names = ", ".join(each.columns) or "unknown columns"
@@ -113,17 +113,17 @@ def drop(
 
 def show(table: TableArgument, output: OutputOption = None) -> None:
     """List the indexes of a table."""
-    rows = [_shown(each) for each in open_table(table).indexes()]
-    output_of_rows(output).rows(_SHOWN, [[row[name] for name in _SHOWN] for row in rows])
+    rows = [_fields(each) for each in open_table(table).indexes()]
+    output_of_rows(output).rows(_FIELDS, [[row[name] for name in _FIELDS] for row in rows])
 
 
-def _print_definition(definition: IndexDefinition, output: Format | None, *further: str) -> None:
-    shown = _shown(definition)
-    lines = [definition_line(definition), *further]
-    output_of_report(output).report(shown, lines, Items(_SHOWN, [shown]))
+def _print_definition(definition: IndexDefinition, output: Format | None, *notes: str) -> None:
+    fields = _fields(definition)
+    lines = [definition_line(definition), *notes]
+    output_of_report(output).report(fields, lines, Items(_FIELDS, [fields]))
 
 
-def _shown(definition: IndexDefinition) -> dict[str, Any]:
+def _fields(definition: IndexDefinition) -> dict[str, Any]:
     return {
         "name": definition.name,
         "type": ", ".join(definition.index_types),
@@ -135,8 +135,8 @@ def _shown(definition: IndexDefinition) -> dict[str, Any]:
 def _purged(dropped: Dropped) -> dict[str, int] | None:
     if dropped.purge is None:
         return None
-    removed = dropped.purge.cleaning
-    return {"files": len(removed.removals), "bytes": removed.bytes}
+    cleaning = dropped.purge.cleaning
+    return {"files": len(cleaning.removals), "bytes": cleaning.bytes}
 
 
 def _column(text: str) -> Column:

@@ -38,11 +38,11 @@ def ends_orderly(table: IndexedTable) -> Iterator[Progress]:
 class _Interruptible:
     def __init__(self) -> None:
         self._interrupted = False
-        self._done = self._all = 0
+        self._done = self._total = 0
         self._has_begun = False
 
-    def progress(self, done: int, all: int) -> None:
-        self._has_begun, self._done, self._all = True, done, all
+    def progress(self, done: int, total: int) -> None:
+        self._has_begun, self._done, self._total = True, done, total
         if self._interrupted:
             raise KeyboardInterrupt
 
@@ -55,7 +55,7 @@ class _Interruptible:
             complain("Stopping.")
             raise KeyboardInterrupt
         complain(
-            f"Stopping: {self._done} of {self._all} entries are done. Those in progress are "
+            f"Stopping: {self._done} of {self._total} entries are done. Those in progress are "
             "finished first; the next build continues with the rest. Ctrl-C again ends at once."
         )
 

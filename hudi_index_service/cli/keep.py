@@ -27,8 +27,8 @@ def clean(
     ]
     copies = [{"path": str(each.path), "bytes": each.size} for each in cleaning.copies]
     stored, unremoved = (
-        [{"path": each.path, "reason": each.reason} for each in some]
-        for some in (cleaning.stored, cleaning.unremoved)
+        [{"path": each.path, "reason": each.reason} for each in group]
+        for group in (cleaning.stored, cleaning.unremoved)
     )
     report = {
         "dry_run": dry_run,
@@ -41,13 +41,13 @@ def clean(
     }
     items = [
         {"list": name, **each}
-        for name, some in (
+        for name, group in (
             ("removals", rows),
             ("copies", copies),
             ("stored", stored),
             ("unremoved", unremoved),
         )
-        for each in some
+        for each in group
     ]
     output_of_report(output).report(
         report, clean_lines(cleaning, dry_run), Items(("list", "path", "bytes", "reason"), items)
@@ -64,15 +64,15 @@ def verify(
 ) -> None:
     """Check entries against their checksums, by their index type, and against their base files.
     Exit status 1 if a problem is not repaired."""
-    found = open_table(table).verify(repair=repair, sample=sample)
-    problems = [asdict(problem) for problem in found.problems]
+    verification = open_table(table).verify(repair=repair, sample=sample)
+    problems = [asdict(problem) for problem in verification.problems]
     report = {
-        "entries": found.entries,
-        "rows": found.rows,
+        "entries": verification.entries,
+        "rows": verification.rows,
         "problems": problems,
-        "skipped": found.skipped,
+        "skipped": verification.skipped,
     }
     items = Items(("index_type", "base_file", "path", "reason", "repaired"), problems)
-    output_of_report(output).report(report, verify_lines(found), items)
-    if found.unrepaired:
+    output_of_report(output).report(report, verify_lines(verification), items)
+    if verification.unrepaired:
         raise typer.Exit(1)

@@ -73,7 +73,7 @@ def announcer(kind: Format) -> Callable[[str], None]:
     formatter = EventFormatter(kind)
 
     def announce(text: str) -> None:
-        news = {"name": "hudi_index_service.server", "levelname": "INFO", "msg": text}
-        print(formatter.format(logging.makeLogRecord(news)), flush=True)
+        fields = {"name": "hudi_index_service.server", "levelname": "INFO", "msg": text}
+        print(formatter.format(logging.makeLogRecord(fields)), flush=True)
 
     return announce

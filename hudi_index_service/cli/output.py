@@ -110,17 +110,17 @@ class TextOutput(Output):
         self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int | None = None
     ) -> None:
         """See `Output.rows`."""
-        shown = list(islice(rows, None if most is None else most + 1))
-        cut = most is not None and len(shown) > most
-        for line in table_lines(names, shown[:most]):
+        first_rows = list(islice(rows, None if most is None else most + 1))
+        has_more = most is not None and len(first_rows) > most
+        for line in table_lines(names, first_rows[:most]):
             print(line)
-        if cut:
+        if has_more:
             print(
                 f"The first {most:,} rows; there are more: --limit sets the number, --output json "
                 "or csv prints all."
             )
         else:
-            print(counted(len(shown), "row"))
+            print(counted(len(first_rows), "row"))
 
     def report(self, content: Mapping[str, Any], lines: Iterable[str], items: Items) -> None:
         """See `Output.report`."""

@@ -71,9 +71,9 @@ def explain(
     """Show how a query is read and why."""
     scan = open_table(table).scan(where, as_of=as_of, query_type=query_type.value)
     explanation = scan.explain(analyze=analyze)
-    told = explanation.to_dict()
-    items = Items(tuple(ExplainedSlice.model_fields), told.get("slices", ()))
-    output_of_report(output).report(told, [str(explanation)], items)
+    report = explanation.to_dict()
+    items = Items(tuple(ExplainedSlice.model_fields), report.get("slices", ()))
+    output_of_report(output).report(report, [str(explanation)], items)
 
 
 def search(
@@ -94,7 +94,7 @@ def search(
 ) -> None:
     """Print the rows whose text matches best, with their scores (BM25), best first."""
     with open_table(table) as opened:
-        found = opened.search(
+        matches = opened.search(
             column,
             text,
             k=limit,
@@ -104,7 +104,7 @@ def search(
             as_of=as_of,
             query_type=query_type.value,
         )
-    output_of_rows(output).rows(found.column_names, _values(found.to_batches()))
+    output_of_rows(output).rows(matches.column_names, _values(matches.to_batches()))
 
 
 def _names(columns: str | None) -> list[str] | None:
@@ -127,6 +127,6 @@ def locate(
 ) -> None:
     """Show the location of record keys: partition, file id, instant and row id."""
     with open_table(table) as opened:
-        asked = keys if partition is None else [(partition, key) for key in keys]
-        found = opened.tag_location(asked)
-    output_of_rows(output).rows(found.column_names, _values(found.to_batches()))
+        lookup_keys = keys if partition is None else [(partition, key) for key in keys]
+        locations = opened.tag_location(lookup_keys)
+    output_of_rows(output).rows(locations.column_names, _values(locations.to_batches()))

@@ -28,8 +28,8 @@ def drop_lines(dropped: Dropped) -> Iterator[str]:
         yield f"Index {definition.name} is dropped."
     yield from map(definition_line, dropped.narrowed)
     if dropped.purge is not None:
-        removed = dropped.purge.cleaning
-        yield f"{counted(len(removed.removals), 'file')} removed, {removed.bytes:,} bytes."
+        cleaning = dropped.purge.cleaning
+        yield f"{counted(len(cleaning.removals), 'file')} removed, {cleaning.bytes:,} bytes."
 
 
 def status_lines(status: TableStatus) -> Iterator[str]:
@@ -64,10 +64,10 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
             f"  Due: {counted(status.due, 'base file')}, the oldest for "
             f"{status.lag_seconds:,.0f} s or {counted(status.lag_instants, 'instant')}."
         )
-    lacking = [p for p in status.partitions if p.covered < p.base_files and p.partition]
-    for partition in lacking[:_PARTITIONS_SHOWN]:
+    incomplete = [p for p in status.partitions if p.covered < p.base_files and p.partition]
+    for partition in incomplete[:_PARTITIONS_SHOWN]:
         yield f"  {partition.partition}: {partition.covered} of {partition.base_files} covered."
-    if others := lacking[_PARTITIONS_SHOWN:]:
+    if others := incomplete[_PARTITIONS_SHOWN:]:
         yield f"  {counted(len(others), 'more partition')} not fully covered."
 
 
@@ -79,22 +79,22 @@ def coverage_hints(status: TableStatus) -> list[str]:
         ]
     hints = []
     older = [(each, each.base_files - each.indexed - each.due) for each in status]
-    named = ", ".join(
+    older_files = ", ".join(
         f"{number} of {each.base_files} base files for {each.definition.name} ({each.index_type})"
         for each, number in older
         if number
     )
-    if named:
+    if older_files:
         hints.append(
-            f"Not indexed and not due: {named}. They were written before the index was defined, "
-            f"or not by clustering or compaction: `hudi-index build {status.uri} --strategy all` "
-            "indexes them."
+            f"Not indexed and not due: {older_files}. They were written before the index was "
+            f"defined, or not by clustering or compaction: `hudi-index build {status.uri} "
+            "--strategy all` indexes them."
         )
-    logged = max((each.indexed - each.covered for each in status), default=0)
-    if logged:
+    uncovered = max((each.indexed - each.covered for each in status), default=0)
+    if uncovered:
         hints.append(
-            f"{counted(logged, 'indexed base file')} with log files: covered again after the next "
-            "compaction and build."
+            f"{counted(uncovered, 'indexed base file')} with log files: covered again after the "
+            "next compaction and build."
         )
     return hints
 
@@ -116,22 +116,22 @@ def _running_line(record: BuildRecord) -> str:
         return f"Build {record.id} runs and has not reported progress yet."
     rows = "an unknown number of" if now.rows is None else f"{now.rows:,}"
     about = "about " if now.rows_estimated and now.rows is not None else ""
-    left = "unknown" if now.eta_seconds is None else f"{now.eta_seconds:,.0f} s"
+    time_left = "unknown" if now.eta_seconds is None else f"{now.eta_seconds:,.0f} s"
     return (
         f"Build {record.id} runs: {now.files_done} of {now.files} files, {now.files_failed} "
         f"failed, {now.rows_done:,} of {about}{rows} rows, {now.rows_per_second or 0:,.0f} rows/s, "
-        f"time left: {left}."
+        f"time left: {time_left}."
     )
 
 
 def ended_line(record: BuildRecord) -> str:
     """The outcome of a build that is over."""
-    told = record.to_dict()
-    counts = [f"{told[key]} {key}" for key in ("due", "built", "failed", "left") if told[key]]
-    seconds = [f"{told['seconds']:.1f} s"] if isinstance(told["seconds"], float) else []
-    reason = told["error"] or told["stopped_by"]
-    said = f" ({' '.join(str(reason).split())})" if reason else ""
-    return f"Build {record.id} {record.state}{said}: {', '.join([*counts, *seconds])}."
+    fields = record.to_dict()
+    counts = [f"{fields[key]} {key}" for key in ("due", "built", "failed", "left") if fields[key]]
+    seconds = [f"{fields['seconds']:.1f} s"] if isinstance(fields["seconds"], float) else []
+    reason = fields["error"] or fields["stopped_by"]
+    cause = f" ({' '.join(str(reason).split())})" if reason else ""
+    return f"Build {record.id} {record.state}{cause}: {', '.join([*counts, *seconds])}."
 
 
 def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
@@ -146,9 +146,9 @@ def build_lines(build: Build, hints: Iterable[str] = ()) -> Iterator[str]:
             f"Would build {cost.files} of {len(build.due)} due entries from {cost.bytes:,} bytes; "
             f"time: {seconds}, size: {size}."
         )
-    named = f"Build {build.id} {build.state}: " if build.id else ""
+    prefix = f"Build {build.id} {build.state}: " if build.id else ""
     yield (
-        f"{named}{len(build.due)} due, {len(build.built)} built, {len(build.failed)} failed, "
+        f"{prefix}{len(build.due)} due, {len(build.built)} built, {len(build.failed)} failed, "
         f"{build.seconds:.1f} s."
     )
     if build.stopped_by is not None:
@@ -171,17 +171,18 @@ def clean_lines(cleaning: Cleaning, dry_run: bool) -> Iterator[str]:
     yield f"{counted(files, 'file')} {verb}, {cleaning.bytes:,} bytes in the table."
 
 
-def verify_lines(found: Verification) -> Iterator[str]:
+def verify_lines(verification: Verification) -> Iterator[str]:
     """What `hudi-index verify` prints."""
-    for problem in found.problems:
+    for problem in verification.problems:
         fate = "repaired" if problem.repaired else "wrong"
         yield f"{fate}: {problem.path}: {problem.reason}"
-    for base_file in found.skipped:
+    for base_file in verification.skipped:
         yield f"skipped: {base_file}: a newer release wrote its entry"
     yield (
-        f"{counted(found.entries, 'entry')} checked, {counted(found.rows, 'row')} looked up, "
-        f"{counted(len(found.problems), 'problem')}, "
-        f"{len(found.problems) - len(found.unrepaired)} repaired."
+        f"{counted(verification.entries, 'entry')} checked, "
+        f"{counted(verification.rows, 'row')} looked up, "
+        f"{counted(len(verification.problems), 'problem')}, "
+        f"{len(verification.problems) - len(verification.unrepaired)} repaired."
     )
 
 
@@ -193,24 +194,24 @@ def history_lines(shapes: Sequence[HistoryShape]) -> Iterator[str]:
 
 
 def _shape_lines(shape: HistoryShape) -> Iterator[str]:
-    told = shape.to_dict()
+    fields = shape.to_dict()
     yield shape.shape
     yield (
-        f"  {counted(told['queries'], 'query')}, the last "
-        f"at {told['last']}; {told['rows']:,.1f} rows on average"
+        f"  {counted(fields['queries'], 'query')}, the last "
+        f"at {fields['last']}; {fields['rows']:,.1f} rows on average"
     )
     ways = [
-        f"{told[way] / told['weight']:.0%} {word}, {told[took]:,.1f} ms on average"
-        for way, took, word in (
+        f"{fields[way] / fields['weight']:.0%} {word}, {fields[ms]:,.1f} ms on average"
+        for way, ms, word in (
             ("by_index", "index_ms", "by index"),
             ("scanned", "scan_ms", "by scan"),
         )
-        if told[way] and told["weight"]
+        if fields[way] and fields["weight"]
     ]
     if ways:
         yield f"  read {'; '.join(ways)}"
-    if told["unindexed"]:
-        yield f"  no index on {', '.join(told['unindexed'])}"
-    if told["corrections"]:
-        factors = (f"{name} × {value:.3g}" for name, value in told["corrections"].items())
+    if fields["unindexed"]:
+        yield f"  no index on {', '.join(fields['unindexed'])}"
+    if fields["corrections"]:
+        factors = (f"{name} × {value:.3g}" for name, value in fields["corrections"].items())
         yield f"  corrects {', '.join(factors)}"

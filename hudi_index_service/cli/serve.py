@@ -56,7 +56,7 @@ def watch(
     exit status 1 if a build failed."""
     from hudi_index_service.hook.watch import watch as watch_until_stopped
 
-    done = watch_until_stopped(
+    succeeded = watch_until_stopped(
         tables,
         interval=interval,
         once=once,
@@ -65,7 +65,7 @@ def watch(
         options=read_write_config(hoodie_conf or (), props),
         say=announcer(config.settings().logging.format),
     )
-    if once and not done:
+    if once and not succeeded:
         raise typer.Exit(1)
 
 
@@ -79,7 +79,7 @@ def pack(
     from hudi_index_service.submit.pack import pack_environment
 
     packed = pack_environment(archive)
-    told = {
+    report = {
         "path": str(packed.path),
         "bytes": packed.size,
         "python": packed.python,
@@ -92,7 +92,7 @@ def pack(
         "--conf spark.pyspark.python=./environment/bin/python "
         "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ...",
     ]
-    output_of_report(output).report(told, lines, Items(tuple(told), [told]))
+    output_of_report(output).report(report, lines, Items(tuple(report), [report]))
 
 
 def demo(

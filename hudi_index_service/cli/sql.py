@@ -51,15 +51,15 @@ def sql(
         ) from error
     if output is None and format is not None:
         output = Format.TEXT if format is SqlFormat.TABLE else Format(format.value)
-    printed = format_of_rows(output)
+    kind = format_of_rows(output)
     settings = _settings(conf or ())
     with spark_errors_named(), own_session(settings) as spark:
         session = IndexSession(spark)
         for statement in statements:
             result = session.sql(statement)
-            for line in FORMATS["table" if printed is Format.TEXT else printed.value](result):
+            for line in FORMATS["table" if kind is Format.TEXT else kind.value](result):
                 print(line)
-                if printed is Format.TEXT:  # one table, in which four lines are not rows
+                if kind is Format.TEXT:  # one table, in which four lines are not rows
                     print(counted(line.count("\n") - 3, "row"))
             if tells_of_failures(statement, result):
                 raise typer.Exit(1)

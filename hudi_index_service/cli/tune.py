@@ -22,11 +22,11 @@ def history(table: TableArgument, output: OutputOption = None) -> None:
     """Show the recorded queries on a table by shape: columns and operators, without literals."""
     uri = normalise_uri(table)
     shapes = stored_history(config.settings()).shapes(uri)
-    told = [each.to_dict() for each in shapes]
+    rows = [each.to_dict() for each in shapes]
     output_of_report(output).report(
-        {"table": uri, "shapes": told},
+        {"table": uri, "shapes": rows},
         history_lines(shapes),
-        Items((*_SHAPE, *_SHAPE_MEANS), told),
+        Items((*_SHAPE, *_SHAPE_MEANS), rows),
     )
 
 
@@ -34,13 +34,13 @@ def advise(table: TableArgument, output: OutputOption = None) -> None:
     """Advise indexes and writer settings that would make the recorded queries cheaper."""
     with open_table(table) as opened:
         advice = opened.advise()
-    told = advice.to_dict()
+    report = advice.to_dict()
     items = [
         {"advice": kind, "evidence": each}
         for kind in ("indexes", "unused", "writer")
-        for each in told[kind]
+        for each in report[kind]
     ]
-    output_of_report(output).report(told, advice.lines(), Items(("advice", "evidence"), items))
+    output_of_report(output).report(report, advice.lines(), Items(("advice", "evidence"), items))
 
 
 def forget(
@@ -51,10 +51,10 @@ def forget(
 ) -> None:
     """Delete the recorded queries on a table, or on all tables."""
     uri = None if table is None else normalise_uri(table)
-    gone = stored_history(config.settings()).forget(uri)
-    told = {"table": uri, "shapes": gone}
-    lines = [f"{counted(gone, 'shape')} of queries forgotten."]
-    output_of_report(output).report(told, lines, Items(("table", "shapes"), [told]))
+    count = stored_history(config.settings()).forget(uri)
+    report = {"table": uri, "shapes": count}
+    lines = [f"{counted(count, 'shape')} of queries forgotten."]
+    output_of_report(output).report(report, lines, Items(("table", "shapes"), [report]))
 
 
 def calibrate(
@@ -64,31 +64,36 @@ def calibrate(
 ) -> None:
     """Measure the costs of reading on this machine with a generated file, for the optimizer. Run it
     while the machine is idle."""
-    found = measure(config.settings(), seconds=seconds, dry_run=dry_run)
-    old, new = found.old.model_dump(), found.new.model_dump()
+    calibration = measure(config.settings(), seconds=seconds, dry_run=dry_run)
+    old, new = calibration.old.model_dump(), calibration.new.model_dump()
     report = {
         "old": old,
         "new": new,
-        "measured": sorted(found.measured),
-        "seconds": round(found.seconds, 3),
-        "path": None if found.path is None else str(found.path),
+        "measured": sorted(calibration.measured),
+        "seconds": round(calibration.seconds, 3),
+        "path": None if calibration.path is None else str(calibration.path),
     }
     rows = [
         (
             name,
             f"{old[name]:.3g}",
-            f"{new[name]:.3g}" if name in found.measured else "not measured",
+            f"{new[name]:.3g}" if name in calibration.measured else "not measured",
             MEANINGS.get(name, ""),
         )
         for name in new
     ]
-    kept = "nothing was written" if found.path is None else f"stored in {found.path}"
+    result = "nothing was written" if calibration.path is None else f"stored in {calibration.path}"
     lines = [
         *table_lines(("constant", "old", "new", "milliseconds for"), rows),
-        f"Measured in {found.seconds:.0f} s; {kept}.",
+        f"Measured in {calibration.seconds:.0f} s; {result}.",
     ]
     items = [
-        {"constant": name, "old": old[name], "new": new[name], "measured": name in found.measured}
+        {
+            "constant": name,
+            "old": old[name],
+            "new": new[name],
+            "measured": name in calibration.measured,
+        }
         for name in new
     ]
     output_of_report(output).report(

@@ -103,32 +103,32 @@ def clean(
     copies: tuple[CachedCopy, ...] = ()
     if not storage.is_local:
         copies = tuple(copies_but(storage, settings.cache_folder, keep=sweep.serving_sha256))
-    stored = tuple(sweep.stored_for_nobody({removal.path for removal in removals}))
+    orphans = tuple(sweep.orphans({removal.path for removal in removals}))
     if dry_run:
-        return Cleaning(removals, copies, stored=stored, unremoved=sweep.untold)
+        return Cleaning(removals, copies, stored=orphans, unremoved=sweep.unlisted)
     # Manifests first, so that an entry disappears before its data. The data files come last,
     # because external data is located by them.
     paths = [removal.path for removal in removals]
     storage.delete([path for path in paths if path.endswith(".json")])
-    failed = sweep.elsewhere.destroy([*paths, *(removal.path for removal in stored)])
-    storage.delete([path for path in without(paths, failed) if not path.endswith(".json")])
+    failures = sweep.external_storage.destroy([*paths, *(removal.path for removal in orphans)])
+    storage.delete([path for path in without(paths, failures) if not path.endswith(".json")])
     folders = storage.delete_empty_folders(INDEX_ROOT)
     remove_abandoned()
     discard(copies)
-    done = tuple(removal for removal in removals if removal.path not in failed)
-    for removal in done:
+    removed = tuple(removal for removal in removals if removal.path not in failures)
+    for removal in removed:
         log.info("Removed %s: %s.", removal.path, removal.reason)
     return Cleaning(
-        done,
+        removed,
         copies,
         folders,
-        tuple(removal for removal in stored if removal.path not in failed),
+        tuple(removal for removal in orphans if removal.path not in failures),
         (
-            *sweep.untold,
+            *sweep.unlisted,
             *(
-                replace(removal, reason=failed[removal.path])
-                for removal in (*removals, *stored)
-                if removal.path in failed
+                replace(removal, reason=failures[removal.path])
+                for removal in (*removals, *orphans)
+                if removal.path in failures
             ),
         ),
     )
@@ -167,42 +167,42 @@ class _Sweep:
     def __init__(self, table: HudiTable, settings: Settings, grace_seconds: float | None) -> None:
         self._storage = table.storage
         self._settings = settings
-        own = settings.clean.grace_seconds
-        self._grace = _Grace.of(own if grace_seconds is None else grace_seconds)
-        self._definitions_grace = _Grace.of(own)
+        configured = settings.clean.grace_seconds
+        self._grace = _Grace.of(configured if grace_seconds is None else grace_seconds)
+        self._definitions_grace = _Grace.of(configured)
         self._records = BuildRecords(self._storage, stale_seconds=settings.build.stale_seconds)
-        known, living = self._records.ids(), self._records.living()
+        known_ids, living = self._records.ids(), self._records.living()
         self._unfinished = _by_folder(self._storage.unfinished(INDEX_ROOT))
         # Before the entries, whose listing then includes every valid manifest of a summary.
         self._summaries = stored_summaries(self._storage)
         # Before the entries, whose listing then includes every data file finished meanwhile.
-        self.elsewhere = Elsewhere(self._storage.uri, settings)
-        self._stored, untold = self.elsewhere.stored(self._index_types())
-        self.untold = tuple(
-            Removal(index_type_folder(name), 0, reason) for name, reason in untold.items()
+        self.external_storage = Elsewhere(self._storage.uri, settings)
+        self._external_data, unlisted = self.external_storage.stored(self._index_types())
+        self.unlisted = tuple(
+            Removal(index_type_folder(name), 0, reason) for name, reason in unlisted.items()
         )
         self._listings = [
             EntryListing(self._storage, name) for name in stored_index_types(self._storage)
         ]
         self._retention = Retention(table, settings)
-        self._living = living | (self._records.ids() - known)
+        self._living = living | (self._records.ids() - known_ids)
         self._definitions = DefinitionStore(self._storage).versions()
         self.serving_sha256: set[str] = set()
 
     def _index_types(self) -> set[str]:
         """The index types of entries and of definitions, including dropped ones: killed builds may
         have left external data without any file here."""
-        current = (stored.current for stored in DefinitionStore(self._storage).versions())
-        named = (each.index_types for each in current if each is not None)
-        return {*stored_index_types(self._storage), *chain.from_iterable(named)}
+        current = (versions.current for versions in DefinitionStore(self._storage).versions())
+        types = (each.index_types for each in current if each is not None)
+        return {*stored_index_types(self._storage), *chain.from_iterable(types)}
 
-    def stored_for_nobody(self, going: Collection[str]) -> Iterator[Removal]:
+    def orphans(self, removed: Collection[str]) -> Iterator[Removal]:
         """External data whose data file neither exists nor can be under construction."""
-        for path, moment in self._stored.items():
-            shown = any(listing.shows(path) for listing in self._listings)
-            if shown or path in going or not self._grace.was_before(moment):
+        for path, moment in self._external_data.items():
+            is_listed = any(listing.shows(path) for listing in self._listings)
+            if is_listed or path in removed or not self._grace.was_before(moment):
                 continue
-            if not self._may_be_in_the_making(path):
+            if not self._may_be_under_construction(path):
                 yield Removal(path, 0, "its data file is not there")
 
     def removals(self) -> Iterator[Removal]:
@@ -211,11 +211,11 @@ class _Sweep:
         links = tuple(f"{link}/" for link in self._storage.linked_folders(INDEX_ROOT))
         for link in links:
             log.warning("%s is a symbolic link: nothing behind it is removed.", link.rstrip("/"))
-        going: set[str] = set()
-        for removal in chain(self._candidates(), self._outdated_summaries(going)):
+        removed: set[str] = set()
+        for removal in chain(self._candidates(), self._outdated_summaries(removed)):
             is_below = removal.path.startswith(f"{INDEX_ROOT}/")
             if is_below and not removal.path.startswith(links):
-                going.add(removal.path)
+                removed.add(removal.path)
                 yield removal
 
     def _candidates(self) -> Iterator[Removal]:
@@ -226,20 +226,20 @@ class _Sweep:
                 files = listing.files(folder) + self._unfinished.pop(folder, [])
                 reason = self._retention.expired(listing.index_type, folder)
                 if reason is not None:
-                    yield from _all(files, reason)
+                    yield from _removals(files, reason)
                 else:
-                    yield from self._within(listing, folder, files)
+                    yield from self._entry_removals(listing, folder, files)
         for folder, files in self._unfinished.items():
             # Definitions and records are also written outside builds.
             is_service = f"{folder}/".startswith(f"{SERVICE_FOLDER}/")
             grace = self._definitions_grace if is_service else self._grace
-            over = (file for file in files if grace.is_over(file))
-            yield from self._leftovers(over, "its writer died")
+            expired = (file for file in files if grace.is_over(file))
+            yield from self._leftovers(expired, "its writer died")
         yield from self._superseded_definitions()
-        long_over = self._records.ended_before(time() - _RECORDS_KEPT_SECONDS)
-        yield from _all(long_over, "the build is long over")
+        old_records = self._records.ended_before(time() - _RECORDS_KEPT_SECONDS)
+        yield from _removals(old_records, "the build is long over")
 
-    def _within(
+    def _entry_removals(
         self, listing: EntryListing, folder: str, files: list[StoredFile]
     ) -> Iterator[Removal]:
         """The files to remove from the folder of an entry that has not expired."""
@@ -254,31 +254,31 @@ class _Sweep:
             return
         published = listing.published(folder)
         unpublished = [file for file in files if file.path not in published]
-        entry = [file for file in files if file.path in published]
+        entry_files = [file for file in files if file.path in published]
         if not self._retention.has_base_file(manifest.base_file.path):
-            yield from _all(entry, "its base file is gone")
+            yield from _removals(entry_files, "its base file is gone")
             yield from self._leftovers(unpublished, "no manifest names it")
         elif self._is_unused(manifest, listing.index_type):
-            gone = [file for file in entry if self._unused_grace.is_over(file)]
-            yield from _all(gone, "no live index uses it")
+            expired = [file for file in entry_files if self._unused_grace.is_over(file)]
+            yield from _removals(expired, "no live index uses it")
             yield from self._leftovers(unpublished, "no manifest names it")
         else:
             self.serving_sha256.add(manifest.data.sha256)
             above = [n for n in listing.generations(folder) if n > manifest.generation]
-            yield from self._superseded(folder, manifest, entry, above)
+            yield from self._superseded(folder, manifest, entry_files, above)
             yield from self._leftovers(unpublished, "no manifest names it")
 
     def _superseded(
-        self, folder: str, manifest: Manifest, entry: list[StoredFile], above: Collection[int]
+        self, folder: str, manifest: Manifest, entry_files: list[StoredFile], above: Collection[int]
     ) -> Iterator[Removal]:
         """All generations except the serving one. The grace period of an older one starts when its
         successor was published. A generation above is damaged, otherwise it would serve."""
         newest = f"{folder}/{document_name(MANIFEST_STEM, manifest.generation)}"
         serving = {newest, f"{folder}/{manifest.data.name}"}
-        if not all(self._grace.is_over(file) for file in entry if file.path in serving):
+        if not all(self._grace.is_over(file) for file in entry_files if file.path in serving):
             return
         damaged = {document_name(MANIFEST_STEM, number) for number in above}
-        for file in entry:
+        for file in entry_files:
             if file.path not in serving and self._grace.is_over(file):
                 is_damaged = file.path.rsplit("/", 1)[1] in damaged
                 reason = "it is damaged" if is_damaged else "a newer generation serves"
@@ -287,44 +287,44 @@ class _Sweep:
     def _leftovers(self, files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
         """Files of no living build whose grace period is over."""
         for file in files:
-            if self._grace.is_over(file) and not self._may_be_in_the_making(file.path):
+            if self._grace.is_over(file) and not self._may_be_under_construction(file.path):
                 yield Removal(file.path, file.size, reason)
 
-    def _may_be_in_the_making(self, path: str) -> bool:
+    def _may_be_under_construction(self, path: str) -> bool:
         match = _MADE_BY.fullmatch(path.rsplit("/", 1)[1])
         return bool(self._living) if match is None else match["build"] in self._living
 
     def _is_unused(self, manifest: Manifest, name: str) -> bool:
         """Whether no live definition has any column of the entry; False if a definition is
         unreadable, since it may have one."""
-        if any(stored.current is None for stored in self._definitions):
+        if any(versions.current is None for versions in self._definitions):
             return False
         return not any(
-            column.name in {wanted.name for wanted in stored.current.columns}
+            column.name in {each.name for each in versions.current.columns}
             for column in manifest.columns
-            for stored in self._definitions
-            if stored.current is not None
-            and not stored.current.dropped
-            and name in stored.current.index_types
+            for versions in self._definitions
+            if versions.current is not None
+            and not versions.current.dropped
+            and name in versions.current.index_types
         )
 
     @cached_property
     def _unused_grace(self) -> _Grace:
         """The grace period of unused entries, which starts when a definition changes."""
-        changes = [stored.newest for stored in self._definitions]
+        changes = [versions.newest for versions in self._definitions]
         if self._grace.ends is None or all(map(self._grace.is_over, changes)):
             return self._grace
         return _Grace(float("-inf"))
 
-    def _outdated_summaries(self, going: Collection[str]) -> Iterator[Removal]:
-        """The summaries with manifests that are gone or `going`, and those that no reader accepts.
-        Removing a summary is always safe."""
+    def _outdated_summaries(self, removed: Collection[str]) -> Iterator[Removal]:
+        """The summaries with manifests that are gone or in `removed`, and those that no reader
+        accepts. Removing a summary is always safe."""
         for summary in self._summaries:
             file = summary.file
             if summary.holds is None:
                 yield Removal(file.path, file.size, summary.reason)
             elif any(
-                path in going or not any(listing.shows(path) for listing in self._listings)
+                path in removed or not any(listing.shows(path) for listing in self._listings)
                 for path in summary.holds
             ):
                 yield Removal(file.path, file.size, "it contains manifests that are removed")
@@ -332,9 +332,9 @@ class _Sweep:
     def _superseded_definitions(self) -> Iterator[Removal]:
         """Older versions of definitions, which nothing reads. The highest version is kept forever,
         even if it marks the index as dropped, so that no number is used twice."""
-        for stored in self._definitions:
-            if stored.current is not None and self._definitions_grace.is_over(stored.newest):
-                yield from _all(stored.older, "a newer version of the definition is current")
+        for versions in self._definitions:
+            if versions.current is not None and self._definitions_grace.is_over(versions.newest):
+                yield from _removals(versions.older, "a newer version of the definition is current")
 
 
 def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
@@ -346,7 +346,7 @@ def _is_of_newer_version(manifest: Manifest, name: str) -> bool:
         return False
 
 
-def _all(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
+def _removals(files: Iterable[StoredFile], reason: str) -> Iterator[Removal]:
     return (Removal(file.path, file.size, reason) for file in files)
 
 

@@ -47,29 +47,29 @@ def create_index(
             index.
     """
     check_index_name(name)
-    same = next((definition for definition in live if definition.name == name), None)
-    if same is not None:
+    existing = next((definition for definition in live if definition.name == name), None)
+    if existing is not None:
         if if_not_exists:
-            return same
+            return existing
         raise IndexExists(f"The table has an index named {name}.")
-    refused = table.unsupported_feature()
-    if refused is not None:
+    reason = table.unsupported_feature()
+    if reason is not None:
         raise TableFeatureUnsupported(
-            f"{table.storage.uri} cannot be indexed: {refused}",
+            f"{table.storage.uri} cannot be indexed: {reason}",
             remedy="Query it through Spark: an index would never serve it.",
         )
     if not isinstance(using, str):
         require_list(using, "using")
     kinds = index_types([using] if isinstance(using, str) else using)
-    asked = new_columns(name, columns, kinds, table.schema())
+    definition_columns = new_columns(name, columns, kinds, table.schema())
     names = tuple(kind.name for kind in kinds)
-    return definitions.create(name, names, asked, _seen(table, since))
+    return definitions.create(name, names, definition_columns, _seen_timeline(table, since))
 
 
-def _seen(table: HudiTable, since: str | None) -> SeenTimeline:
+def _seen_timeline(table: HudiTable, since: str | None) -> SeenTimeline:
     """The timeline up to now, or up to the first instant for INCREMENTAL builds."""
-    completed = (instant.requested for instant in table.completed_instants())
-    instants = tuple(each for each in completed if since is None or each < since)
+    requested_times = (instant.requested for instant in table.completed_instants())
+    instants = tuple(each for each in requested_times if since is None or each < since)
     return SeenTimeline(start=min(instants, default=since or ""), instants=instants)
 
 

@@ -13,9 +13,9 @@ from hudi_index_service.metadata.definitions import Column, IndexDefinition
 
 
 def new_columns(
-    index: str, asked: Iterable[str | Column], kinds: Sequence[IndexType], schema: pa.Schema
+    index: str, columns: Iterable[str | Column], kinds: Sequence[IndexType], schema: pa.Schema
 ) -> tuple[Column, ...]:
-    """The columns as spelled in the schema, each with options that every index type accepts.
+    """The columns, named as in the schema, each with options that every index type accepts.
 
     Args:
         index: The index's name, for messages.
@@ -24,18 +24,18 @@ def new_columns(
         ColumnNotFound, ColumnAmbiguous: the schema has no such column.
         ColumnNotIndexable: an index type does not support it.
         IndexDefinitionInvalid: no column, a column named twice, or invalid options.
-        ConfigInvalid: `asked` is not a list.
+        ConfigInvalid: `columns` is not a list.
     """
-    require_list(asked, "columns")
-    columns = tuple(_spelled(column, schema) for column in asked)
-    if not columns:
+    require_list(columns, "columns")
+    resolved = tuple(_resolved(column, schema) for column in columns)
+    if not resolved:
         raise IndexDefinitionInvalid(
             f"Index {index} names no column.", remedy="Name at least one column."
         )
-    _refuse_repeated(index, [column.name for column in columns])
-    for column in columns:
+    _refuse_repeated(index, [column.name for column in resolved])
+    for column in resolved:
         _refuse_unfit(column, kinds, schema)
-    return columns
+    return resolved
 
 
 def altered_columns(
@@ -68,12 +68,12 @@ def altered_columns(
     require_list(add, "add")
     require_list(drop, "drop")
     columns = {column.name: column for column in definition.columns}
-    dropped = [_held(definition, name) for name in drop]
+    dropped = [_match_or_raise(definition, name) for name in drop]
     _refuse_repeated(definition.name, dropped)
     for name in dropped:
         del columns[name]
     changed: dict[str, Column] = {}
-    for column in [_spelled(each, schema) for each in add]:
+    for column in [_resolved(each, schema) for each in add]:
         if column.name in [*dropped, *changed]:
             _refuse_repeated(definition.name, [column.name] * 2)
         if columns.get(column.name) == column:
@@ -86,12 +86,12 @@ def altered_columns(
         for name in [each for each in columns if each not in changed]:
             changed[name] = Column(name=name, options={**columns[name].options, **options_for_all})
     columns |= changed
-    for asked, values in options.items():
-        held = _among(columns, asked)
-        if held is None:
-            raise _not_held(definition, asked)
-        column = _with_defaults(Column(name=held, options=dict(values)), options_for_all)
-        columns[held] = changed[held] = column
+    for column_name, values in options.items():
+        match = _match(columns, column_name)
+        if match is None:
+            raise _no_such_column(definition, column_name)
+        column = _with_defaults(Column(name=match, options=dict(values)), options_for_all)
+        columns[match] = changed[match] = column
     if not columns:
         raise IndexDefinitionInvalid(
             f"Index {definition.name} would be left without a column.",
@@ -108,21 +108,21 @@ def without_columns(
     definitions: Iterable[IndexDefinition], names: Iterable[str]
 ) -> list[tuple[IndexDefinition, tuple[Column, ...]]]:
     """The definitions that have any of the columns, each with its remaining columns."""
-    left = []
+    affected = []
     for definition in definitions:
         columns = {column.name: column for column in definition.columns}
-        for asked in names:
-            name = _among(columns, asked)
-            if name is not None:
-                del columns[name]
+        for name in names:
+            match = _match(columns, name)
+            if match is not None:
+                del columns[match]
         if len(columns) < len(definition.columns):
-            left.append((definition, tuple(columns.values())))
-    return left
+            affected.append((definition, tuple(columns.values())))
+    return affected
 
 
-def _spelled(column: str | Column, schema: pa.Schema) -> Column:
-    asked = column.name if isinstance(column, Column) else column
-    name, _ = find_column(schema, column_path(asked))
+def _resolved(column: str | Column, schema: pa.Schema) -> Column:
+    text = column.name if isinstance(column, Column) else column
+    name, _ = find_column(schema, column_path(text))
     options = column.options if isinstance(column, Column) else {}
     return Column(name=name, options=options)
 
@@ -135,11 +135,11 @@ def _refuse_unfit(column: Column, kinds: Sequence[IndexType], schema: pa.Schema)
     _, type = find_column(schema, column_path(column.name))
     names = [kind.name for kind in kinds]
     for option in column.options:
-        of, dot, _ = option.partition(".")
-        if dot and of not in names:
+        prefix, dot, _ = option.partition(".")
+        if dot and prefix not in names:
             raise IndexDefinitionInvalid(
-                f"Column {column.name}: the option {option!r} is for an index type {of!r}, which "
-                "the index does not have.",
+                f"Column {column.name}: the option {option!r} is for an index type {prefix!r}, "
+                "which the index does not have.",
                 remedy=f"Prefix the option with one of its types: {', '.join(names)}.",
             )
     for kind in kinds:
@@ -152,11 +152,11 @@ def _refuse_unfit(column: Column, kinds: Sequence[IndexType], schema: pa.Schema)
                 f"Index type {kind.name}: {error.message}",
                 remedy=error.remedies
                 + "To set an option for one index type only, prefix its name, as in "
-                f"{_named_for_another(column, kind, names)!r}.",
+                f"{_prefixed_example(column, kind, names)!r}.",
             ) from error
 
 
-def _named_for_another(column: Column, kind: IndexType, names: Sequence[str]) -> str:
+def _prefixed_example(column: Column, kind: IndexType, names: Sequence[str]) -> str:
     """An example: an option for every type, written for another type only."""
     option = next((each for each in column.options if "." not in each), "option")
     return f"{next(name for name in names if name != kind.name)}.{option}"
@@ -170,25 +170,25 @@ def _refuse_repeated(index: str, names: Sequence[str]) -> None:
             )
 
 
-def _held(definition: IndexDefinition, asked: str) -> str:
-    name = _among({column.name: column for column in definition.columns}, asked)
-    if name is None:
-        raise _not_held(definition, asked)
-    return name
+def _match_or_raise(definition: IndexDefinition, name: str) -> str:
+    match = _match({column.name: column for column in definition.columns}, name)
+    if match is None:
+        raise _no_such_column(definition, name)
+    return match
 
 
-def _among(columns: Mapping[str, Column], asked: str) -> str | None:
+def _match(columns: Mapping[str, Column], name: str) -> str | None:
     """The matching name among the index's columns, which the table may no longer have."""
-    require_name(asked)
-    if asked in columns:
-        return asked
-    same = [name for name in columns if name.lower() == asked.lower()]
-    return same[0] if len(same) == 1 else None
+    require_name(name)
+    if name in columns:
+        return name
+    matches = [each for each in columns if each.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _not_held(definition: IndexDefinition, asked: str) -> ColumnNotFound:
+def _no_such_column(definition: IndexDefinition, name: str) -> ColumnNotFound:
     names = ", ".join(column.name for column in definition.columns)
     return ColumnNotFound(
-        f"Index {definition.name} has no column {asked}.",
+        f"Index {definition.name} has no column {name}.",
         remedy=f"Name one of its columns: {names}.",
     )

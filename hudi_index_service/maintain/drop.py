@@ -84,8 +84,8 @@ def _columns(
             raise IndexNotFound(f"No index of the table has column {column}.")
     dropped: dict[str, IndexDefinition] = {}
     narrowed: dict[str, IndexDefinition] = {}
-    while left := without_columns(definitions.live(), columns):
-        for definition, remaining in left:
+    while affected := without_columns(definitions.live(), columns):
+        for definition, remaining in affected:
             with suppress(IndexChanged):  # the next pass sees the change
                 changed = definitions.change(definition, remaining)
                 if changed.dropped:

@@ -62,8 +62,8 @@ def overwritten_since(table: HudiTable, known: KnownTable) -> TableOverwritten |
     that left the active timeline may only have been archived. Dropped indexes do not count, nor
     does the removal of the index folder alone.
     """
-    stored = DefinitionStore(table.storage).names()
-    missing = [index for index in known.indexes if index.name not in stored]
+    stored_names = DefinitionStore(table.storage).names()
+    missing = [index for index in known.indexes if index.name not in stored_names]
     if not missing:
         return None
     try:

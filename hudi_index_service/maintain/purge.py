@@ -44,7 +44,7 @@ _BUILD_FAILURES = (
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """An entry that still has columns of no live definition.
+    """An entry that still has columns that no live definition has.
 
     Attributes:
         folder: The entry's folder, relative to the table.
@@ -75,23 +75,23 @@ class Purge:
 
 
 def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> Purge:
-    """Removes the columns of no live definition, whichever index they were built for. Entries that
-    other indexes share are rebuilt without them.
+    """Removes columns that no live definition has, whichever index they were built for. Rebuilds
+    entries that other indexes share without them.
 
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.
     """
     live, complete = DefinitionStore(table.storage).read()
-    asked = requirements(live, table.schema())
-    build, reason = _narrowed(table, asked, executor, settings)
+    live_requirements = requirements(live, table.schema())
+    build, reason = _rebuild_shared_entries(table, live_requirements, executor, settings)
     failures = {each.path: each.error or "" for each in build.failed} if build is not None else {}
-    here = {each.index_type for each in asked}
-    elsewhere = {name for each in live for name in each.index_types} - here
-    stored = stored_index_types(table.storage)
+    installed_types = {each.index_type for each in live_requirements}
+    missing_types = {name for each in live for name in each.index_types} - installed_types
+    stored_types = stored_index_types(table.storage)
     demands = [
-        DesiredEntry(name, tuple(each for each in asked if each.index_type == name))
-        for name in stored
-        if name not in elsewhere
+        DesiredEntry(name, tuple(each for each in live_requirements if each.index_type == name))
+        for name in stored_types
+        if name not in missing_types
     ]
     if complete:
         for demand in demands:
@@ -99,34 +99,37 @@ def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> P
     else:
         reason = "a definition that cannot be read here may use them"
     cleaning = clean(table, settings, grace_seconds=0)
-    unknown = [
+    uninstalled = [
         Remainder(index_type_folder(name), "", (), f"index type {name} is not installed here")
-        for name in stored
-        if name in elsewhere
+        for name in stored_types
+        if name in missing_types
     ]
-    narrower = tuple(
+    excess = tuple(
         replace(each, reason=failures.get(each.base_file) or each.reason or reason)
         for demand in demands
         for each in _remaining(EntryListing(table.storage, demand.index_type), demand)
     )
-    elsewhere_still = [
+    unremoved = [
         Remainder(each.path.rpartition("/")[0], "", (), each.reason) for each in cleaning.unremoved
     ]
-    remaining = (*unknown, *narrower, *elsewhere_still)
+    remaining = (*uninstalled, *excess, *unremoved)
     for each in remaining:
         log.warning("%s is not purged: %s.", each.folder, each.reason)
     return Purge(build, cleaning, remaining)
 
 
-def _narrowed(
-    table: HudiTable, asked: Sequence[Requirement], executor: Executor, settings: Settings
+def _rebuild_shared_entries(
+    table: HudiTable,
+    live_requirements: Sequence[Requirement],
+    executor: Executor,
+    settings: Settings,
 ) -> tuple[Build | None, str]:
     """Rebuilds shared entries without the unused columns. Returns the build, or None if it could
     not start, and the reason for entries that were not rebuilt."""
     try:
         build = run_build(
             table,
-            asked,
+            live_requirements,
             strategy=Strategy.REFRESH,
             executor=executor,
             settings=settings,
@@ -139,8 +142,8 @@ def _narrowed(
 
 
 def _remove_outside_snapshot(table: HudiTable, demand: DesiredEntry, settings: Settings) -> None:
-    """Removes the entries with such columns whose base files are outside the snapshot: no build
-    replaces them."""
+    """Removes the entries with such columns whose base files are outside the snapshot, since no
+    build replaces them."""
     try:
         present = {base_file.path for base_file in table.snapshot().base_files()}
     except TableFeatureUnsupported:

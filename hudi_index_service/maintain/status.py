@@ -187,39 +187,39 @@ class TableStatus(Sequence[IndexStatus]):
 
     def alerts(self, thresholds: Thresholds) -> list[str]:
         """One sentence for each exceeded threshold."""
-        found = []
+        alerts = []
         for each in self.indexes:
             name = f"Index {each.definition.name} ({each.index_type})"
             limit = thresholds.max_lag_seconds
             if limit is not None and each.lag_seconds > limit:
-                found.append(f"{name} is {each.lag_seconds:.0f} s behind, more than {limit:g}.")
+                alerts.append(f"{name} is {each.lag_seconds:.0f} s behind, more than {limit:g}.")
             instants = thresholds.max_lag_instants
             if instants is not None and each.lag_instants > instants:
-                found.append(
+                alerts.append(
                     f"{name} is {counted(each.lag_instants, 'instant')} behind, more than "
                     f"{instants}."
                 )
             coverage = thresholds.min_coverage
             if coverage is not None and each.coverage < coverage:
-                found.append(
+                alerts.append(
                     f"{name} covers {each.covered} of {each.base_files} base files, less than "
                     f"{coverage * 100:g}%."
                 )
         if thresholds.max_outliving is not None and self.outliving.entries > (
             thresholds.max_outliving
         ):
-            found.append(
+            alerts.append(
                 f"Entries that outlive their base file: {self.outliving.entries:,}, more than "
                 f"{thresholds.max_outliving}."
             )
-        over = (each for each in self.builds if each.state is not BuildState.RUNNING)
-        last = next(over, None)
+        finished = (each for each in self.builds if each.state is not BuildState.RUNNING)
+        last = next(finished, None)
         if thresholds.failed_build and last is not None:
             if last.state is BuildState.DEAD:
-                found.append(f"Build {last.id} died.")
+                alerts.append(f"Build {last.id} died.")
             elif last.state is BuildState.FAILED:
-                found.append(f"Build {last.id} failed.")
-        return found
+                alerts.append(f"Build {last.id} failed.")
+        return alerts
 
     def to_dict(self, alerts: Sequence[str] = ()) -> dict[str, Any]:
         """As `hudi-index status --output json` prints it, including `alerts`."""
@@ -251,8 +251,8 @@ def table_status(
     types = {*stored_index_types(table.storage), *(each.index_type for each in requirements)}
     listings = {name: EntryListing(table.storage, name) for name in sorted(types)}
     coverage = _Coverage(table, snapshot.slices, listings, settings)
-    asked = [coverage.of(requirement) for requirement in requirements]
-    indexes = tuple(map(coverage.sharing, asked))
+    statuses = [coverage.of(requirement) for requirement in requirements]
+    indexes = tuple(map(coverage.sharing, statuses))
     expired = expired_entries(table, settings, listings.values())
     return TableStatus(
         uri=table.storage.uri,
@@ -281,7 +281,7 @@ class _Coverage:
         self._table = table
         self._slices = slices
         self._listings = listings
-        self._wanted = selector(Strategy.INCREMENTAL, table, settings.build.on)
+        self._selects = selector(Strategy.INCREMENTAL, table, settings.build.on)
         self._retained = retained_instants(table, settings)
         self._now = time()
         self.lacking: set[tuple[str, str]] = set()
@@ -331,8 +331,8 @@ class _Coverage:
                 count[2] += not file_slice.log_files
                 index_bytes += length
                 key = (requirement.index_type, entry.data_path)
-                _, served = self._data_files.setdefault(key, (length, set()))
-                served.add(requirement.definition.name)
+                _, index_names = self._data_files.setdefault(key, (length, set()))
+                index_names.add(requirement.definition.name)
             elif requirement.columns:
                 self.lacking.add((base_file.path, requirement.index_type))
                 if self._is_due(requirement, base_file):
@@ -352,8 +352,8 @@ class _Coverage:
         )
 
     def _is_due(self, requirement: Requirement, base_file: BaseFile) -> bool:
-        kept = self._retained is None or base_file.instant in self._retained
-        return kept and self._wanted(requirement.definition, base_file)
+        is_retained = self._retained is None or base_file.instant in self._retained
+        return is_retained and self._selects(requirement.definition, base_file)
 
     def _instants_since(self, due: Sequence[BaseFile]) -> int:
         if not due:

@@ -35,8 +35,8 @@ class Advice:
 
     def lines(self) -> list[str]:
         """As `hudi-index advise` prints it."""
-        told = [line for index in self.indexes for line in index.lines()]
-        told += [line for unused in self.unused for line in unused.lines()]
-        told += [line for setting in self.writer for line in setting.lines()]
-        rests = f"Based on {self.queries} recorded queries on {self.uri}."
-        return [*told, rests] if told else [rests, "Nothing to advise."]
+        lines = [line for index in self.indexes for line in index.lines()]
+        lines += [line for unused in self.unused for line in unused.lines()]
+        lines += [line for setting in self.writer for line in setting.lines()]
+        basis = f"Based on {self.queries} recorded queries on {self.uri}."
+        return [*lines, basis] if lines else [basis, "Nothing to advise."]

@@ -55,24 +55,33 @@ class BuildCosts:
             for name in sorted(columns)
         )
         due = [DueEntry(each, index_type, specs, {}) for each in self.base_files]
-        read = self.footers.bytes({root_column(name) for name in columns})
-        known = estimate(due, self.records, parallelism=self.parallelism)
-        if known.seconds is not None:
-            return BuildCost(len(due), round(read), known.seconds, known.index_bytes, exact=True)
-        return BuildCost(len(due), round(read), *self._by_bytes(index_type, read), exact=False)
+        read_bytes = self.footers.bytes({root_column(name) for name in columns})
+        total = estimate(due, self.records, parallelism=self.parallelism)
+        if total.seconds is not None:
+            return BuildCost(
+                len(due), round(read_bytes), total.seconds, total.index_bytes, exact=True
+            )
+        return BuildCost(
+            len(due), round(read_bytes), *self._by_bytes(index_type, read_bytes), exact=False
+        )
 
-    def _by_bytes(self, index_type: str, read: float) -> tuple[float | None, int | None]:
-        taken = seconds = made = 0.0
-        every = sum(each.size for each in self.base_files)
+    def _by_bytes(self, index_type: str, read_bytes: float) -> tuple[float | None, int | None]:
+        built_bytes = seconds = index_bytes = 0.0
+        total_bytes = sum(each.size for each in self.base_files)
         for record in self.records:
             for outcome in record.outcomes:
                 if outcome.get("status") != "built" or outcome.get("index_type") != index_type:
                     continue
                 roots = {root_column(name) for name in outcome.get("columns") or ()}
                 size = float(outcome.get("bytes") or 0)
-                taken += size * self.footers.bytes(roots) / every if every else 0.0
+                built_bytes += (
+                    size * self.footers.bytes(roots) / total_bytes if total_bytes else 0.0
+                )
                 seconds += float(outcome.get("seconds") or 0)
-                made += float(outcome.get("index_bytes") or 0)
-        if not taken:
+                index_bytes += float(outcome.get("index_bytes") or 0)
+        if not built_bytes:
             return None, None
-        return round(seconds / taken * read / self.parallelism, 1), round(made / taken * read)
+        return (
+            round(seconds / built_bytes * read_bytes / self.parallelism, 1),
+            round(index_bytes / built_bytes * read_bytes),
+        )

@@ -10,7 +10,7 @@ from hudi_index_service.hudi.files.parquet_file import open_parquet, row_source
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.storage.store import Storage
 
-_LOOKED_AT = 4  # largest base files read; files of one writer are similar
+_SAMPLED_FILES = 4  # largest base files read; files of one writer are similar
 
 
 @dataclass(slots=True)
@@ -47,8 +47,8 @@ class Footers:
 
     def bytes(self, columns: Iterable[str]) -> float:
         """Compressed bytes of some columns in all base files, estimated from the sample."""
-        taken = sum(self.columns[each].bytes for each in columns if each in self.columns)
-        return taken / self.share if self.share else 0.0
+        sampled = sum(self.columns[each].bytes for each in columns if each in self.columns)
+        return sampled / self.share if self.share else 0.0
 
     @property
     def all_rows(self) -> float:
@@ -62,13 +62,13 @@ def footers(storage: Storage, base_files: Sequence[BaseFile]) -> Footers:
     Raises:
         FileNotFoundError, PermissionDenied, StorageFailed, NeedsSpark: one cannot be read.
     """
-    largest = sorted(base_files, key=lambda each: (-each.size, each.path))[:_LOOKED_AT]
+    largest = sorted(base_files, key=lambda each: (-each.size, each.path))[:_SAMPLED_FILES]
     columns: defaultdict[str, FooterColumn] = defaultdict(FooterColumn)
     rows = 0
     for base_file in largest:
         rows += _add(storage, base_file, columns)
-    every = sum(each.size for each in base_files)
-    share = sum(each.size for each in largest) / every if every else 0.0
+    total_bytes = sum(each.size for each in base_files)
+    share = sum(each.size for each in largest) / total_bytes if total_bytes else 0.0
     return Footers(tuple(largest), rows, dict(columns), share)
 
 

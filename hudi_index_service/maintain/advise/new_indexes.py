@@ -58,26 +58,26 @@ class IndexAdvice:
     def lines(self) -> list[str]:
         """The advice as text."""
         names = ", ".join(self.columns)
-        what = (
+        action = (
             f"Build index {self.defined_by[0]}"
             if self.defined_by
             else f"Create an index on {names}"
         )
         seconds, size = self.build.seconds, self.build.index_bytes
-        took = "an unknown time" if seconds is None else f"about {seconds:,.1f} s"
-        left = "an unknown number of" if size is None else f"about {size:,}"
-        paid = (
+        duration = "an unknown time" if seconds is None else f"about {seconds:,.1f} s"
+        amount = "an unknown number of" if size is None else f"about {size:,}"
+        payoff = (
             ""
             if self.pays_after is None
             else f"; it pays off after {counted(self.pays_after, 'query')}"
         )
         return [
-            f"{what}: {self.queries:.0f} queries scanned by {names}, in {self.scan_ms:,.1f} ms "
+            f"{action}: {self.queries:.0f} queries scanned by {names}, in {self.scan_ms:,.1f} ms "
             f"each, for {self.rows:,.1f} of {self.scanned_rows:,.0f} rows "
             f"({'; '.join(self.shapes)}).",
             f"  By index they take about {self.index_ms:,.1f} ms, and save {self.saves_ms:,.1f} "
-            f"ms. Building it takes {took} and {left} bytes for "
-            f"{counted(self.build.files, 'base file')}{paid}.",
+            f"ms. Building it takes {duration} and {amount} bytes for "
+            f"{counted(self.build.files, 'base file')}{payoff}.",
         ]
 
 
@@ -112,17 +112,17 @@ def columns_to_index(
     using: str = "lucene",
 ) -> tuple[IndexAdvice, ...]:
     """The advice, the largest total saving first."""
-    asking: defaultdict[tuple[str, ...], list[HistoryShape]] = defaultdict(list)
+    shapes_by_columns: defaultdict[tuple[str, ...], list[HistoryShape]] = defaultdict(list)
     for shape in shapes:
         columns = tuple(sorted(shape.unindexed))
         if columns and shape.sums["scanned"] and _may_be_indexed(columns, schema, using):
-            asking[columns].append(shape)
-    found = (
+            shapes_by_columns[columns].append(shape)
+    candidates = (
         _advice(columns, group, definitions, facts, costs, constants, using)
-        for columns, group in asking.items()
+        for columns, group in shapes_by_columns.items()
     )
-    worth = [each for each in found if each is not None]
-    return tuple(sorted(worth, key=lambda each: -each.saves_ms * each.queries))
+    advice = [each for each in candidates if each is not None]
+    return tuple(sorted(advice, key=lambda each: -each.saves_ms * each.queries))
 
 
 def _may_be_indexed(columns: Sequence[str], schema: pa.Schema, using: str) -> bool:
@@ -153,8 +153,8 @@ def _advice(
         return sum(each.sums[name] for each in shapes) / queries
 
     scan_ms, rows = mean("scan_ms"), mean("rows")
-    part = _part_of_scan(rows, mean("scan_bytes"), len(columns), facts, costs, constants)
-    index_ms = part * scan_ms
+    fraction = _fraction_of_scan(rows, mean("scan_bytes"), len(columns), facts, costs, constants)
+    index_ms = fraction * scan_ms
     if queries < _LEAST_QUERIES or scan_ms - index_ms < _LEAST_SAVED_MS:
         return None
     if index_ms * _TIMES_CHEAPER > scan_ms:
@@ -177,9 +177,9 @@ def _advice(
     )
 
 
-def _part_of_scan(
+def _fraction_of_scan(
     rows: float,
-    scanned: float,
+    scanned_bytes: float,
     leaves: int,
     facts: Footers,
     costs: BuildCosts,
@@ -193,16 +193,21 @@ def _part_of_scan(
     files = len(costs.base_files)
     if not are_few(round(rows), round(facts.all_rows)):
         return 1.0  # an index would not help: nearly all pages hold some of the rows
-    every = max(1.0, facts.all_rows / PAGE_ROWS)
-    held = pages_holding(rows, every)
-    taken = sum(each.bytes for each in facts.columns.values()) / (facts.share or 1.0)
-    read = max(1.0, len(facts.columns) * min(1.0, scanned / taken)) if taken else 1.0
+    all_pages = max(1.0, facts.all_rows / PAGE_ROWS)
+    pages = pages_holding(rows, all_pages)
+    total_bytes = sum(each.bytes for each in facts.columns.values()) / (facts.share or 1.0)
+    read_columns = (
+        max(1.0, len(facts.columns) * min(1.0, scanned_bytes / total_bytes)) if total_bytes else 1.0
+    )
     by_index = (
         files * leaves * constants.lookup_ms
         + rows * constants.step_ms
         + constants.picking_ms(
-            held * read, scanned * held / every / _MIB, rows * read, min(files, rows)
+            pages * read_columns,
+            scanned_bytes * pages / all_pages / _MIB,
+            rows * read_columns,
+            min(files, rows),
         )
     )
-    by_scan = constants.scanning_ms(scanned / _MIB, facts.all_rows * read, files)
+    by_scan = constants.scanning_ms(scanned_bytes / _MIB, facts.all_rows * read_columns, files)
     return by_index / by_scan

@@ -91,18 +91,18 @@ def _built(
                 continue
     for definition in definitions:
         columns = tuple(column.name for column in definition.columns)
-        serving = [
+        covering = [
             manifest
             for name in definition.index_types
             for manifest in manifests[name]
             if all(manifest.column(column) is not None for column in columns)
         ]
-        if serving:
-            finished = [datetime.fromisoformat(each.build.finished) for each in serving]
+        if covering:
+            finish_times = [datetime.fromisoformat(each.build.finished) for each in covering]
             yield IndexInUse(
                 definition.name,
                 columns,
-                max(each.timestamp() for each in finished),
-                len(serving),
-                sum(each.data.length for each in serving),
+                max(each.timestamp() for each in finish_times),
+                len(covering),
+                sum(each.data.length for each in covering),
             )

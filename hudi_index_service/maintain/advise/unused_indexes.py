@@ -70,19 +70,19 @@ def unused_indexes(
         queries_since: Returns the number of queries recorded after the day of a time.
     """
     last_used = _last_used(shapes)
-    found = []
+    advice = []
     for each in built:
         unused = tuple(name for name in each.columns if last_used.get(name, 0.0) < each.since)
         queries = queries_since(each.since) if unused else 0
         if queries >= _LEAST_QUERIES:
             since = datetime.fromtimestamp(each.since, UTC).isoformat(timespec="seconds")
             whole = len(unused) == len(each.columns)
-            found.append(
+            advice.append(
                 UnusedAdvice(
                     each.name, unused, whole, since, queries, each.entries, each.index_bytes
                 )
             )
-    return tuple(found)
+    return tuple(advice)
 
 
 def _last_used(shapes: Iterable[HistoryShape]) -> Mapping[str, float]:

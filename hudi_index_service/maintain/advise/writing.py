@@ -76,66 +76,68 @@ def writer_settings(
     queries = sum(each.sums["by_index"] for each in shapes)
     if queries < _LEAST_QUERIES:
         return ()
-    read = sum(each.sums["bytes"] for each in shapes) / queries
-    took = sum(each.sums["index_ms"] for each in shapes) / queries
-    picking = read / _MIB * constants.picked_mib_ms
-    if picking < _LEAST_SAVED_MS or picking < _LEAST_SHARE * took:
+    read_bytes = sum(each.sums["bytes"] for each in shapes) / queries
+    query_ms = sum(each.sums["index_ms"] for each in shapes) / queries
+    picking_ms = read_bytes / _MIB * constants.picked_mib_ms
+    if picking_ms < _LEAST_SAVED_MS or picking_ms < _LEAST_SHARE * query_ms:
         return ()
     rows = sum(each.sums["rows"] for each in shapes) / queries
-    pages = _page_size(facts, read, rows, picking)
-    codec = _codec(facts, picking, codec_costs)
+    pages = _page_size(facts, read_bytes, rows, picking_ms)
+    codec = _codec(facts, picking_ms, codec_costs)
     return tuple(each for each in (pages, codec) if each is not None)
 
 
-def _page_size(facts: Footers, read: float, rows: float, picking: float) -> WriterAdvice | None:
-    paged = {name: each for name, each in facts.columns.items() if each.pages}
-    if not paged or not facts.rows:
+def _page_size(
+    facts: Footers, read_bytes: float, rows: float, picking_ms: float
+) -> WriterAdvice | None:
+    paged_columns = {name: each for name, each in facts.columns.items() if each.pages}
+    if not paged_columns or not facts.rows:
         return None
-    name, largest = max(paged.items(), key=lambda item: item[1].plain_bytes / item[1].pages)
-    page, plain = largest.bytes / largest.pages, largest.plain_bytes / largest.pages
-    value = 1 << max(0, int(plain / _SMALLER).bit_length() - 1)
-    saves = picking * (1 - 1 / _SMALLER)
+    name, largest = max(paged_columns.items(), key=lambda item: item[1].plain_bytes / item[1].pages)
+    page_bytes, plain_bytes = largest.bytes / largest.pages, largest.plain_bytes / largest.pages
+    value = 1 << max(0, int(plain_bytes / _SMALLER).bit_length() - 1)
+    saves = picking_ms * (1 - 1 / _SMALLER)
     if value < _LEAST_PAGE or saves < _LEAST_SAVED_MS:
         return None
     evidence = {
         "page_rows": round(facts.rows / largest.pages, 1),
-        "page_bytes": round(page),
-        "plain_page_bytes": round(plain),
-        "bytes_a_query": round(read),
+        "page_bytes": round(page_bytes),
+        "plain_page_bytes": round(plain_bytes),
+        "bytes_a_query": round(read_bytes),
         "rows_a_query": round(rows, 2),
     }
     return WriterAdvice(
         "hoodie.parquet.page.size",
         str(value),
-        f"{plain:,.0f} bytes in the pages of {name}",
+        f"{plain_bytes:,.0f} bytes in the pages of {name}",
         evidence,
         round(saves, 2),
-        f"a query reads {read:,.0f} bytes of pages for {rows:,.1f} rows, since a page of {name} "
-        f"has {evidence['page_rows']:,.0f} rows and {page:,.0f} compressed bytes.",
+        f"a query reads {read_bytes:,.0f} bytes of pages for {rows:,.1f} rows, since a page of "
+        f"{name} has {evidence['page_rows']:,.0f} rows and {page_bytes:,.0f} compressed bytes.",
     )
 
 
 def _codec(
     facts: Footers,
-    picking: float,
+    picking_ms: float,
     codec_costs: Callable[[Sequence[str]], Mapping[str, CodecCost]],
 ) -> WriterAdvice | None:
     present = {codec.lower() for each in facts.columns.values() for codec in each.codecs}
     if len(present) != 1:
         return None
-    (now,) = present
-    costs = codec_costs([now, *(each for each in _CODECS if each != now)])
-    if now not in costs:
+    (current,) = present
+    costs = codec_costs([current, *(each for each in _CODECS if each != current)])
+    if current not in costs:
         return None
-    fitting = {
+    better = {
         name: cost
         for name, cost in costs.items()
-        if cost.bytes <= _LARGER * costs[now].bytes and cost.ms * _FASTER <= costs[now].ms
+        if cost.bytes <= _LARGER * costs[current].bytes and cost.ms * _FASTER <= costs[current].ms
     }
-    if not fitting:
+    if not better:
         return None
-    best = min(fitting, key=lambda name: (fitting[name].ms, name))
-    saves = picking * (1 - costs[best].ms / costs[now].ms)
+    best = min(better, key=lambda name: (better[name].ms, name))
+    saves = picking_ms * (1 - costs[best].ms / costs[current].ms)
     if saves < _LEAST_SAVED_MS:
         return None
     evidence = {
@@ -143,16 +145,16 @@ def _codec(
         for name, cost in costs.items()
         for what, amount in (("bytes", cost.bytes), ("ms", round(cost.ms, 3)))
     }
-    told = ", ".join(
+    measurements = ", ".join(
         f"{cost.ms:,.1f} ms and {cost.bytes:,} bytes in {name}" for name, cost in costs.items()
     )
     return WriterAdvice(
         "hoodie.parquet.compression.codec",
         best,
-        now,
+        current,
         evidence,
         round(saves, 2),
-        f"a sample of the table's rows takes {told}.",
+        f"a sample of the table's rows takes {measurements}.",
     )
 
 
@@ -162,9 +164,9 @@ def measured_codecs(
     """Writes the first rows of a base file in memory with each codec and reads them back; takes the
     best of three times. Codecs that Arrow cannot write are left out."""
     sample = _sample(storage, facts)
-    found: dict[str, CodecCost] = {}
+    costs: dict[str, CodecCost] = {}
     for codec in codecs:
-        if sample is None or not _is_known(codec):
+        if sample is None or not _is_available(codec):
             continue
         sink = BytesIO()
         pq.write_table(sample, sink, compression="none" if codec == _PLAIN else codec)
@@ -173,11 +175,11 @@ def measured_codecs(
             started = perf_counter_ns()
             pq.read_table(pa.BufferReader(sink.getvalue()), use_threads=False)
             times.append((perf_counter_ns() - started) / 1e6)
-        found[codec] = CodecCost(sink.tell(), min(times))
-    return found
+        costs[codec] = CodecCost(sink.tell(), min(times))
+    return costs
 
 
-def _is_known(codec: str) -> bool:
+def _is_available(codec: str) -> bool:
     try:
         return codec == _PLAIN or bool(pa.Codec.is_available(codec))
     except ValueError:

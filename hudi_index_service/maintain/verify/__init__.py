@@ -91,24 +91,22 @@ def verify(
     if sample < 0:
         raise ConfigInvalid(f"sample={sample} is negative.", remedy="Use 0 or more.")
     _discard_damaged_copies(table.storage, settings)
-    found = _Pass(table, settings, sample)
+    run = _Pass(table, settings, sample)
     for name in by_index_type(requirements):
-        found.over(name)
+        run.over(name)
     # An entry may have been superseded or removed during its check.
-    again = [each for each in found.damaged if _has_changed(table.storage, each)]
-    if again:
-        found.forget(again)
-        for each in again:
-            found.entry(EntryListing(table.storage, each.index_type, fresh=True), each.base_file)
-    if executor is not None and found.damaged:
-        mended = repair(table, requirements, settings, executor, found.damaged)
-        found.problems = [
-            replace(problem, repaired=(problem.index_type, problem.base_file) in mended)
-            for problem in found.problems
+    changed = [each for each in run.damaged if _has_changed(table.storage, each)]
+    if changed:
+        run.forget(changed)
+        for each in changed:
+            run.entry(EntryListing(table.storage, each.index_type, fresh=True), each.base_file)
+    if executor is not None and run.damaged:
+        repaired = repair(table, requirements, settings, executor, run.damaged)
+        run.problems = [
+            replace(problem, repaired=(problem.index_type, problem.base_file) in repaired)
+            for problem in run.problems
         ]
-    return Verification(
-        len(found.checked), found.rows, tuple(found.problems), tuple(sorted(found.skipped))
-    )
+    return Verification(len(run.checked), run.rows, tuple(run.problems), tuple(sorted(run.skipped)))
 
 
 def _discard_damaged_copies(storage: Storage, settings: Settings) -> None:
@@ -147,7 +145,7 @@ class _Pass:
         if not generations:  # no entry was built, or one is about to be published
             return
         try:
-            wrong = list(self._wrong(listing, base_file))
+            faults = list(self._faults(listing, base_file))
         except NewerFormat as newer:
             log.info("%s Not verified.", newer)
             self.skipped.add(base_file.path)
@@ -155,17 +153,17 @@ class _Pass:
         except FileNotFoundError:  # Hudi has cleaned the base file
             return
         self.checked.add(folder)
-        if wrong:
-            log.warning("%s: %s", folder, "; ".join(reason for _, reason in wrong))
+        if faults:
+            log.warning("%s: %s", folder, "; ".join(reason for _, reason in faults))
             files = tuple(listing.files(folder))
             self.damaged.append(
                 Damaged(listing.index_type, base_file, folder, generations[0], files)
             )
             self.problems += [
-                Problem(listing.index_type, base_file.path, path, reason) for path, reason in wrong
+                Problem(listing.index_type, base_file.path, path, reason) for path, reason in faults
             ]
 
-    def _wrong(self, listing: EntryListing, base_file: BaseFile) -> Iterator[tuple[str, str]]:
+    def _faults(self, listing: EntryListing, base_file: BaseFile) -> Iterator[tuple[str, str]]:
         """Path and reason of each problem of an entry."""
         folder = entry_folder(listing.index_type, base_file)
         newest = f"{folder}/{document_name(MANIFEST_STEM, listing.generations(folder)[0])}"
@@ -187,9 +185,9 @@ class _Pass:
 
     def forget(self, entries: Sequence[Damaged]) -> None:
         """Discards the results for these entries."""
-        gone = {(each.index_type, each.base_file.path) for each in entries}
+        keys = {(each.index_type, each.base_file.path) for each in entries}
         self.damaged = [each for each in self.damaged if each not in entries]
-        self.problems = [p for p in self.problems if (p.index_type, p.base_file) not in gone]
+        self.problems = [p for p in self.problems if (p.index_type, p.base_file) not in keys]
         self.checked -= {each.folder for each in entries}
 
 

@@ -96,8 +96,8 @@ def _bytes(entry: Entry, index: PackedIndex) -> Iterator[str]:
         if actual != expected
     ]
     if damaged:
-        listed = ", ".join(damaged[:10]) + (", …" if len(damaged) > 10 else "")
-        yield f"blocks are damaged: {listed} of {len(crc32s)}, {index.block_size} bytes each."
+        numbers = ", ".join(damaged[:10]) + (", …" if len(damaged) > 10 else "")
+        yield f"blocks are damaged: {numbers} of {len(crc32s)}, {index.block_size} bytes each."
     elif sha256 != entry.manifest.data.sha256:
         yield "its SHA-256 is not the manifest's."
 
@@ -110,6 +110,6 @@ def _as_stored(storage: Storage, entry: Entry, settings: Settings) -> Iterator[P
             yield index
         return
     with scratch_folder() as scratch:
-        apart = settings.model_copy(update={"cache_folder": scratch})
-        with packed_index(storage, entry, apart) as index:
+        uncached = settings.model_copy(update={"cache_folder": scratch})
+        with packed_index(storage, entry, uncached) as index:
             yield index

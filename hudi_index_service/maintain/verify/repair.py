@@ -61,14 +61,14 @@ def repair(
     )
     for failure in build.failed:
         log.error("%s: %s", failure.path, failure.error)
-    done = {
+    rebuilt = {
         (outcome.index_type, outcome.path)
         for outcome in build.outcomes
         if outcome.status in (TaskStatus.BUILT, TaskStatus.PRESENT)
     }
-    mended = [each for each in damaged if (each.index_type, each.base_file.path) in done]
-    _remove(table, settings, mended)
-    return done
+    repaired = [each for each in damaged if (each.index_type, each.base_file.path) in rebuilt]
+    _remove(table, settings, repaired)
+    return rebuilt
 
 
 def _remove(table: HudiTable, settings: Settings, entries: Sequence[Damaged]) -> None:

@@ -99,15 +99,15 @@ class RowSample:
             metadata=metadata,
         )
         try:
-            none, _ = read(positions[:0].data)
-            present = [name for name in self._schema.names if name in none.column_names]
+            no_rows, _ = read(positions[:0].data)
+            present = [name for name in self._schema.names if name in no_rows.column_names]
             table, _ = read(positions.data, present)
         except ParquetReadError as error:
             if is_broken_text(error):
                 return None
-            whose = "its own footer" if metadata is None else "the entry's copy of its footer"
+            footer = "its own footer" if metadata is None else "the entry's copy of its footer"
             raise EntryInvalid(
-                f"{self._base_file.path} cannot be read with {whose}: {error}."
+                f"{self._base_file.path} cannot be read with {footer}: {error}."
             ) from error
         if not present:
             empty = [pa.nulls(len(positions), field.type) for field in self._schema]
@@ -118,16 +118,18 @@ class RowSample:
 
     def _scanned(self) -> pa.RecordBatch:
         """The rows, even with invalid text; this reads the whole base file."""
-        wanted = np.array(self.positions, dtype=np.int64)
-        found, start = [], 0
+        positions = np.array(self.positions, dtype=np.int64)
+        batches, start = [], 0
         with open_parquet(self._storage, self._base_file.path) as file:
             for batch in read_columns(
                 file, self._schema, batch_rows=_ROWS_AT_ONCE, source=self._base_file.path
             ):
                 end = start + batch.num_rows
-                found.append(batch.take(wanted[(wanted >= start) & (wanted < end)] - start))
+                batches.append(
+                    batch.take(positions[(positions >= start) & (positions < end)] - start)
+                )
                 start = end
-        (rows,) = pa.Table.from_batches(found).combine_chunks().to_batches()
+        (rows,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
         return rows
 
     def _compare_column(
@@ -140,8 +142,8 @@ class RowSample:
                 continue
             is_true = np.asarray(evaluate(leaf, rows).fill_null(False))
             expected = BitMap(np.array(self.positions, dtype=np.uint32)[is_true])
-            found = reader.row_ids(leaf) & sampled
-            missing, surplus = expected - found, found - expected
+            row_ids = reader.row_ids(leaf) & sampled
+            missing, surplus = expected - row_ids, row_ids - expected
             if missing:
                 yield f"column {column.name}: row {missing[0]} is not indexed under its value."
                 return
@@ -192,14 +194,14 @@ def _plain_type(type: pa.DataType) -> pa.DataType:
 
 def _leaves(column: StoredColumn, rows: pa.RecordBatch) -> Iterator[Predicate]:
     """The predicates that look up the rows' values in a column."""
-    asked = BoundColumn(column.name, column.type)
+    bound_column = BoundColumn(column.name, column.type)
     is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     for value in column_values(rows, column.name):
         if not value.is_valid:
-            yield IsNull(asked)
+            yield IsNull(bound_column)
         elif is_list:
             for element in value.values:
                 if element.is_valid:
-                    yield ArrayContains(asked, element)
+                    yield ArrayContains(bound_column, element)
         else:
-            yield Compare(asked, Operator.EQ, value)
+            yield Compare(bound_column, Operator.EQ, value)
