@@ -42,13 +42,13 @@ class Budget:
         return tuple(self._affordable(due))
 
     def _affordable(self, due: Sequence[DueEntry]) -> Iterator[DueEntry]:
-        read = 0
+        total_bytes = 0
         for number, entry in enumerate(due):
             if self.files is not None and number >= self.files:
                 return
-            if self.bytes is not None and read >= self.bytes:
+            if self.bytes is not None and total_bytes >= self.bytes:
                 return
-            read += entry.base_file.size
+            total_bytes += entry.base_file.size
             yield entry
 
 

@@ -71,11 +71,11 @@ class BuilderProcess:
 
     def is_gone(self) -> bool:
         """Whether the process has certainly ended; False if this cannot be determined here."""
-        here = BuilderProcess.current()
-        if here.boot_id is None or self._system() != here._system():
+        current = BuilderProcess.current()
+        if current.boot_id is None or self._system() != current._system():
             return False
-        if self.pid == here.pid:
-            return self.process_started != here.process_started
+        if self.pid == current.pid:
+            return self.process_started != current.process_started
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:

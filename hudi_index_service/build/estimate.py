@@ -80,7 +80,7 @@ def _share(entry: DueEntry, cost: _Cost, amount: float) -> float:
 
 
 def _costs(
-    wanted: set[_Kind], records: Iterable[BuildRecord]
+    kinds: set[_Kind], records: Iterable[BuildRecord]
 ) -> tuple[Mapping[_Kind, _Cost], list[str]]:
     costs: dict[_Kind, _Cost] = {}
     builds: list[str] = []
@@ -90,7 +90,7 @@ def _costs(
         used = False
         for outcome in record.outcomes:
             kind = (outcome.get("index_type"), tuple(outcome.get("columns") or ()))
-            if outcome.get("status") == "built" and outcome.get("bytes") and kind in wanted:
+            if outcome.get("status") == "built" and outcome.get("bytes") and kind in kinds:
                 cost = costs.setdefault(kind, _Cost())
                 cost.bytes += outcome["bytes"]
                 cost.seconds += outcome["seconds"]

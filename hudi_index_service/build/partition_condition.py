@@ -45,15 +45,15 @@ def partitions_where(
         TableFeatureUnsupported: the table cannot be read completely here.
     """
     snapshot = table.snapshot()
-    known = sorted({file.partition for file in snapshot.base_files()})
+    partitions = sorted({file.partition for file in snapshot.base_files()})
     if where is None:
-        return tuple(known)
+        return tuple(partitions)
     predicate = parse_predicate(where, snapshot.schema, time_zone=time_zone, settings=settings)
     _refuse_others(where, predicate, table.partition_columns())
     paths = table.partition_paths()
-    asked = sorted(predicate.columns())
-    schema = pa.schema([snapshot.schema.field(name) for name in asked])
-    return tuple(each for each in known if _holds(predicate, schema, each, paths))
+    columns = sorted(predicate.columns())
+    schema = pa.schema([snapshot.schema.field(name) for name in columns])
+    return tuple(each for each in partitions if _holds(predicate, schema, each, paths))
 
 
 def _refuse_others(where: str, predicate: Predicate, columns: Sequence[str]) -> None:
@@ -66,21 +66,21 @@ def _refuse_others(where: str, predicate: Predicate, columns: Sequence[str]) -> 
         for each in tokenize(where)
         if each.kind in ("word", "quoted") and name_value(each).lower() in roots
     )
-    listed = ", ".join(columns)
+    names = ", ".join(columns)
     raise PredicateInvalid(
         f"Partition column expected at {position(where, token.start)} of the predicate, found "
         f"{token.text!r}.",
-        remedy=f"Use only the partition columns: {listed}."
-        if listed
+        remedy=f"Use only the partition columns: {names}."
+        if names
         else "Leave the condition out: the table is not partitioned.",
     )
 
 
 def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionPaths) -> bool:
     """Whether the predicate is TRUE for some value that the columns may have in a partition."""
-    told = paths.values(path, schema)
-    without = paths.without_value(path)
-    choices = [_values(field, path, told.get(field.name), without) for field in schema]
+    values = paths.values(path, schema)
+    valueless = paths.without_value(path)
+    choices = [_values(field, path, values.get(field.name), valueless) for field in schema]
     rows = list(product(*choices))
     arrays = [
         pa.array([row[number].as_py() for row in rows], field.type)
@@ -91,13 +91,13 @@ def _holds(predicate: Predicate, schema: pa.Schema, path: str, paths: PartitionP
 
 
 def _values(
-    field: pa.Field, path: str, told: pa.Scalar | None, without: Collection[str]
+    field: pa.Field, path: str, value: pa.Scalar | None, valueless: Collection[str]
 ) -> list[pa.Scalar]:
-    if told is not None:
-        return [told]
-    if field.name not in without:
+    if value is not None:
+        return [value]
+    if field.name not in valueless:
         raise PredicateUnsupported(
             f"The path {path!r} does not contain the value of column {field.name}.", remedy=_BY_PATH
         )
-    none = pa.scalar(None, field.type)
-    return [none, pa.scalar("", field.type)] if pa.types.is_string(field.type) else [none]
+    null = pa.scalar(None, field.type)
+    return [null, pa.scalar("", field.type)] if pa.types.is_string(field.type) else [null]

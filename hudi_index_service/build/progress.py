@@ -69,12 +69,12 @@ class ProgressCounter:
         rows: Mapping[str, int],
         indexed: RowCount | None = None,
     ) -> None:
-        self._indexed = indexed or RowCount()
+        self._row_count = indexed or RowCount()
         self._sizes = {each.base_file.path: each.base_file.size for each in tasks}
         self._entries = [each.base_file.path for each in tasks]
         self._rows = {path: rows[path] for path in self._sizes if path in rows}
         self._estimated = len(self._rows) < len(self._sizes)
-        self._began = monotonic()
+        self._start = monotonic()
         self._done = self._failed = self._bytes_done = self._rows_done = 0
 
     def add(self, outcome: TaskOutcome) -> None:
@@ -91,13 +91,13 @@ class ProgressCounter:
 
     def now(self) -> BuildProgress:
         """The progress at this moment."""
-        seconds = monotonic() - self._began
+        seconds = monotonic() - self._start
         total = sum(self._sizes[path] for path in self._entries)
         rows = self._rows_of_all()
         rows_done = self._rows_done
         if self._done < len(self._entries):
-            indexed = self._indexed.rows if rows is None else min(self._indexed.rows, rows)
-            rows_done = max(rows_done, indexed)
+            indexed_rows = self._row_count.rows if rows is None else min(self._row_count.rows, rows)
+            rows_done = max(rows_done, indexed_rows)
         eta = None
         if self._bytes_done and seconds > 0:
             eta = (total - self._bytes_done) * seconds / self._bytes_done

@@ -25,8 +25,8 @@ class DueEntry:
 
     Attributes:
         columns: The columns to build, from the definitions at the time of reconciling.
-        definitions: The definitions that want the entry (name → fingerprint); empty if it is only
-            due because it holds too much.
+        definitions: The definitions that require the entry (name → fingerprint); empty if it is
+            due only because it holds columns that no definition requires.
         damaged: The highest generation known to be damaged. It and all earlier ones count as empty,
             whatever their manifests say.
     """
@@ -49,7 +49,7 @@ def due_entries(
     retained_instants: Collection[str] | None = None,
     damaged: Mapping[str, int] | None = None,
 ) -> list[DueEntry]:
-    """The entries that the strategy wants and that do not exist yet, newest instant first.
+    """The entries that the strategy selects and that do not exist yet, newest instant first.
 
     Args:
         requirements: The requirements of all live definitions.
@@ -62,13 +62,13 @@ def due_entries(
         damaged: For repairs, the only entries to build: folder → highest damaged generation (see
             `DueEntry.damaged`).
     """
-    wanted = selector(strategy, table, on)
+    selects = selector(strategy, table, on)
     refreshing = strategy is Strategy.REFRESH
     complete = DefinitionStore(table.storage).read().complete
     due: list[DueEntry] = []
     for name, group in by_index_type(requirements).items():
-        own = [each for each in group if indexes is None or each.definition.name in indexes]
-        if indexes and not own:
+        targets = [each for each in group if indexes is None or each.definition.name in indexes]
+        if indexes and not targets:
             continue
         listing = EntryListing(table.storage, name)
         demand = DesiredEntry(name, tuple(group), complete)
@@ -78,23 +78,25 @@ def due_entries(
             folder = entry_folder(name, base_file)
             if damaged is not None and folder not in damaged:
                 continue
-            below = 0 if damaged is None else damaged[folder]
-            asking = [each for each in own if wanted(each.definition, base_file)]
-            if not asking and not refreshing:
+            damaged_generation = 0 if damaged is None else damaged[folder]
+            applicable = [each for each in targets if selects(each.definition, base_file)]
+            if not applicable and not refreshing:
                 continue
             try:
-                present = _present(listing, base_file, below)
+                present = _present(listing, base_file, damaged_generation)
             except NewerFormat as newer:
                 # A newer release wrote and serves it; this release never rewrites it.
                 log.warning("%s This release does not rebuild it.", newer)
                 continue
             if refreshing and present is not None:
-                asking = own
-            if not _is_right(present, asking, demand if refreshing else None):
-                names = {each.definition.name: each.definition.fingerprint(name) for each in asking}
+                applicable = targets
+            if not _is_up_to_date(present, applicable, demand if refreshing else None):
+                names = {
+                    each.definition.name: each.definition.fingerprint(name) for each in applicable
+                }
                 columns = demand.content(names, present).columns
                 if columns:
-                    due.append(DueEntry(base_file, name, columns, names, below))
+                    due.append(DueEntry(base_file, name, columns, names, damaged_generation))
     return sorted(due, key=lambda entry: (entry.base_file.instant, entry.base_file.path))[::-1]
 
 
@@ -111,13 +113,13 @@ def _present(listing: EntryListing, base_file: BaseFile, damaged: int) -> Manife
     return manifest if manifest.generation > damaged else None
 
 
-def _is_right(
-    present: Manifest | None, asking: Sequence[Requirement], demand: DesiredEntry | None
+def _is_up_to_date(
+    present: Manifest | None, requirements: Sequence[Requirement], demand: DesiredEntry | None
 ) -> bool:
     """Whether an entry exists with all that is required and, if `demand` is given, nothing else."""
     if present is None or (demand is not None and demand.has_extra_columns(present)):
         return False
-    return holds_all(present, (spec for each in asking for spec in each.columns))
+    return holds_all(present, (spec for each in requirements for spec in each.columns))
 
 
 def refuse_newer(manifest: Manifest, kind: IndexType) -> None:

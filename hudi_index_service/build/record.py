@@ -38,7 +38,7 @@ BUILDS_FOLDER = f"{SERVICE_FOLDER}/builds"
 _STARTED, _HEARTBEAT, _FINISHED = "started.json", "heartbeat", "finished.json"
 _CANCEL = "cancel.json"
 
-_running_here: set[str] = set()
+_own_tokens: set[str] = set()
 """The tokens of the builds that this process runs."""
 
 
@@ -83,8 +83,12 @@ class BuildRecord:
     @property
     def outcomes(self) -> list[dict[str, Any]]:
         """The report's outcome of each entry."""
-        found = (self.finished or {}).get("outcomes")
-        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        outcomes = (self.finished or {}).get("outcomes")
+        return (
+            [each for each in outcomes if isinstance(each, dict)]
+            if isinstance(outcomes, list)
+            else []
+        )
 
     @property
     def failures(self) -> list[dict[str, Any]]:
@@ -130,12 +134,12 @@ class RunningBuild:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _running_here.discard(self._token)
+        _own_tokens.discard(self._token)
 
     def beat(self, progress: BuildProgress | None = None) -> None:
         """Writes a heartbeat with the build's progress."""
         content = {"at": _now(), **({} if progress is None else progress.to_dict())}
-        with self._only_a_warning("write its heartbeat"):
+        with self._warn_on_failure("write its heartbeat"):
             self._storage.replace(f"{self._folder}/{_HEARTBEAT}", json.dumps(content).encode())
 
     def cancel_requested(self) -> bool:
@@ -152,11 +156,11 @@ class RunningBuild:
     def finish(self, report: dict[str, Any]) -> None:
         """Records how the build ended."""
         content = json.dumps({"finished": _now(), **report}, indent=1).encode()
-        with self._only_a_warning("record how it ended"):
+        with self._warn_on_failure("record how it ended"):
             self._storage.create(f"{self._folder}/{_FINISHED}", content)
 
     @contextmanager
-    def _only_a_warning(self, what: str) -> Iterator[None]:
+    def _warn_on_failure(self, what: str) -> Iterator[None]:
         try:
             yield
         except (IndexServiceError, OSError) as error:
@@ -192,8 +196,8 @@ class BuildRecords:
         process = BuilderProcess.current().to_dict()
         content = {"started": _now(), **process, "token": token, **plan}
         with ExitStack() as undo:
-            _running_here.add(token)
-            undo.callback(_running_here.discard, token)
+            _own_tokens.add(token)
+            undo.callback(_own_tokens.discard, token)
             try:
                 self._storage.create(
                     f"{_folder(number)}/{_STARTED}", json.dumps(content, indent=1).encode()
@@ -282,18 +286,18 @@ class BuildRecords:
         those of the newest build."""
         numbers = self._files_by_number()
         newest = max(numbers, default=0)
-        found: list[StoredFile] = []
+        old_files: list[StoredFile] = []
         for number, files in numbers.items():
             last = max(file.modified for file in files.values())
             if number != newest and last < moment and not self._is_alive(number, files):
-                found += files.values()
-        return found
+                old_files += files.values()
+        return old_files
 
     def _is_alive(self, number: int, files: dict[str, StoredFile]) -> bool:
         """Whether the build has not ended, its last sign of life is fresh, and its process is not
         known to be gone."""
-        silent = datetime.now(UTC).timestamp() - _last_sign(files)
-        if _FINISHED in files or silent >= self._stale_seconds:
+        silence = datetime.now(UTC).timestamp() - _last_sign(files)
+        if _FINISHED in files or silence >= self._stale_seconds:
             return False
         return not _has_ended(self._content(number, _STARTED))
 
@@ -324,8 +328,8 @@ def _folder(number: int) -> str:
 
 def _last_sign(files: dict[str, StoredFile]) -> float:
     """The time of the build's last sign of life; a cancel request does not count."""
-    own = [file.modified for name, file in files.items() if name != _CANCEL]
-    return max(own, default=0.0)
+    times = [file.modified for name, file in files.items() if name != _CANCEL]
+    return max(times, default=0.0)
 
 
 def _has_ended(started: dict[str, Any]) -> bool:
@@ -334,7 +338,7 @@ def _has_ended(started: dict[str, Any]) -> bool:
     if process is None:
         return False
     if process == BuilderProcess.current():
-        return started.get("token") not in _running_here
+        return started.get("token") not in _own_tokens
     return process.is_gone()
 
 

@@ -66,15 +66,15 @@ def entry_key(due: DueEntry) -> EntryKey:
 
 def failed_entries(content: object) -> list[FailedEntry]:
     """The failed entries that a build record lists; unreadable ones are left out."""
-    found = []
+    entries = []
     for each in content if isinstance(content, list) else []:
         try:
             failed = FailedEntry(**{**each, "columns": tuple(each["columns"])})
             datetime.fromisoformat(failed.last)
         except (TypeError, KeyError, ValueError):  # from another release
             continue
-        found.append(failed)
-    return found
+        entries.append(failed)
+    return entries
 
 
 def deferred_entries(
@@ -84,9 +84,9 @@ def deferred_entries(
     now, by_key = datetime.now(UTC), {each.key: each for each in failed}
     deferred = []
     for entry in due:
-        known = by_key.get(entry_key(entry))
-        if known is not None and known.retry_at(settings) > now:
-            deferred.append(DeferredEntry(entry, known, known.retry_at(settings)))
+        failure = by_key.get(entry_key(entry))
+        if failure is not None and failure.retry_at(settings) > now:
+            deferred.append(DeferredEntry(entry, failure, failure.retry_at(settings)))
     return deferred
 
 
@@ -105,20 +105,20 @@ def failed_after(
         outcomes: The outcomes of this build.
         paths: The base files of the snapshot; failures of other base files are forgotten.
     """
-    known: dict[EntryKey, FailedEntry] = {e.key: e for e in before if e.path in paths}
-    tried: Mapping[tuple[str, str], EntryKey] = {
+    failures: dict[EntryKey, FailedEntry] = {e.key: e for e in before if e.path in paths}
+    keys: Mapping[tuple[str, str], EntryKey] = {
         (entry.base_file.path, entry.index_type): entry_key(entry) for entry in due
     }
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     for outcome in outcomes:
         if outcome.status is TaskStatus.LEFT:
             continue
-        key = tried[outcome.path, outcome.index_type]
+        key = keys[outcome.path, outcome.index_type]
         if outcome.status is TaskStatus.FAILED:
-            earlier = known.pop(key, None)
+            earlier = failures.pop(key, None)
             times = 1 if earlier is None else earlier.times + 1
-            known[key] = FailedEntry(*key, times, now, outcome.error or "unknown")
+            failures[key] = FailedEntry(*key, times, now, outcome.error or "unknown")
         else:  # this also ends failures that the entry had with other columns
-            for other in [each for each in known if each[:2] == key[:2]]:
-                del known[other]
-    return list(known.values())
+            for other in [each for each in failures if each[:2] == key[:2]]:
+                del failures[other]
+    return list(failures.values())

@@ -146,7 +146,7 @@ class Build:
                     "index_type": entry.index_type,
                     "columns": [column.name for column in entry.columns],
                     "bytes": entry.base_file.size,
-                    **_told(outcomes.get((entry.base_file.path, entry.index_type))),
+                    **_outcome_fields(outcomes.get((entry.base_file.path, entry.index_type))),
                 }
                 for entry in self.due
             ],
@@ -157,7 +157,7 @@ class Build:
         }
 
 
-def _told(outcome: TaskOutcome | None) -> dict[str, Any]:
+def _outcome_fields(outcome: TaskOutcome | None) -> dict[str, Any]:
     if outcome is None:
         return {"status": "due", "rows": None, "index_bytes": None, "error": None}
     return {
@@ -230,11 +230,11 @@ def run_build(
     deferred: list[DeferredEntry] = []
     if retry_failed == "backoff":
         deferred = deferred_entries(due, failed, settings.build)
-        waiting = {id(each.due) for each in deferred}
-        due = [entry for entry in due if id(entry) not in waiting]
+        deferred_ids = {id(each.due) for each in deferred}
+        due = [entry for entry in due if id(entry) not in deferred_ids]
     # Entries that failed before come last; else they could use up a small budget in every build.
-    known = {each.key for each in failed}
-    due.sort(key=lambda entry: entry_key(entry) in known)
+    failed_keys = {each.key for each in failed}
+    due.sort(key=lambda entry: entry_key(entry) in failed_keys)
     plan = Build("", strategy, tuple(due), deferred=tuple(deferred))
     if dry_run:
         recent = islice(records.newest_first(), _RECORDS_FOR_ESTIMATE)
@@ -247,7 +247,7 @@ def run_build(
         log.info("Build %s of %s: %d entries due.", running.id, table.storage.uri, len(due))
         run = _Run(table, plan, running, executor, settings, budget, started)
         paths = {file.path for file in base_files}
-        return run.to_its_end(progress, details, failed_before=failed, paths=paths)
+        return run.execute(progress, details, failed_before=failed, paths=paths)
 
 
 class _Run:
@@ -273,9 +273,9 @@ class _Run:
         self._entries = budget.affordable(plan.due)
         self._outcomes: list[TaskOutcome] = []
         self._cancelled = False
-        self._indexed = RowCount()
+        self._row_count = RowCount()
 
-    def to_its_end(
+    def execute(
         self,
         progress: Progress | None,
         details: Details | None,
@@ -287,8 +287,8 @@ class _Run:
         counter = ProgressCounter(self._entries, {})
         error: BaseException | None = None
         try:
-            known = rows_known(self._table, self._entries)
-            counter = ProgressCounter(self._entries, known, self._indexed)
+            row_counts = rows_known(self._table, self._entries)
+            counter = ProgressCounter(self._entries, row_counts, self._row_count)
             self._run(counter, progress, details)
             self._summarise(counter)
         except BaseException as raised:
@@ -337,24 +337,24 @@ class _Run:
                         return
         finally:
             self._wind_down(results, counter)
-            self._take_in_late(counter)
+            self._add_late_outcomes(counter)
 
-    def _take_in_late(self, counter: ProgressCounter) -> None:
-        """Takes in what was published after the build stopped, by tasks that were running then and
-        whose outcomes were not awaited."""
-        known = {(each.path, each.index_type) for each in self._outcomes}
-        unknown = [e for e in self._entries if (e.base_file.path, e.index_type) not in known]
+    def _add_late_outcomes(self, counter: ProgressCounter) -> None:
+        """Adds the outcomes of entries published after the build stopped, by tasks that were still
+        running and whose outcomes were not awaited."""
+        reported = {(each.path, each.index_type) for each in self._outcomes}
+        unreported = [e for e in self._entries if (e.base_file.path, e.index_type) not in reported]
         try:
-            for name in sorted({entry.index_type for entry in unknown}):
+            for name in sorted({entry.index_type for entry in unreported}):
                 listing = EntryListing(self._table.storage, name)
-                for entry in unknown:
-                    if entry.index_type == name and (made := self._made(listing, entry)):
-                        self._outcomes.append(made)
-                        counter.add(made)
+                for entry in unreported:
+                    if entry.index_type == name and (outcome := self._late_outcome(listing, entry)):
+                        self._outcomes.append(outcome)
+                        counter.add(outcome)
         except (IndexServiceError, OSError) as error:
             log.warning("Build %s may have built more than it reports: %s", self._running.id, error)
 
-    def _made(self, listing: EntryListing, entry: DueEntry) -> TaskOutcome | None:
+    def _late_outcome(self, listing: EntryListing, entry: DueEntry) -> TaskOutcome | None:
         """The outcome of an entry that this build published; None if it published none."""
         try:
             manifest = listing.find(entry.base_file).manifest
@@ -376,10 +376,10 @@ class _Run:
         """Cancels tasks that have not begun, and waits for the others. It keeps writing heartbeats,
         since a large base file can take longer than a silent build takes to count as dead."""
         with ThreadPoolExecutor(1, thread_name_prefix="index-build-end") as pool:
-            ended = pool.submit(results.close)
-            while not wait([ended], self._settings.build.heartbeat_seconds).done:
+            closing = pool.submit(results.close)
+            while not wait([closing], self._settings.build.heartbeat_seconds).done:
                 self._running.beat(counter.now())
-        ended.result()
+        closing.result()
 
     def _summarise(self, counter: ProgressCounter) -> None:
         """Writes summaries, so that first queries need not read each published manifest. A
@@ -396,8 +396,8 @@ class _Run:
     def _tasks(self) -> list[BuildTask]:
         storage, deadline = self._table.storage, None
         if self._budget.requests_per_second is not None:
-            each = self._budget.requests_per_second / self._executor.processes
-            storage = storage.throttled(each)
+            rate = self._budget.requests_per_second / self._executor.processes
+            storage = storage.throttled(rate)
         if self._budget.minutes is not None:
             deadline = time() + self._budget.minutes * 60
         return [
@@ -411,7 +411,7 @@ class _Run:
                 schema=self._table.schema(),
                 deadline=deadline,
                 kind=self._configured(entry.index_type),
-                indexed=self._indexed,
+                indexed=self._row_count,
             )
             for entry in self._entries
         ]
@@ -441,13 +441,13 @@ class _Run:
             return replace(build, state=BuildState.CANCELLED, stopped_by="interrupted")
         if self._cancelled:
             return replace(build, state=BuildState.CANCELLED)
-        spent = self._spent()
+        stopped_by = self._stopped_by()
         if error is not None or build.failed:
-            return replace(build, state=BuildState.FAILED, stopped_by=spent)
-        state = BuildState.FINISHED if spent is None else BuildState.STOPPED
-        return replace(build, state=state, stopped_by=spent)
+            return replace(build, state=BuildState.FAILED, stopped_by=stopped_by)
+        state = BuildState.FINISHED if stopped_by is None else BuildState.STOPPED
+        return replace(build, state=state, stopped_by=stopped_by)
 
-    def _spent(self) -> str | None:
+    def _stopped_by(self) -> str | None:
         if any(each.status is TaskStatus.LEFT for each in self._outcomes):
             return "budget spent: minutes"
         if len(self._entries) == len(self._plan.due):
@@ -459,12 +459,14 @@ class _Run:
 def _in_scope(
     base_files: Sequence[BaseFile], instant: str | None, partitions: Sequence[str] | None
 ) -> list[BaseFile]:
-    known = {file.partition for file in base_files}
-    wanted = known if partitions is None else partitions_in_scope(known, partitions)
+    all_partitions = {file.partition for file in base_files}
+    scope = (
+        all_partitions if partitions is None else partitions_in_scope(all_partitions, partitions)
+    )
     return [
         file
         for file in base_files
-        if (instant is None or file.instant == instant) and file.partition in wanted
+        if (instant is None or file.instant == instant) and file.partition in scope
     ]
 
 

@@ -59,16 +59,16 @@ class Schedule:
         if all(task.deadline is None for task in tasks):
             weights = [sizes[number] / part.of for number, part in parts]
             parts = [parts[position] for position in largest_first(weights)]
-        self._of = [number for number, _ in parts]
+        self._task_numbers = [number for number, _ in parts]
         # With fewer tasks than slots, each task gets several threads.
         threads = max(1, slots // max(len(parts), 1))
-        sharing = -(-min(slots, len(parts)) // (processes or slots))
+        tasks_per_process = -(-min(slots, len(parts)) // (processes or slots))
         self.tasks = tuple(
             replace(
                 task,
                 part=part,
                 threads=threads,
-                memory_mb=max(1, task.memory_mb // max(sharing, 1)),
+                memory_mb=max(1, task.memory_mb // max(tasks_per_process, 1)),
             )
             for task, part in ((self._tasks[number], part) for number, part in parts)
         )
@@ -77,34 +77,34 @@ class Schedule:
     def ended(self, position: int, outcome: TaskOutcome) -> TaskOutcome | None:
         """Takes the outcome of one of `tasks`. Returns the outcome of its base file's entry when
         that is decided; None before that, and if it was already returned."""
-        number = self._of[position]
-        known = self._outcomes[number]
-        known[self.tasks[position].part.number] = outcome
-        if len(known) < self._counts[number] or self._yielded[number]:
+        number = self._task_numbers[position]
+        outcomes = self._outcomes[number]
+        outcomes[self.tasks[position].part.number] = outcome
+        if len(outcomes) < self._counts[number] or self._yielded[number]:
             return None
-        decided = _joined(list(known.values()))
-        if decided is None:
+        joined = _joined(list(outcomes.values()))
+        if joined is None:
             return None
         self._yielded[number] = True
         self._discard(number)
-        return decided
+        return joined
 
     def has_ended(self, position: int) -> bool:
         """Whether the outcome of one of `tasks` is known."""
-        return self.tasks[position].part.number in self._outcomes[self._of[position]]
+        return self.tasks[position].part.number in self._outcomes[self._task_numbers[position]]
 
     def undecided(self) -> "Schedule":
         """A schedule for the base files whose parts were all staged but not joined, because other
         builders changed the entry's content in between. Each is built anew in one part, without a
         deadline."""
-        left = [
+        tasks = [
             replace(task, deadline=None)
-            for task, known, count, done in zip(
+            for task, outcomes, count, done in zip(
                 self._tasks, self._outcomes, self._counts, self._yielded, strict=True
             )
-            if not done and len(known) == count
+            if not done and len(outcomes) == count
         ]
-        return Schedule(left, slots=self._slots, processes=self._processes, in_parts=False)
+        return Schedule(tasks, slots=self._slots, processes=self._processes, in_parts=False)
 
     def give_up(self) -> None:
         """Removes the staged parts of undecided base files, including parts whose outcome was never

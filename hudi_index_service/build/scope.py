@@ -12,10 +12,10 @@ from hudi_index_service.errors import ConfigInvalid
 _SHOWN = 10
 
 
-def partitions_in_scope(known: Collection[str], asked: Sequence[str]) -> frozenset[str]:
+def partitions_in_scope(partitions: Collection[str], selectors: Sequence[str]) -> frozenset[str]:
     """The requested partitions.
 
-    Each of `asked` is one of these:
+    Each of `selectors` is one of these:
 
     - a partition's path relative to the table, as on disk or with its ``%xx`` decoded
     - the path of a folder above partitions (``region=eu``)
@@ -24,36 +24,36 @@ def partitions_in_scope(known: Collection[str], asked: Sequence[str]) -> frozens
     An existing path is never read as a pattern, whatever characters it contains.
 
     Args:
-        known: The table's partitions with base files, "" for a table without partitions.
+        partitions: The table's partitions with base files, "" for a table without partitions.
 
     Raises:
-        ConfigInvalid: one of `asked` matches no partition.
+        ConfigInvalid: one of `selectors` matches no partition.
     """
-    require_list(asked, "partitions")
-    found: set[str] = set()
-    for text in asked:
+    require_list(selectors, "partitions")
+    selected: set[str] = set()
+    for text in selectors:
         if not isinstance(text, str):
             raise ConfigInvalid(
                 f"{text!r} is not a partition path.", remedy="Give paths or patterns as text."
             )
-        wanted = text.strip("/")
-        matches = _matches(known, wanted)
+        selector = text.strip("/")
+        matches = _matches(partitions, selector)
         if not matches:
             raise ConfigInvalid(
-                f"The table has no base files in a partition {wanted!r}.",
-                remedy=f"Name one of its partitions: {_shown(known)}.",
+                f"The table has no base files in a partition {selector!r}.",
+                remedy=f"Name one of its partitions: {_listing(partitions)}.",
             )
-        found |= matches
-    return frozenset(found)
+        selected |= matches
+    return frozenset(selected)
 
 
-def _matches(known: Collection[str], wanted: str) -> set[str]:
-    if wanted in known:
-        return {wanted}
-    parts = wanted.split("/")
-    decoded = {path for path in known if unquote(path) == wanted}
-    below = {path for path in known if path.split("/")[: len(parts)] == parts}
-    return decoded or below or {path for path in known if _fits(path.split("/"), parts)}
+def _matches(partitions: Collection[str], selector: str) -> set[str]:
+    if selector in partitions:
+        return {selector}
+    parts = selector.split("/")
+    decoded = {path for path in partitions if unquote(path) == selector}
+    below = {path for path in partitions if path.split("/")[: len(parts)] == parts}
+    return decoded or below or {path for path in partitions if _fits(path.split("/"), parts)}
 
 
 def _fits(folders: list[str], patterns: list[str]) -> bool:
@@ -71,8 +71,8 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(translate(text))
 
 
-def _shown(known: Collection[str]) -> str:
-    names = [repr(path) if path else "'' (not partitioned)" for path in sorted(known)]
+def _listing(partitions: Collection[str]) -> str:
+    names = [repr(path) if path else "'' (not partitioned)" for path in sorted(partitions)]
     if len(names) > _SHOWN:
         return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
     return ", ".join(names) or "none yet"

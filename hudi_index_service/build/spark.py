@@ -42,7 +42,7 @@ class SparkExecutor(Executor):
 
     Args:
         spark: The session whose executors do the work.
-        patience: Seconds without news after which None is yielded.
+        patience: Seconds without an outcome after which None is yielded.
     """
 
     def __init__(self, spark: "SparkSession", *, patience: float = 1.0) -> None:
@@ -62,12 +62,12 @@ class SparkExecutor(Executor):
         try:
             with _connected("The build was not begun"):
                 context = self._spark.sparkContext
-                found = context.parallelize([names], 1).map(_missing_runtime).collect()
+                errors = context.parallelize([names], 1).map(_missing_runtime).collect()
         except Py4JJavaError as error:
             cause = str(error.java_exception).split("\n", 1)[0]
             log.warning("Spark's executors could not be checked for %s: %s", names, cause)
             return
-        for missing in filter(None, found):
+        for missing in filter(None, errors):
             raise missing
 
     def run(self, tasks: Sequence[BuildTask]) -> Generator[TaskOutcome | None, None, None]:
@@ -90,11 +90,11 @@ class SparkExecutor(Executor):
 
     def _check_memory(self, tasks: Sequence[BuildTask]) -> None:
         conf = self._spark.sparkContext.getConf()
-        allowed = conf.get("spark.executor.pyspark.memory")
-        if allowed is not None and tasks:
+        limit = conf.get("spark.executor.pyspark.memory")
+        if limit is not None and tasks:
             jvm = self._spark.sparkContext._jvm
             assert jvm is not None, "a running session has one"
-            whole_mb = jvm.org.apache.spark.network.util.JavaUtils.byteStringAsMb(allowed)
+            whole_mb = jvm.org.apache.spark.network.util.JavaUtils.byteStringAsMb(limit)
             heap_mb = conf.get("spark.executorEnv.HUDI_INDEX_LUCENE__HEAP_MB")
             needs = (
                 Needs.of_heap(int(heap_mb or settings().lucene.heap_mb))
@@ -106,21 +106,21 @@ class SparkExecutor(Executor):
     def _run(self, schedule: Schedule) -> Generator[TaskOutcome | None, None, None]:
         if not schedule.tasks:
             return
-        everything = range(len(schedule.tasks))
+        positions = range(len(schedule.tasks))
         with _Jobs(self._spark, schedule.tasks, self.parallelism, self._patience) as jobs:
-            for ended in jobs.run([everything], tried_before=False):
+            for ended in jobs.run([positions], tried_before=False):
                 yield None if ended is None else schedule.ended(*ended)
-            left = [(position,) for position in everything if not schedule.has_ended(position)]
-            for ended in jobs.run(left, tried_before=True):
+            remaining = [(position,) for position in positions if not schedule.has_ended(position)]
+            for ended in jobs.run(remaining, tried_before=True):
                 yield None if ended is None else schedule.ended(*ended)
 
 
 @contextmanager
-def _connected(failed: str) -> Iterator[None]:
+def _connected(failure: str) -> Iterator[None]:
     """Turns a lost connection to Spark into BuildFailed. Exceptions raised in Java pass through.
 
     Args:
-        failed: The beginning of the message: what failed.
+        failure: The beginning of the message: what failed.
     """
     try:
         yield
@@ -128,7 +128,7 @@ def _connected(failed: str) -> Iterator[None]:
         raise
     except (Py4JError, OSError) as error:
         raise BuildFailed(
-            f"{failed}: the connection to Spark is lost ({type(error).__name__}).",
+            f"{failure}: the connection to Spark is lost ({type(error).__name__}).",
             remedy="See why Spark's driver ended; the next build continues with what is missing.",
         ) from error
 
@@ -162,9 +162,9 @@ class _Jobs:
         self._tasks = tasks
         self._patience = patience
         self._group = f"hudi-index-build-{uuid4().hex[:8]}"
-        self._live = self._context.accumulator([], _Appended())
-        self._told = 0
-        self._known: set[int] = set()
+        self._accumulator = self._context.accumulator([], _Appended())
+        self._seen_count = 0
+        self._reported: set[int] = set()
         self._pool = ThreadPoolExecutor(parallelism, thread_name_prefix="spark-build")
         self._running: set[Future[list[Ended]]] = set()
 
@@ -190,22 +190,22 @@ class _Jobs:
         self._running = set(positions)
         while self._running:
             done, _ = wait(self._running, self._patience, FIRST_COMPLETED)
-            news = list(self._news())
+            outcomes = list(self._new_outcomes())
             for future in done:
                 self._running.discard(future)
-                news += self._results(future, positions[future], tried_before)
-            yield from news
-            if not news:
+                outcomes += self._results(future, positions[future], tried_before)
+            yield from outcomes
+            if not outcomes:
                 yield None
 
     def _target(self, job: Sequence[int]):  # type: ignore[no-untyped-def]  # PySpark's is untyped
         tasks = [(position, self._tasks[position]) for position in job]
-        live = self._live
+        accumulator = self._accumulator
 
-        def run(numbered: tuple[int, BuildTask]) -> Ended:
-            position, task = numbered
+        def run(item: tuple[int, BuildTask]) -> Ended:
+            position, task = item
             ended = (position, run_task(task))
-            live.add([ended])
+            accumulator.add([ended])
             return ended
 
         def submit() -> list[Ended]:
@@ -223,17 +223,17 @@ class _Jobs:
             f"{counted(len(entries), 'entry')} in {counted(len(tasks), 'task')}"
         )
 
-    def _news(self) -> Iterator[Ended]:
+    def _new_outcomes(self) -> Iterator[Ended]:
         """The outcomes that arrived since the last call."""
-        told = self._live.value
-        end = len(told)  # once: Spark's own thread appends to it
-        fresh, self._told = told[self._told : end], end
-        yield from self._unknown(fresh)
+        outcomes = self._accumulator.value
+        end = len(outcomes)  # once: Spark's own thread appends to it
+        new, self._seen_count = outcomes[self._seen_count : end], end
+        yield from self._unreported(new)
 
-    def _unknown(self, ended: Sequence[Ended]) -> Iterator[Ended]:
+    def _unreported(self, ended: Sequence[Ended]) -> Iterator[Ended]:
         for position, outcome in ended:
-            if position not in self._known:
-                self._known.add(position)
+            if position not in self._reported:
+                self._reported.add(position)
                 yield position, outcome
 
     def _results(
@@ -246,7 +246,7 @@ class _Jobs:
         self, future: Future[list[Ended]], job: Sequence[int], tried_before: bool
     ) -> list[Ended]:
         try:
-            return list(self._unknown(future.result()))
+            return list(self._unreported(future.result()))
         except Py4JJavaError as error:
             cause = str(error.java_exception).split("\n", 1)[0]
             if "Job aborted due to stage failure" not in cause:
@@ -254,10 +254,10 @@ class _Jobs:
                     f"The Spark job {self._group} failed: {cause}.",
                     remedy="See Spark's log; the next build continues with what is missing.",
                 ) from error
-            lost = [(position, self._lost(position, cause)) for position in job]
-            return list(self._unknown(lost)) if tried_before else []
+            failures = [(position, self._failed_outcome(position, cause)) for position in job]
+            return list(self._unreported(failures)) if tried_before else []
 
-    def _lost(self, position: int, cause: str) -> TaskOutcome:
+    def _failed_outcome(self, position: int, cause: str) -> TaskOutcome:
         due = self._tasks[position].due
         return TaskOutcome(due.base_file.path, due.index_type, TaskStatus.FAILED, error=cause)
 

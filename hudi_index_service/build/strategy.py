@@ -1,4 +1,4 @@
-"""Strategies: which base files a definition wants indexed (RFC-51, "index strategy")."""
+"""Strategies: which base files are indexed for a definition (RFC-51, "index strategy")."""
 
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
@@ -45,31 +45,31 @@ Selector = Callable[[IndexDefinition, BaseFile], bool]
 
 
 def selector(strategy: Strategy, table: HudiTable, on: Collection[str]) -> Selector:
-    """A function that decides whether the strategy wants an entry for a definition and a base file.
+    """A function that decides whether the strategy selects a base file for a definition.
 
     It is called only for base files of the present snapshot, so never for base files that were
     rolled back, replaced, or are still pending. A base file brought back by a restore has its old
     instant.
 
     Args:
-        on: The operations whose base files INCREMENTAL wants: the setting `build.on`.
+        on: The operations whose base files INCREMENTAL selects: the setting `build.on`.
     """
     if strategy is Strategy.ALL:
         return lambda definition, base_file: True
     instants: Mapping[str, Instant] = {i.requested: i for i in table.completed_instants()}
-    known: dict[str, bool] = {}
+    decisions: dict[str, bool] = {}
 
-    def written_by_what_counts(requested: str) -> bool:
-        if requested not in known:
-            known[requested] = _counts(table, instants.get(requested), on)
-        return known[requested]
+    def instant_counts(requested: str) -> bool:
+        if requested not in decisions:
+            decisions[requested] = _counts(table, instants.get(requested), on)
+        return decisions[requested]
 
-    def wanted(definition: IndexDefinition, base_file: BaseFile) -> bool:
+    def selects(definition: IndexDefinition, base_file: BaseFile) -> bool:
         if definition.seen.covers(base_file.instant):
             return False
-        return written_by_what_counts(base_file.instant)
+        return instant_counts(base_file.instant)
 
-    return wanted
+    return selects
 
 
 def _counts(table: HudiTable, instant: Instant | None, on: Collection[str]) -> bool:

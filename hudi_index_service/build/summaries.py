@@ -24,10 +24,10 @@ def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> N
     """
     try:
         store = SummaryStore(storage, index_type)
-        known = store.listed()
+        summaries = store.listed()
         for instant, paths in _manifests(EntryListing(storage, index_type)).items():
-            if len(paths) > 1 and (instant in instants or instant not in known):
-                names = (file.path.rsplit("/", 1)[1] for file in known.get(instant, ()))
+            if len(paths) > 1 and (instant in instants or instant not in summaries):
+                names = (file.path.rsplit("/", 1)[1] for file in summaries.get(instant, ()))
                 newest = max(numbers_of(instant, names), default=0)
                 store.add(instant, _texts(storage, paths), newest=newest)
     except (IndexServiceError, OSError) as error:
@@ -36,11 +36,11 @@ def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> N
 
 def _manifests(listing: EntryListing) -> dict[str, list[str]]:
     """Instant → the path of each of its entries' newest manifest."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    manifests: defaultdict[str, list[str]] = defaultdict(list)
     for folder in listing.folders():
         for number in listing.generations(folder)[:1]:
-            found[instant_of(folder)].append(f"{folder}/{document_name(MANIFEST_STEM, number)}")
-    return found
+            manifests[instant_of(folder)].append(f"{folder}/{document_name(MANIFEST_STEM, number)}")
+    return manifests
 
 
 def _texts(storage: Storage, paths: Collection[str]) -> dict[str, str]:

@@ -42,9 +42,9 @@ class AllowedTables:
             CallbackRefused: the table is not on the list.
         """
         # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
-        spelled = str(base_path).removeprefix("file:")
+        path = str(base_path).removeprefix("file:")
         try:
-            uri = self._uris.get(_identity(normalise_uri(spelled)))
+            uri = self._uris.get(_identity(normalise_uri(path)))
         except (StorageUnsupported, ValueError):  # another scheme, or not a path
             uri = None
         if uri is None:

@@ -31,16 +31,16 @@ _SHARE = 8
 _ARRIVING = (h11.IDLE, h11.SEND_BODY)
 
 
-def connections_allowed(asked: int) -> int:
-    """The number of connections, at most `asked`, that leaves most of the process's file limit to
-    builds. Logs a warning if it is lower than `asked`."""
+def connections_allowed(limit: int) -> int:
+    """The number of connections, at most `limit`, that leaves most of the process's file limit to
+    builds. Logs a warning if it is lower than `limit`."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = asked if files == resource.RLIM_INFINITY else max(1, min(asked, files // _SHARE))
-    if allowed < asked:
+    allowed = limit if files == resource.RLIM_INFINITY else max(1, min(limit, files // _SHARE))
+    if allowed < limit:
         log.warning(
             "hook.max_connections=%d is lowered to %d: this process may open %d files (ulimit -n), "
             "and builds need most of them.",
-            *(asked, allowed, files),
+            *(limit, allowed, files),
         )
     return allowed
 
@@ -50,8 +50,8 @@ class Refusals:
     the number of further ones. Only for the event loop's thread."""
 
     def __init__(self) -> None:
-        self._told: dict[str, float] = {}
-        self._untold: dict[str, int] = {}
+        self._logged_at: dict[str, float] = {}
+        self._unlogged: dict[str, int] = {}
 
     def tell(self, message: str) -> None:
         """Logs or counts a refusal.
@@ -61,18 +61,18 @@ class Refusals:
                 has a counter.
         """
         now = monotonic()
-        if now - self._told.get(message, float("-inf")) < _REPEAT_SECONDS:
-            self._untold[message] = self._untold.get(message, 0) + 1
+        if now - self._logged_at.get(message, float("-inf")) < _REPEAT_SECONDS:
+            self._unlogged[message] = self._unlogged.get(message, 0) + 1
             return
-        self._told[message] = now
-        more = self._untold.pop(message, 0)
+        self._logged_at[message] = now
+        more = self._unlogged.pop(message, 0)
         log.warning("%s%s", message, f" ({more} more before that.)" if more else "")
 
     def close(self) -> None:
         """Logs the counts that are not logged yet."""
-        for message, more in self._untold.items():
+        for message, more in self._unlogged.items():
             log.warning("%s (%d more.)", message, more)
-        self._untold.clear()
+        self._unlogged.clear()
 
 
 class Connections:

@@ -46,11 +46,18 @@ def serve(
             random secret cannot be written.
         StorageUnsupported: a table on unsupported storage.
     """
-    chosen = _with_address(settings if settings is not None else config.settings(), host, port)
-    hook = IndexHook(
-        tables, wait=wait, strategy=strategy, clean=clean, options=options, settings=chosen
+    effective_settings = _with_address(
+        settings if settings is not None else config.settings(), host, port
     )
-    with stopped_by_signals() as stop, hook, _instructions(hook, chosen) as lines:
+    hook = IndexHook(
+        tables,
+        wait=wait,
+        strategy=strategy,
+        clean=clean,
+        options=options,
+        settings=effective_settings,
+    )
+    with stopped_by_signals() as stop, hook, _instructions(hook, effective_settings) as lines:
         for line in lines:
             say(line)
         stop.wait()
@@ -58,8 +65,8 @@ def serve(
 
 
 def _with_address(settings: Settings, host: str | None, port: int | None) -> Settings:
-    asked = {"host": host, "port": port}
-    update = {key: value for key, value in asked.items() if value is not None}
+    overrides = {"host": host, "port": port}
+    update = {key: value for key, value in overrides.items() if value is not None}
     return settings.model_copy(update={"hook": settings.hook.model_copy(update=update)})
 
 

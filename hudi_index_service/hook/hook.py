@@ -70,8 +70,8 @@ class IndexHook:
         self._settings = settings if settings is not None else config.settings()
         self._tables = AllowedTables(tables)
         keys = read_write_keys(options or {})
-        asked_wait = keys.wait if keys is not None else None
-        self._wait = _checked_wait(wait if asked_wait is None else asked_wait)
+        requested_wait = keys.wait if keys is not None else None
+        self._wait = _checked_wait(wait if requested_wait is None else requested_wait)
         self._upkeep = {
             uri: TableUpkeep(
                 uri,
@@ -124,18 +124,18 @@ class IndexHook:
             ConfigInvalid: the hook is not running.
         """
         uri = self._tables.find(table)
-        own = dict(options or {})
+        user_options = dict(options or {})
         wait = self._wait
         try:
-            keys = read_write_keys(own)
+            keys = read_write_keys(user_options)
         except ConfigInvalid as error:
             log.error("The write to %s ignores its hoodie.index.* keys. %s", uri, error)
             keys = None
         if keys is not None:
-            self._upkeep[uri].suggest(own)
+            self._upkeep[uri].suggest(user_options)
             wait = wait if keys.wait is None else keys.wait
         callback = callback_options(self.url, self._secret, wait=wait, usual_wait=self._wait)
-        return {**with_keys_in_commits(own), **callback}
+        return {**with_keys_in_commits(user_options), **callback}
 
     def start(self) -> None:
         """Starts answering callbacks, as entering the context does.
@@ -145,22 +145,22 @@ class IndexHook:
         """
         if self._running is not None:
             raise ConfigInvalid("The hook is already running.", remedy="Close it first.")
-        chosen = self._settings.hook
+        hook_settings = self._settings.hook
         worker = Worker(
             lambda uri: self._upkeep[uri].run(),
-            queue=chosen.queue,
-            parallelism=chosen.parallelism,
-            backoff=Backoff(chosen.backoff_seconds, chosen.backoff_max_seconds),
+            queue=hook_settings.queue,
+            parallelism=hook_settings.parallelism,
+            backoff=Backoff(hook_settings.backoff_seconds, hook_settings.backoff_max_seconds),
         )
         listener = self._new_listener(
             worker,
             self._tables,
             self._secret,
-            host=chosen.host,
-            port=chosen.port,
+            host=hook_settings.host,
+            port=hook_settings.port,
             wait=self._wait,
-            max_connections=chosen.max_connections,
-            request_seconds=chosen.request_seconds,
+            max_connections=hook_settings.max_connections,
+            request_seconds=hook_settings.request_seconds,
         )
         worker.start()
         listener.start()

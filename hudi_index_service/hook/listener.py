@@ -129,8 +129,8 @@ class CallbackListener:
 
     async def _callback(self, request: Request) -> Response:
         if not self._has_secret(request):
-            wrong = CallbackRefused(f"The header {SECRET_HEADER} is missing or wrong.")
-            return self._refused_to_anybody(HTTPStatus.UNAUTHORIZED, wrong)
+            refusal = CallbackRefused(f"The header {SECRET_HEADER} is missing or wrong.")
+            return self._refuse_any_client(HTTPStatus.UNAUTHORIZED, refusal)
         body = await self._body(request)
         if body is None:
             return _refusal(
@@ -143,38 +143,38 @@ class CallbackListener:
             return _refusal(HTTPStatus.BAD_REQUEST, "The body is not a Hudi commit callback.")
         try:
             table = self._tables.find(base_path)
-        except CallbackRefused as refused:
-            return _error(HTTPStatus.FORBIDDEN, refused)
+        except CallbackRefused as error:
+            return _error(HTTPStatus.FORBIDDEN, error)
         try:
             build = self._worker.wake(table)
-        except CallbackRefused as refused:
-            return _error(HTTPStatus.SERVICE_UNAVAILABLE, refused)
-        return await self._answer(build, _asked_wait(request, self._wait))
+        except CallbackRefused as error:
+            return _error(HTTPStatus.SERVICE_UNAVAILABLE, error)
+        return await self._answer(build, _requested_wait(request, self._wait))
 
-    def _refused_to_anybody(
-        self, status: HTTPStatus, error: CallbackRefused, *, told: object = None
+    def _refuse_any_client(
+        self, status: HTTPStatus, error: CallbackRefused, *, log_text: object = None
     ) -> Response:
         """The answer to a request that any client can send repeatedly.
 
         Args:
-            told: Log text, for an error that contains what the client sent.
+            log_text: Logged instead of an error that contains text from the client.
         """
-        self._refusals.tell(f"Callback refused ({status:d}): {told or error}")
+        self._refusals.tell(f"Callback refused ({status:d}): {log_text or error}")
         return JSONResponse(_report(error), status)
 
     async def _http_error(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        refused = CallbackRefused(
+        refusal = CallbackRefused(
             f"The hook does not answer this {request.method}: {error.detail}."
         )
-        return self._refused_to_anybody(
-            HTTPStatus(error.status_code), refused, told=f"{error.detail}."
+        return self._refuse_any_client(
+            HTTPStatus(error.status_code), refusal, log_text=f"{error.detail}."
         )
 
     async def _disconnected(self, request: Request, error: Exception) -> Response:
         # No client reads the answer; the refusal is for the log.
-        gone = CallbackRefused("The connection ended before the body did.")
-        return self._refused_to_anybody(HTTPStatus.BAD_REQUEST, gone)
+        refusal = CallbackRefused("The connection ended before the body did.")
+        return self._refuse_any_client(HTTPStatus.BAD_REQUEST, refusal)
 
     def _grant(self, wait: float) -> None:
         """Gives a request in progress this many seconds, even while the listener closes."""
@@ -182,13 +182,13 @@ class CallbackListener:
         self._server.config.timeout_graceful_shutdown = max(shutdown, ceil(wait) + 1)
 
     def _has_secret(self, request: Request) -> bool:
-        sent = request.headers.get(SECRET_HEADER, "").encode()
-        return hmac.compare_digest(sent, self._secret)
+        header = request.headers.get(SECRET_HEADER, "").encode()
+        return hmac.compare_digest(header, self._secret)
 
     async def _body(self, request: Request) -> bytes | None:
         """The body; None if it is too long, with the rest unread."""
-        announced = request.headers.get("content-length", "0")
-        if int(announced) > self._max_body_bytes:
+        content_length = request.headers.get("content-length", "0")
+        if int(content_length) > self._max_body_bytes:
             return None
         body = bytearray()
         async for chunk in request.stream():
@@ -208,9 +208,9 @@ class CallbackListener:
             if not isinstance(error, IndexServiceError):
                 error = IndexServiceError(f"The build failed: {type(error).__name__}: {error}.")
             return JSONResponse({"status": "failed", **_report(error)})
-        done = build.result()
+        result = build.result()
         return JSONResponse(
-            {"status": "built", "built": len(done.built), "failed": len(done.failed)}
+            {"status": "built", "built": len(result.built), "failed": len(result.failed)}
         )
 
 
@@ -219,12 +219,12 @@ async def _wait_until_done(build: Future[Build], seconds: float) -> None:
     timeout."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
-    def tell(_: Future[Build]) -> None:
+    def set_done(_: Future[Build]) -> None:
         # The loop is closed if the listener closed before the build ended.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(done.set)
 
-    build.add_done_callback(tell)
+    build.add_done_callback(set_done)
     with suppress(TimeoutError):
         await asyncio.wait_for(done.wait(), seconds)
 
@@ -254,13 +254,13 @@ def _base_path(body: bytes) -> str | None:
     return base_path if isinstance(base_path, str) else None
 
 
-def _asked_wait(request: Request, usual: float) -> float:
-    """The wait that the URL requests; `usual` if it has none or an invalid one."""
+def _requested_wait(request: Request, default: float) -> float:
+    """The wait that the URL requests; `default` if it has none or an invalid one."""
     try:
-        asked = float(request.query_params[WAIT_PARAMETER])
+        wait = float(request.query_params[WAIT_PARAMETER])
     except (KeyError, ValueError):
-        return usual
-    return asked if 0 <= asked <= MAX_WAIT_SECONDS else usual
+        return default
+    return wait if 0 <= wait <= MAX_WAIT_SECONDS else default
 
 
 def _report(error: IndexServiceError) -> dict[str, str]:

@@ -51,11 +51,11 @@ def stopped_by_signals() -> Iterator[Stop]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def stop_when_told(number: int, frame: FrameType | None) -> None:
+    def stop_on_signal(number: int, frame: FrameType | None) -> None:
         restore()
         stop.set()
 
-    before = {number: signal.signal(number, stop_when_told) for number in signals}
+    before = {number: signal.signal(number, stop_on_signal) for number in signals}
     try:
         yield stop
     finally:

@@ -47,8 +47,8 @@ def watch(
         ConfigInvalid: a wrong argument or setting.
         StorageUnsupported: a table on unsupported storage.
     """
-    chosen = settings if settings is not None else config.settings()
-    seconds = chosen.watch.interval_seconds if interval is None else interval
+    effective_settings = settings if settings is not None else config.settings()
+    seconds = effective_settings.watch.interval_seconds if interval is None else interval
     if not seconds > 0:
         raise ConfigInvalid(
             f"interval={seconds} is not positive.", remedy="Use more than 0 seconds."
@@ -56,15 +56,22 @@ def watch(
     read_write_keys(options or {})  # reports mistakes now, not at the first poll
     upkeep = {
         uri: TableUpkeep(
-            uri, strategy=strategy, clean=clean, patient=True, options=options, settings=chosen
+            uri,
+            strategy=strategy,
+            clean=clean,
+            patient=True,
+            options=options,
+            settings=effective_settings,
         )
         for uri in AllowedTables(tables)
     }
     worker = Worker(
         lambda uri: upkeep[uri].run(),
         queue=len(upkeep),
-        parallelism=chosen.hook.parallelism,
-        backoff=Backoff(chosen.hook.backoff_seconds, chosen.hook.backoff_max_seconds),
+        parallelism=effective_settings.hook.parallelism,
+        backoff=Backoff(
+            effective_settings.hook.backoff_seconds, effective_settings.hook.backoff_max_seconds
+        ),
     )
     poll = Poll(upkeep, worker)
     with stopped_by_signals() as stop:
@@ -101,7 +108,7 @@ class _WatchedTable:
     @property
     def settled(self) -> str | None:
         """The version for which everything is built; None if the build did not succeed."""
-        return self.version if _went_well(self.future) else None
+        return self.version if _succeeded(self.future) else None
 
 
 class Poll:
@@ -114,34 +121,34 @@ class Poll:
     def __init__(self, upkeep: Mapping[str, TableUpkeep], worker: Worker) -> None:
         self._upkeep = upkeep
         self._worker = worker
-        self._asked: dict[str, _WatchedTable] = {}
+        self._requests: dict[str, _WatchedTable] = {}
 
     def look(self) -> None:
         """Polls every table that is not being built."""
         for uri in self._upkeep:
-            asked = self._asked.get(uri)
-            if asked is not None and not asked.future.done():
+            request = self._requests.get(uri)
+            if request is not None and not request.future.done():
                 continue
             version = self._version(uri)
-            if version is None or asked is None or version != asked.settled:
-                self._asked[uri] = _WatchedTable(self._worker.wake(uri), version)
+            if version is None or request is None or version != request.settled:
+                self._requests[uri] = _WatchedTable(self._worker.wake(uri), version)
 
     def when_done(self, call: Callable[[], object]) -> None:
         """Calls `call`, possibly more than once, when all builds requested so far are done."""
-        for asked in self._asked.values():
-            asked.future.add_done_callback(lambda _: self._is_done() and call())
+        for request in self._requests.values():
+            request.future.add_done_callback(lambda _: self._is_done() and call())
         if self._is_done():
             call()
 
     def is_settled(self) -> bool:
         """Whether the last build of every table succeeded and deferred nothing."""
         return all(
-            _went_well(asked.future) and not asked.future.result().deferred
-            for asked in self._asked.values()
+            _succeeded(request.future) and not request.future.result().deferred
+            for request in self._requests.values()
         )
 
     def _is_done(self) -> bool:
-        return all(asked.future.done() for asked in self._asked.values())
+        return all(request.future.done() for request in self._requests.values())
 
     def _version(self, uri: str) -> str | None:
         """The table's version; None if it cannot be read, for example during an overwrite. The
@@ -153,10 +160,10 @@ class Poll:
             return None
 
 
-def _went_well(done: Future[Build]) -> bool:
+def _succeeded(future: Future[Build]) -> bool:
     return (
-        done.done()
-        and not done.cancelled()
-        and done.exception() is None
-        and not done.result().failed
+        future.done()
+        and not future.cancelled()
+        and future.exception() is None
+        and not future.result().failed
     )

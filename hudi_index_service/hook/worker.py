@@ -168,16 +168,16 @@ class Worker:
                 self._clock.wait(self._changed, self._next_moment())
 
     def _wake_for_retries(self) -> None:
-        for table, known in self._tables.items():
-            if known.retry_at <= self._clock.now() and not self._closing:
-                known.retry_at = float("inf")
+        for table, state in self._tables.items():
+            if state.retry_at <= self._clock.now() and not self._closing:
+                state.retry_at = float("inf")
                 self._waiting.setdefault(table, Future())
 
     def _is_ready(self, table: str) -> bool:
-        known = self._tables.get(table)
-        if known is None:
+        state = self._tables.get(table)
+        if state is None:
             return True
-        return not known.running and (self._closing or known.not_before <= self._clock.now())
+        return not state.running and (self._closing or state.not_before <= self._clock.now())
 
     def _next_moment(self) -> float | None:
         """The next time at which a table is due without a notification; None if there is none. A
@@ -185,9 +185,9 @@ class Worker:
         if self._closing:
             return None
         moments = [
-            min(known.not_before if table in self._waiting else float("inf"), known.retry_at)
-            for table, known in self._tables.items()
-            if not known.running
+            min(state.not_before if table in self._waiting else float("inf"), state.retry_at)
+            for table, state in self._tables.items()
+            if not state.running
         ]
         first = min(moments, default=float("inf"))
         return None if first == float("inf") else first
@@ -214,25 +214,25 @@ class Worker:
             self._changed.notify_all()
 
     def _rest(self, table: str, *, failed: bool) -> None:
-        known = self._tables[table]
+        state = self._tables[table]
         if not failed:
             del self._tables[table]
             return
-        known.running = False
-        known.failures += 1
-        known.not_before = self._clock.now() + self._backoff.seconds(known.failures)
+        state.running = False
+        state.failures += 1
+        state.not_before = self._clock.now() + self._backoff.seconds(state.failures)
 
 
-def _copy(done: Future[Build], waiting: Future[Build]) -> None:
+def _copy(source: Future[Build], target: Future[Build]) -> None:
     """Copies the outcome of one future to another."""
-    if done.cancelled():
-        waiting.cancel()
+    if source.cancelled():
+        target.cancel()
         return
-    error = done.exception()
+    error = source.exception()
     if error is not None:
-        waiting.set_exception(error)
+        target.set_exception(error)
     else:
-        waiting.set_result(done.result())
+        target.set_result(source.result())
 
 
 _NOTHING_IS_LOST = (

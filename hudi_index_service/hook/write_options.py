@@ -41,10 +41,10 @@ def callback_options(
         wait: Seconds that the listener may hold its answer.
         usual_wait: The listener's default for `wait`.
     """
-    asking = "" if usual_wait is None or wait == usual_wait else f"?{WAIT_PARAMETER}={wait:g}"
+    query = "" if usual_wait is None or wait == usual_wait else f"?{WAIT_PARAMETER}={wait:g}"
     return {
         "hoodie.write.commit.callback.on": "true",
-        "hoodie.write.commit.callback.http.url": f"{url}{asking}",
+        "hoodie.write.commit.callback.http.url": f"{url}{query}",
         SECRET_OPTION: secret,
         "hoodie.write.commit.callback.http.timeout.seconds": str(
             ceil(wait) + TIMEOUT_MARGIN_SECONDS

@@ -75,8 +75,8 @@ class Purge:
 
 
 def purge_unasked(table: HudiTable, executor: Executor, settings: Settings) -> Purge:
-    """Removes columns that no live definition has, whichever index they were built for. Rebuilds
-    entries that other indexes share without them.
+    """Removes columns that no live definition has, whichever index they were built for. Entries
+    that other indexes share are rebuilt without them.
 
     Raises:
         PermissionDenied: no write access below ``.hoodie/.index``.

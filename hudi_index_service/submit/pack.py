@@ -87,11 +87,11 @@ def pack_environment(output: Path) -> PackedEnvironment:
             f"Spark cannot unpack a file named {output}.",
             remedy=f"Use a name that ends with {' or '.join(SUFFIXES)}.",
         )
-    needed = needed_distributions()
+    distributions = needed_distributions()
     draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
         with tarfile.open(draft, mode="w:gz", compresslevel=_COMPRESSION) as archive:
-            for name, source in _files(needed):
+            for name, source in _files(distributions):
                 _add(archive, name, source)
         size = draft.stat().st_size
         draft.replace(output)
@@ -102,7 +102,7 @@ def pack_environment(output: Path) -> PackedEnvironment:
         ) from error
     finally:
         draft.unlink(missing_ok=True)
-    versions = tuple(f"{each.name}=={each.version}" for each in needed)
+    versions = tuple(f"{each.name}=={each.version}" for each in distributions)
     return PackedEnvironment(output, size, sys.version.split()[0], versions)
 
 
@@ -115,31 +115,31 @@ def needed_distributions() -> list[Distribution]:
     providers = {
         point.dist.name for point in entry_points(group=ENTRY_POINT_GROUP) if point.dist is not None
     }
-    found: dict[str, Distribution] = {}
-    wanted = [(name, "") for name in sorted({_OWN, *providers})]
-    while wanted:
-        name, needed_by = wanted.pop()
-        if _normal(name) in found.keys() | _SPARKS_OWN:
+    distributions: dict[str, Distribution] = {}
+    pending = [(name, "") for name in sorted({_OWN, *providers})]
+    while pending:
+        name, needed_by = pending.pop()
+        if _normal(name) in distributions.keys() | _SPARKS_OWN:
             continue
         try:
-            found[_normal(name)] = distribution(name)
+            distributions[_normal(name)] = distribution(name)
         except PackageNotFoundError as error:
             raise ConfigInvalid(
                 f"{needed_by or 'The index service'} needs the package {name}, which is not "
                 "installed here.",
                 remedy="Install it, then pack again.",
             ) from error
-        wanted += [(each, name) for each in _requirements(found[_normal(name)])]
-    return [found[name] for name in sorted(found)]
+        pending += [(each, name) for each in _requirements(distributions[_normal(name)])]
+    return [distributions[name] for name in sorted(distributions)]
 
 
-def _requirements(needing: Distribution) -> Iterator[str]:
+def _requirements(package: Distribution) -> Iterator[str]:
     """The names of a distribution's requirements, without those of its extras and those for other
     platforms, which are recognised by not being installed."""
-    for requirement in needing.requires or ():
+    for requirement in package.requires or ():
         specification, _, condition = requirement.partition(";")
         name = _NAME.match(specification)
-        assert name is not None, f"{needing.name} requires {requirement}"
+        assert name is not None, f"{package.name} requires {requirement}"
         if "extra" in condition or (condition and not _is_installed(name[0])):
             continue
         yield name[0]
@@ -157,7 +157,7 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _files(needed: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:
+def _files(distributions: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:
     """Every file of the archive: its path there, and its content or source path."""
     # In a virtual environment, this is the interpreter that it was created from.
     interpreter = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
@@ -172,23 +172,23 @@ def _files(needed: list[Distribution]) -> Iterator[tuple[str, Path | bytes]]:
     standard = Path(os.__file__).parent
     for path in _below(standard):
         yield f"{sys.platlibdir}/{name}/{path}", standard / path
-    for each in needed:
+    for each in distributions:
         yield from _distribution_files(each)
 
 
-def _distribution_files(packed: Distribution) -> Iterator[tuple[str, Path]]:
-    origin = json.loads(packed.read_text("direct_url.json") or "{}")
+def _distribution_files(package: Distribution) -> Iterator[tuple[str, Path]]:
+    origin = json.loads(package.read_text("direct_url.json") or "{}")
     editable = origin.get("dir_info", {}).get("editable", False)
-    own = _normal(packed.name) == _OWN
-    if packed.files is None or (editable and not own):
+    own = _normal(package.name) == _OWN
+    if package.files is None or (editable and not own):
         raise ConfigInvalid(
-            f"The files of the installed package {packed.name} cannot be listed.",
+            f"The files of the installed package {package.name} cannot be listed.",
             remedy="Install it from a wheel, not in editable mode, then pack again.",
         )
-    for file in packed.files:
+    for file in package.files:
         # Scripts are outside the package folder and contain this machine's paths.
         if ".." not in file.parts and "__pycache__" not in file.parts and file.suffix != ".pth":
-            yield f"packages/{file}", Path(str(packed.locate_file(file)))
+            yield f"packages/{file}", Path(str(package.locate_file(file)))
     if own and editable:
         for path in _below(_OWN_FOLDER):
             yield f"packages/{_OWN_FOLDER.name}/{path}", _OWN_FOLDER / path

@@ -23,40 +23,40 @@ from hudi_index_service.wording import counted
 def main(arguments: Sequence[str] | None = None) -> int:
     """Builds, prints one line of results per table, and returns the exit status: 0; 1 if any table
     had an error (code, message and remedy on stderr); 2 for wrong arguments."""
-    asked = _parser().parse_args(arguments)
-    running = SparkSession.getActiveSession()
-    name = f"hudi-index build {', '.join(asked.table)}"
-    spark = running or SparkSession.builder.appName(name).getOrCreate()
-    failed = 0
+    args = _parser().parse_args(arguments)
+    active_session = SparkSession.getActiveSession()
+    name = f"hudi-index build {', '.join(args.table)}"
+    spark = active_session or SparkSession.builder.appName(name).getOrCreate()
+    failures = 0
     try:
-        options = read_write_config(asked.hoodie_conf, asked.props)
+        options = read_write_config(args.hoodie_conf, args.props)
         budget = Budget(
-            files=asked.max_files,
-            bytes=asked.max_bytes,
-            minutes=asked.max_minutes,
-            requests_per_second=asked.requests_per_second,
+            files=args.max_files,
+            bytes=args.max_bytes,
+            minutes=args.max_minutes,
+            requests_per_second=args.requests_per_second,
         )
-        for table in asked.table:
-            failed += not _succeeds(spark, table, asked, options, budget)
+        for table in args.table:
+            failures += not _succeeds(spark, table, args, options, budget)
     except IndexServiceError as error:
         print(error, file=sys.stderr)
         return 1
     finally:
-        if running is None:
+        if active_session is None:
             spark.stop()
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 def _succeeds(
     spark: SparkSession,
     table: str,
-    asked: argparse.Namespace,
+    args: argparse.Namespace,
     options: Mapping[str, str],
     budget: Budget,
 ) -> bool:
     """Builds one table; prints an error instead of raising it, so that the next table is built."""
     try:
-        print(_build(spark, table, asked, options, budget))
+        print(_build(spark, table, args, options, budget))
     except IndexServiceError as error:
         print(error, file=sys.stderr)
         return False
@@ -66,15 +66,15 @@ def _succeeds(
 def _build(
     spark: SparkSession,
     table: str,
-    asked: argparse.Namespace,
+    args: argparse.Namespace,
     options: Mapping[str, str],
     budget: Budget,
 ) -> str:
     with TableUpkeep(table, spark=spark, options=options) as upkeep:
         keys = upkeep.define()
         build = upkeep.table.build(
-            strategy=keys.strategy if asked.strategy == "auto" else Strategy(asked.strategy),
-            partitions=asked.partition,
+            strategy=keys.strategy if args.strategy == "auto" else Strategy(args.strategy),
+            partitions=args.partition,
             budget=budget,
         ).raise_for_failures()
         if keys.failure is not None:
@@ -84,7 +84,7 @@ def _build(
         )
         if build.stopped_by is not None:
             report += f", {build.left} left ({build.stopped_by})"
-        if asked.clean:
+        if args.clean:
             cleaning = upkeep.table.clean()
             report += (
                 f", removed {counted(len(cleaning.removals), 'file')} ({cleaning.bytes} bytes)"

@@ -27,7 +27,7 @@ def define(table: IndexedTable, keys: WriteKeys, *, since: str | None) -> None:
     """
     live = {each.name: each for each in table.indexes()}
     current = live.get(INDEX_NAME)
-    if not keys.columns or any(_is_what_is_asked(each, keys) for each in live.values()):
+    if not keys.columns or any(_matches(each, keys) for each in live.values()):
         return
     if current is not None:
         _change(table, current, keys)
@@ -54,7 +54,7 @@ def is_outdated(table: IndexedTable, instant: str) -> bool:
     return version is not None and instant <= version.latest
 
 
-def _is_what_is_asked(definition: IndexDefinition, keys: WriteKeys) -> bool:
+def _matches(definition: IndexDefinition, keys: WriteKeys) -> bool:
     return set(definition.index_types) == set(keys.types) and _by_name(
         definition.columns
     ) == _by_name(keys.columns)

@@ -1,4 +1,4 @@
-"""What the service remembers about a table between runs, in the user's state folder (mode 0700).
+"""The service's memory of a table between runs, in the user's state folder (mode 0700).
 
 Each table has one JSON file, named by a digest of its base path. Without it, the service only
 misses that the table was overwritten between two runs, and the keys of archived commits.
@@ -47,14 +47,14 @@ class TableMemory:
         digest = hashlib.sha256(uri.encode()).hexdigest()[:32]
         self._uri = uri
         self._path = folder / "tables" / f"{digest}.json"
-        self._known: Remembered | None = None
-        self._complained = False
+        self._state: Remembered | None = None
+        self._has_warned = False
 
     def load(self) -> Remembered | None:
         """The remembered state; None if there is none or it cannot be read."""
-        if self._known is None:
+        if self._state is None:
             try:
-                found = Remembered.model_validate_json(self._path.read_bytes())
+                state = Remembered.model_validate_json(self._path.read_bytes())
             except FileNotFoundError:
                 return None
             except OSError as error:
@@ -63,18 +63,18 @@ class TableMemory:
             except ValidationError as error:
                 log.warning("%s is ignored: %s.", self._path, first_mistake(error))
                 return None
-            self._known = found if found.uri == self._uri else None
-        return self._known
+            self._state = state if state.uri == self._uri else None
+        return self._state
 
     def store(self, table: KnownTable, *, keys: dict[str, str], committed: dict[str, str]) -> None:
         """Remembers the table. Logs only the first failure to write the folder."""
-        now = Remembered(uri=self._uri, table=table, keys=keys, committed=committed)
-        if now == self.load():
+        state = Remembered(uri=self._uri, table=table, keys=keys, committed=committed)
+        if state == self.load():
             return
-        self._known = now
+        self._state = state
         try:
-            write_private_file(self._path, now.model_dump_json(indent=1).encode())
+            write_private_file(self._path, state.model_dump_json(indent=1).encode())
         except OSError as error:
-            if not self._complained:
+            if not self._has_warned:
                 log.warning("%s cannot be remembered across restarts: %s", self._uri, error)
-            self._complained = True
+            self._has_warned = True

@@ -96,12 +96,12 @@ class TableUpkeep:
         self._strategy = strategy
         self._clean = clean
         self._retry_failed: RetryFailed = "backoff" if patient else "now"
-        self._given = index_options(options or {})
+        self._overrides = index_options(options or {})
         self._suggested: _WriteRequest | None = None
         self._committed: Mapping[str, str] = {}  # for the memory, as read last
         self._memory = TableMemory(self._settings.state_folder, self.uri)
         self._opening = Lock()
-        self._opened: IndexedTable | None = None
+        self._table: IndexedTable | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -112,9 +112,9 @@ class TableUpkeep:
     def close(self) -> None:
         """Closes the table; the next use reopens it."""
         with self._opening:
-            if self._opened is not None:
-                self._opened.close()
-            self._opened = None
+            if self._table is not None:
+                self._table.close()
+            self._table = None
 
     @property
     def table(self) -> IndexedTable:
@@ -124,14 +124,14 @@ class TableUpkeep:
             TableNotFound, NotAHudiTable, StorageUnsupported.
         """
         with self._opening:
-            if self._opened is None:
-                self._opened = open_table(
+            if self._table is None:
+                self._table = open_table(
                     self.uri,
                     storage_options=self._storage_options,
                     spark=self._spark,
                     settings=self._settings,
                 )
-            return self._opened
+            return self._table
 
     def suggest(self, options: Mapping[str, str]) -> None:
         """Sets the keys of a write that is about to begin. They apply from that write on, unless a
@@ -160,16 +160,16 @@ class TableUpkeep:
             IndexServiceError: as `IndexedTable.build` and `IndexedTable.clean`; or the failure to
                 apply the keys, raised after everything else is done.
         """
-        followed = self.define()
-        if followed.enabled:
-            build = self.table.build(strategy=followed.strategy, retry_failed=self._retry_failed)
+        outcome = self.define()
+        if outcome.enabled:
+            build = self.table.build(strategy=outcome.strategy, retry_failed=self._retry_failed)
             if self._clean:
                 self.table.clean()
         else:
             log.info("%s: nothing is built because hoodie.index.enabled is false.", self.uri)
-            build = Build("", followed.strategy, ())
-        if followed.failure is not None:
-            raise followed.failure
+            build = Build("", outcome.strategy, ())
+        if outcome.failure is not None:
+            raise outcome.failure
         return build
 
     def define(self) -> ResolvedConfig:
@@ -183,14 +183,14 @@ class TableUpkeep:
             IndexServiceError: the table cannot be read.
         """
         before = self._memory.load()
-        overwritten = self._overwritten(before)
-        asked = self._asked(overwritten)
-        followed = self._follow(asked, defining=True)
-        if before is not None and overwritten is not None:
-            still = overwritten_since(self.table.hudi_table, before.table)
-            log.warning("%s", still or _brought_back(self.uri))
-        self._remember(asked)
-        return followed
+        overwrite = self._detect_overwrite(before)
+        request = self._request(overwrite)
+        outcome = self._apply(request, defining=True)
+        if before is not None and overwrite is not None:
+            loss = overwritten_since(self.table.hudi_table, before.table)
+            log.warning("%s", loss or _restored_message(self.uri))
+        self._remember(request)
+        return outcome
 
     def peek(self) -> ResolvedConfig:
         """The result that `define` would return, except for failures to define; changes nothing.
@@ -198,62 +198,64 @@ class TableUpkeep:
         Raises:
             IndexServiceError: the table cannot be read.
         """
-        return self._follow(self._asked(self._overwritten(self._memory.load())), defining=False)
+        return self._apply(
+            self._request(self._detect_overwrite(self._memory.load())), defining=False
+        )
 
-    def _overwritten(self, before: Remembered | None) -> TableOverwritten | None:
-        overwritten = overwritten_since(self.table.hudi_table, before.table) if before else None
-        if overwritten is not None:
+    def _detect_overwrite(self, before: Remembered | None) -> TableOverwritten | None:
+        overwrite = overwritten_since(self.table.hudi_table, before.table) if before else None
+        if overwrite is not None:
             self.close()  # its cached state is invalid
-        return overwritten
+        return overwrite
 
-    def _follow(self, asked: _WriteRequest | None, *, defining: bool) -> ResolvedConfig:
+    def _apply(self, request: _WriteRequest | None, *, defining: bool) -> ResolvedConfig:
         strategy, enabled = self._strategy, True
         try:
-            keys = read_write_keys(asked.options) if asked is not None else None
-            if asked is not None and keys is not None:
+            keys = read_write_keys(request.options) if request is not None else None
+            if request is not None and keys is not None:
                 enabled, strategy = keys.enabled, keys.strategy or strategy
-                if enabled and defining and not asked.outdated:
-                    define(self.table, keys, since=asked.since)
+                if enabled and defining and not request.outdated:
+                    define(self.table, keys, since=request.since)
         except IndexServiceError as error:
             log.error("%s: the keys hoodie.index.* are not applied. %s", self.uri, error)
             return ResolvedConfig(strategy, enabled, error)
         return ResolvedConfig(strategy, enabled)
 
-    def _asked(self, overwritten: TableOverwritten | None) -> _WriteRequest | None:
-        found = self._found(overwritten)
-        if not self._given:
-            return found
-        if f"{PREFIX}columns" in self._given or found is None:
-            since = None if overwritten is None else _EVERYTHING
-            return _WriteRequest({**(found.options if found else {}), **self._given}, since)
-        return replace(found, options={**found.options, **self._given})
+    def _request(self, overwrite: TableOverwritten | None) -> _WriteRequest | None:
+        base = self._base_request(overwrite)
+        if not self._overrides:
+            return base
+        if f"{PREFIX}columns" in self._overrides or base is None:
+            since = None if overwrite is None else _EVERYTHING
+            return _WriteRequest({**(base.options if base else {}), **self._overrides}, since)
+        return replace(base, options={**base.options, **self._overrides})
 
-    def _found(self, overwritten: TableOverwritten | None) -> _WriteRequest | None:
-        """The keys from the commits, `suggest` or the memory, without the given options."""
+    def _base_request(self, overwrite: TableOverwritten | None) -> _WriteRequest | None:
+        """The keys from the commits, `suggest` or the memory, without `options`."""
         hudi_table = self.table.hudi_table
-        stored = newest_keys(hudi_table)
+        stored_keys = newest_keys(hudi_table)
         before = self._memory.load()
-        archived = before.committed if before is not None and overwritten is None else {}
-        self._committed = archived if stored is None else stored.options
-        if stored is not None:
-            outdated = is_outdated(self.table, stored.instant)
+        archived = before.committed if before is not None and overwrite is None else {}
+        self._committed = archived if stored_keys is None else stored_keys.options
+        if stored_keys is not None:
+            outdated = is_outdated(self.table, stored_keys.instant)
             # Only a new definition needs `since`; finding it reads every commit.
             since = None if is_defined(self.table) else first_instant_with_keys(hudi_table)
-            return _WriteRequest(stored.options, since, outdated)
+            return _WriteRequest(stored_keys.options, since, outdated)
         if self._suggested is not None:
             since = self._suggested.since or _EVERYTHING
             return replace(self._suggested, outdated=is_outdated(self.table, since))
-        if overwritten is not None and before is not None and before.keys:
+        if overwrite is not None and before is not None and before.keys:
             return _WriteRequest(before.keys, _EVERYTHING)
         # Too old to change or recreate the index.
         return _WriteRequest(archived, None, outdated=True) if archived else None
 
-    def _remember(self, asked: _WriteRequest | None) -> None:
+    def _remember(self, request: _WriteRequest | None) -> None:
         before = self._memory.load()
         instants = self.table.hudi_table.completed_instants()
         self._memory.store(
             KnownTable.of(instants[-1].requested if instants else "", self.table.indexes()),
-            keys=dict(asked.options) if asked is not None else before.keys if before else {},
+            keys=dict(request.options) if request is not None else before.keys if before else {},
             committed=dict(self._committed),
         )
 
@@ -263,7 +265,7 @@ def _next_instant(requested: str) -> str:
     return str(int(requested) + 1).zfill(len(requested))
 
 
-def _brought_back(uri: str) -> str:
+def _restored_message(uri: str) -> str:
     return (
         f"{TableOverwritten.code}: {uri} was overwritten, including .hoodie. Its hoodie.index.* "
         "keys define its index again and set how it is built."

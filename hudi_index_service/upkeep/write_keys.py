@@ -86,13 +86,13 @@ def read_write_keys(options: Mapping[str, str]) -> WriteKeys | None:
         first = error.errors()[0]
         key = f"{PREFIX}{first['loc'][0]}"
         if first["type"] == "extra_forbidden":
-            known = ", ".join(f"{PREFIX}{name}" for name in WriteKeys.model_fields)
+            names = ", ".join(f"{PREFIX}{name}" for name in WriteKeys.model_fields)
             raise ConfigInvalid(
                 f"{key} is neither a key of the index service nor of Hudi.",
-                remedy=f"Use the service's keys: {known}.",
+                remedy=f"Use the service's keys: {names}.",
             ) from error
-        said = first_mistake(error).partition(": ")[2]
-        raise ConfigInvalid(f"Write config {key}={ours.get(key, '')}: {said}.") from error
+        mistake = first_mistake(error).partition(": ")[2]
+        raise ConfigInvalid(f"Write config {key}={ours.get(key, '')}: {mistake}.") from error
 
 
 def index_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -154,8 +154,8 @@ def parse_columns(text: str) -> tuple[Column, ...]:
         for key, equals, value in pairs:
             if not equals or not key.strip() or not value.strip():
                 raise ValueError(f"{part!r}: an option is key=value")
-        given = {key.strip(): value.strip() for key, _, value in pairs}
-        columns += [Column(name=each, options=given) for each in names]
+        column_options = {key.strip(): value.strip() for key, _, value in pairs}
+        columns += [Column(name=each, options=column_options) for each in names]
     return tuple(columns)
 
 

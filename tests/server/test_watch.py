@@ -79,21 +79,21 @@ def poll(table) -> Iterator[tuple[Poll, TableUpkeep, ManualClock]]:
 def test_polling_builds_only_after_a_change(table, cluster, poll):
     polling, upkeep, _ = poll
     polling.look()
-    (first,) = polling._asked.values()
+    (first,) = polling._requests.values()
     first.future.result(timeout=120)
 
     polling.look()
-    assert list(polling._asked.values()) == [first]
+    assert list(polling._requests.values()) == [first]
 
     cluster()
     polling.look()
-    (second,) = polling._asked.values()
+    (second,) = polling._requests.values()
     assert len(second.future.result(timeout=120).built) == 1
     before = upkeep.version()
     open_table(table).create_index("by_ts", ["ts"])  # no commit, but a change
     assert upkeep.version() != before
     polling.look()
-    (third,) = polling._asked.values()
+    (third,) = polling._requests.values()
     assert third is not second
 
 
@@ -103,15 +103,15 @@ def test_failing_build_is_retried_with_backoff(table, cluster, poll):
     builds.write_text("A file stands where the build's record has to go.")
     cluster()
     polling.look()
-    (first,) = polling._asked.values()
+    (first,) = polling._requests.values()
     assert first.future.exception(timeout=120) is not None
     builds.unlink()
 
     polling.look()
     clock.wait_until_a_thread_waits_for(10.0)
-    (second,) = polling._asked.values()
+    (second,) = polling._requests.values()
     polling.look()  # adds no wake-up
-    assert list(polling._asked.values()) == [second]
+    assert list(polling._requests.values()) == [second]
     assert not second.future.done()
     clock.advance(10.0)
 

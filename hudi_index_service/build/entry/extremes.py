@@ -40,31 +40,31 @@ class Extremes:
             return
         if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
             self._unknown = True
-        known = [pa.repeat(value, 1) for value in (self._low, self._high) if value is not None]
-        found = pc.min_max(array)
-        fresh = [pa.repeat(found[end], 1) for end in ("min", "max") if found[end].is_valid]
-        if fresh:
+        old_bounds = [pa.repeat(value, 1) for value in (self._low, self._high) if value is not None]
+        min_max = pc.min_max(array)
+        new_bounds = [pa.repeat(min_max[end], 1) for end in ("min", "max") if min_max[end].is_valid]
+        if new_bounds:
             # Arrow compares the values, because Python's dates end with the year 9999.
-            found = pc.min_max(pa.concat_arrays(known + fresh))
-            self._low, self._high = found["min"], found["max"]
+            min_max = pc.min_max(pa.concat_arrays(old_bounds + new_bounds))
+            self._low, self._high = min_max["min"], min_max["max"]
 
-    def _spelled(self, scalar: pa.Scalar | None) -> str | None:
+    def _text(self, scalar: pa.Scalar | None) -> str | None:
         if scalar is None or self._unknown:
             return None
         try:
-            spelled = str(scalar.cast(pa.string()).as_py())
+            text = str(scalar.cast(pa.string()).as_py())
         except (pa.ArrowInvalid, UnicodeDecodeError):
             return None
-        if spelled.startswith("<value out of range"):
+        if text.startswith("<value out of range"):
             return None
-        return spelled if len(spelled.encode()) <= self._LONGEST else None
+        return text if len(text.encode()) <= self._LONGEST else None
 
     @property
     def minimum(self) -> str | None:
         """The least value seen."""
-        return self._spelled(self._low)
+        return self._text(self._low)
 
     @property
     def maximum(self) -> str | None:
         """The greatest value seen."""
-        return self._spelled(self._high)
+        return self._text(self._high)

@@ -74,7 +74,7 @@ class BaseFileIndexer:
         self._memory_mb = memory_mb
         self._batch_rows = batch_rows
         self._threads = threads
-        self._indexed = indexed or RowCount()
+        self._row_count = indexed or RowCount()
 
     def index(self, columns: Sequence[ColumnSpec], work: Path, part: Part = WHOLE) -> Indexed:
         """Indexes the rows of a part in a new folder below `work`."""
@@ -97,7 +97,7 @@ class BaseFileIndexer:
                 with read_ahead(batches, depth=_BATCHES_AHEAD) as ready:
                     for batch in ready:
                         builder.add(batch)
-                        self._indexed.add(batch.num_rows)
+                        self._row_count.add(batch.num_rows)
                 return Indexed(builder.finish(), extremes)
             except BaseException:
                 builder.abort()
@@ -110,15 +110,15 @@ class BaseFileIndexer:
         part: Part,
         extremes: Mapping[str, Extremes],
     ) -> Generator[pa.RecordBatch, None, None]:
-        stored = read_columns(
+        batches = read_columns(
             file,
             pa.schema([(spec.name, spec.type) for spec in columns]),
             batch_rows=self._batch_rows,
             source=self._base_file.path,
             rows=part.rows(file.metadata.num_rows),
         )
-        with closing(stored):
-            for batch in stored:
+        with closing(batches):
+            for batch in batches:
                 for name, extreme in extremes.items():
                     extreme.add(batch.column(name))
                 yield batch
@@ -132,16 +132,16 @@ class BaseFileIndexer:
             PartStaged: other parts are still missing.
             FileNotFoundError: another task has joined the parts and removed them.
         """
-        described = self._staged(self.index(columns, work, part), columns, work, part, staging)
-        parts = staging.complete(described)
+        staged_part = self._stage(self.index(columns, work, part), columns, work, part, staging)
+        parts = staging.complete(staged_part)
         if parts is None:
             raise PartStaged
-        joined = work / "joined"
-        joined.mkdir()
-        files = self._kind.combine([staging.fetch(each, work) for each in parts], joined)
+        folder = work / "joined"
+        folder.mkdir()
+        files = self._kind.combine([staging.fetch(each, work) for each in parts], folder)
         return Indexed(joined_index(parts, files), joined_extremes(parts))
 
-    def _staged(
+    def _stage(
         self,
         indexed: Indexed,
         columns: Sequence[ColumnSpec],
@@ -152,7 +152,7 @@ class BaseFileIndexer:
         name = staging.data_name(part)
         built, extremes = indexed.built, indexed.extremes
         packed = pack(built.files, work / name)
-        described = StagedPart(
+        staged_part = StagedPart(
             number=part.number,
             of=part.of,
             base_file=self._base_file.path,
@@ -164,5 +164,5 @@ class BaseFileIndexer:
             unknown=tuple(name for name, each in extremes.items() if each.unknown),
             versions=dict(built.versions),
         )
-        staging.add(work / name, described)
-        return described
+        staging.add(work / name, staged_part)
+        return staged_part

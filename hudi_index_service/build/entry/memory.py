@@ -81,9 +81,9 @@ def prepare_worker(memory_mb: int, *, runs_jvm: bool) -> None:
         # By default, each thread reserves 64 MiB for its allocations, and Arrow's allocator 1 GiB.
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
         pa.set_memory_pool(pa.system_memory_pool())
-    held = min(_control_group_limits(), default=None)
-    if held is not None:
-        check_held(held // _MIB, needs)
+    memory_limit = min(_control_group_limits(), default=None)
+    if memory_limit is not None:
+        check_held(memory_limit // _MIB, needs)
 
 
 def check_address_space(limit_mb: int, needs: Needs) -> None:

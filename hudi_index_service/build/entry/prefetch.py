@@ -20,22 +20,22 @@ def read_ahead(
     The generator runs only in the thread, and is closed there. Leaving the block ends it. An
     exception that it raises is raised in place of the next item.
     """
-    waiting: Queue[object] = Queue(maxsize=depth)
-    unwanted = Event()
+    queue: Queue[object] = Queue(maxsize=depth)
+    stopped = Event()
 
     def run() -> None:
         with closing(items):
             try:
                 for item in items:
-                    waiting.put(item)
-                    if unwanted.is_set():
+                    queue.put(item)
+                    if stopped.is_set():
                         return
-                waiting.put(_END)
+                queue.put(_END)
             except BaseException as error:  # noqa: BLE001 - raised again by the reader
-                waiting.put(_Failure(error))
+                queue.put(_Failure(error))
 
     def ready() -> Iterator[Item]:
-        while (item := waiting.get()) is not _END:
+        while (item := queue.get()) is not _END:
             if isinstance(item, _Failure):
                 raise item.error
             yield item  # type: ignore[misc]  # nothing else was put in
@@ -45,10 +45,10 @@ def read_ahead(
     try:
         yield ready()
     finally:
-        unwanted.set()
+        stopped.set()
         while thread.is_alive():
             try:
-                waiting.get(timeout=0.05)  # the thread may be waiting for a free slot
+                queue.get(timeout=0.05)  # the thread may be waiting for a free slot
             except Empty:
                 continue
         thread.join()

@@ -38,7 +38,7 @@ def scratch_folder() -> Iterator[Path]:
 
 def remove_abandoned() -> int:
     """Removes this user's folders whose owners are dead. Returns the number of removed folders."""
-    gone = 0
+    removed = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # another user's, or being removed by another process
             if folder.lstat().st_uid != os.getuid():
@@ -51,8 +51,8 @@ def remove_abandoned() -> int:
             finally:
                 os.close(lock)
             log.info("Removed %s, left by a build that was killed.", folder)
-            gone += 1
-    return gone
+            removed += 1
+    return removed
 
 
 def _locked_folder() -> tuple[Path, int]:

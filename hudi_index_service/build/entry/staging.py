@@ -83,11 +83,11 @@ class Staging:
         """A unique name for a part's packed file."""
         return f"{self._prefix}{part.number:04d}-of-{part.of:04d}-{uuid.uuid4().hex[:12]}.pack"
 
-    def add(self, packed: Path, described: StagedPart) -> None:
+    def add(self, packed: Path, part: StagedPart) -> None:
         """Stages a part; it exists once its description does."""
-        name = described.data.name
+        name = part.data.name
         self._storage.upload(f"{self._folder}/{name}", packed)
-        self._storage.create(f"{self._folder}/{name}{_SUFFIX}", described.to_json())
+        self._storage.create(f"{self._folder}/{name}{_SUFFIX}", part.to_json())
 
     def has_begun(self) -> bool:
         """Whether a part, or a file of one, has been staged."""
@@ -96,17 +96,17 @@ class Staging:
     def complete(self, like: StagedPart) -> list[StagedPart] | None:
         """All parts in order, if each has been staged with the same columns, base file and number
         of parts; else None."""
-        found: dict[int, StagedPart] = {}
+        parts: dict[int, StagedPart] = {}
         for path in self._files():
             if path.endswith(_SUFFIX):
-                part = self._described(path)
+                part = self._read_description(path)
                 if part is not None and _are_of_one_index(part, like):
-                    found.setdefault(part.number, part)
-        if len(found) < like.of:
+                    parts.setdefault(part.number, part)
+        if len(parts) < like.of:
             return None
-        return [found[number] for number in range(like.of)]
+        return [parts[number] for number in range(like.of)]
 
-    def _described(self, path: str) -> StagedPart | None:
+    def _read_description(self, path: str) -> StagedPart | None:
         """Reads a description; None if it is damaged or deleted: then the part does not exist."""
         try:
             return StagedPart.from_json(self._storage.read(path), source=path)

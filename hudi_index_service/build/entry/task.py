@@ -122,12 +122,12 @@ def run_task(task: BuildTask) -> TaskOutcome:
     started = perf_counter()
     outcome = TaskOutcome(task.due.base_file.path, task.due.index_type, TaskStatus.FAILED)
     try:
-        if task.deadline is not None and time() > task.deadline and not _begun(task):
+        if task.deadline is not None and time() > task.deadline and not _has_staged_part(task):
             return replace(outcome, status=TaskStatus.LEFT)
         prepare_worker(task.memory_mb, runs_jvm=index_type(task.due.index_type).runs_jvm)
         outcome = _EntryBuild(task).run()
     except FileNotFoundError as error:
-        outcome = replace(outcome, **_gone_or_failed(task, error))
+        outcome = replace(outcome, **_missing_file_fields(task, error))
     except IndexServiceError as error:
         outcome = replace(outcome, error=str(error))
     except Exception as error:  # noqa: BLE001 - native libraries may raise anything
@@ -135,7 +135,7 @@ def run_task(task: BuildTask) -> TaskOutcome:
     return replace(outcome, seconds=perf_counter() - started)
 
 
-def _begun(task: BuildTask) -> bool:
+def _has_staged_part(task: BuildTask) -> bool:
     """Whether another part of the same base file is staged: then this part is built too."""
     if task.part.is_whole:
         return False
@@ -143,7 +143,7 @@ def _begun(task: BuildTask) -> bool:
     return Staging(task.storage, folder, task.build_id).has_begun()
 
 
-def _gone_or_failed(task: BuildTask, error: FileNotFoundError) -> dict[str, Any]:
+def _missing_file_fields(task: BuildTask, error: FileNotFoundError) -> dict[str, Any]:
     """Whether a missing file means that the base file was cleaned, or another failure."""
     try:
         task.storage.size(task.due.base_file.path)
@@ -230,7 +230,7 @@ class _EntryBuild:
         return serving is not None and not holds_all(serving, own.specs())
 
     def _demand(self) -> DesiredEntry | None:
-        """What the definitions now require of the entry."""
+        """The definitions' present requirements for the entry."""
         if self._task.schema is None:
             return None
         return DesiredEntry.now(self._kind.name, self._storage, self._task.schema)
@@ -241,7 +241,7 @@ class _EntryBuild:
             return demand.content(due.definitions, present)
         if present is None:
             return EntryContent(due.columns, due.definitions)
-        # Some build wanted the present columns: the next generation keeps them.
+        # Another build required the present columns: the next generation keeps them.
         columns = merged([*present.specs(), *due.columns])
         return EntryContent(columns, {**present.definitions, **due.definitions})
 
@@ -286,7 +286,7 @@ class _EntryBuild:
         """Builds and publishes one generation. None if another builder took its number."""
         started = _now()
         with scratch_folder() as work:
-            indexed = self._indexed(content.columns, work)
+            indexed = self._index(content.columns, work)
             built = indexed.built
             footer = hudi_index_parquet.stripped_footer(
                 row_source(self._storage, self._base_file.path), size=self._base_file.size
@@ -338,7 +338,7 @@ class _EntryBuild:
             return None
         return manifest
 
-    def _indexed(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
+    def _index(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
         """The index of the whole base file. Staged parts exist only for the columns of the first
         attempt; later attempts index the whole file here."""
         part, self._part = self._part, WHOLE
