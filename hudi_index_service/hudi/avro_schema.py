@@ -77,15 +77,15 @@ def _unreadable(avro: Any) -> str | None:
     return _unreadable(inner)
 
 
-def _arrow_type(avro: Any, named: dict[str, pa.DataType]) -> pa.DataType:
-    """The type of an Avro schema; `named` collects its record, fixed and enum types."""
+def _arrow_type(avro: Any, named_types: dict[str, pa.DataType]) -> pa.DataType:
+    """The type of an Avro schema; `named_types` collects its record, fixed and enum types."""
     if isinstance(avro, list):
         parts = [part for part in avro if part != "null"]
         if len(parts) != 1:
             raise UnknownAvroType(f"a union of {len(parts)} types")
-        return _arrow_type(parts[0], named)
+        return _arrow_type(parts[0], named_types)
     if isinstance(avro, str):
-        kind = _PRIMITIVE.get(avro) or named.get(avro)
+        kind = _PRIMITIVE.get(avro) or named_types.get(avro)
         if kind is None:
             raise UnknownAvroType(avro)
         return kind
@@ -95,29 +95,29 @@ def _arrow_type(avro: Any, named: dict[str, pa.DataType]) -> pa.DataType:
     elif logical in _LOGICAL:
         kind = _LOGICAL[logical]
     else:
-        kind = _nested_type(avro, named)
+        kind = _nested_type(avro, named_types)
     if "name" in avro:
         name = avro["name"]
-        named[name] = named[f"{avro.get('namespace', '')}.{name}".lstrip(".")] = kind
+        named_types[name] = named_types[f"{avro.get('namespace', '')}.{name}".lstrip(".")] = kind
     return kind
 
 
-def _nested_type(avro: dict[str, Any], named: dict[str, pa.DataType]) -> pa.DataType:
+def _nested_type(avro: dict[str, Any], named_types: dict[str, pa.DataType]) -> pa.DataType:
     match avro["type"]:
         case "record":
             return pa.struct(
                 [
-                    pa.field(each["name"], _arrow_type(each["type"], named))
+                    pa.field(each["name"], _arrow_type(each["type"], named_types))
                     for each in avro["fields"]
                 ]
             )
         case "array":
-            return pa.list_(pa.field("element", _arrow_type(avro["items"], named)))
+            return pa.list_(pa.field("element", _arrow_type(avro["items"], named_types)))
         case "map":
-            return pa.map_(pa.string(), _arrow_type(avro["values"], named))
+            return pa.map_(pa.string(), _arrow_type(avro["values"], named_types))
         case "fixed":
             return pa.binary(avro["size"])
         case "enum":
             return pa.string()
         case other:
-            return _arrow_type(other, named)
+            return _arrow_type(other, named_types)

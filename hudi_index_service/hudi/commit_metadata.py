@@ -27,10 +27,10 @@ class CommitMetadata:
         self, timeline: Any, active: Timeline, earlier: "CommitMetadata | None" = None
     ) -> None:
         self._timeline = timeline
-        known = dict(earlier._known) if earlier else {}
+        cached = dict(earlier._cache) if earlier else {}
         # Archived instants are dropped: a process may watch the table for years.
-        self._known: dict[str, Mapping[str, Any]] = {
-            requested: known[requested] for requested in known if requested in active.by_requested
+        self._cache: dict[str, Mapping[str, Any]] = {
+            requested: cached[requested] for requested in cached if requested in active.by_requested
         }
 
     def of(self, instant: Instant) -> Mapping[str, Any]:
@@ -39,9 +39,9 @@ class CommitMetadata:
         Raises:
             SnapshotChanged: the instant is not (or no longer) in the active timeline.
         """
-        if instant.requested not in self._known:
-            self._known[instant.requested] = self._read(instant)
-        return self._known[instant.requested]
+        if instant.requested not in self._cache:
+            self._cache[instant.requested] = self._read(instant)
+        return self._cache[instant.requested]
 
     def service_kind(self, instant: Instant) -> ServiceKind:
         """Which table service wrote the instant, by its ``operationType``."""
@@ -50,8 +50,8 @@ class CommitMetadata:
 
     def extra(self, instant: Instant) -> Mapping[str, str]:
         """The metadata that the instant's writer added (``extraMetadata``)."""
-        stored = self.of(instant).get("extraMetadata") or {}
-        return {str(key): str(value) for key, value in stored.items()}
+        metadata = self.of(instant).get("extraMetadata") or {}
+        return {str(key): str(value) for key, value in metadata.items()}
 
     def rows_written(self, instant: Instant) -> dict[str, int]:
         """Path of each base file that the instant wrote → its rows, from the write statistics,
@@ -119,17 +119,17 @@ class CommitMetadata:
                     yield partition, file_id
 
     def _read(self, instant: Instant) -> Mapping[str, Any]:
-        completed = {
+        list_instants = {
             "commit": self._timeline.get_completed_commits,
             "deltacommit": self._timeline.get_completed_deltacommits,
             "replacecommit": self._timeline.get_completed_replacecommits,
         }[instant.action]
         with hudi_rs_errors_named("The timeline"):
-            listed = completed()
-        for known in listed:
-            if known.timestamp == instant.requested:
+            instants = list_instants()
+        for candidate in instants:
+            if candidate.timestamp == instant.requested:
                 with hudi_rs_errors_named(f"Instant {instant.requested}"):
-                    text = self._timeline.get_instant_metadata_in_json(known)
+                    text = self._timeline.get_instant_metadata_in_json(candidate)
                     metadata: Mapping[str, Any] = json.loads(text)
                 return metadata
         raise SnapshotChanged(f"Instant {instant.requested} is not in the active timeline.")

@@ -148,7 +148,9 @@ class Proof:
             if file_slice.base_file is not None:
                 in_slices.add(file_slice.base_file.path)
         for file in listing.files.values():
-            if file.path not in in_slices and not self._accounted(file, by_group.get(file.group)):
+            if file.path not in in_slices and not self._is_accounted_for(
+                file, by_group.get(file.group)
+            ):
                 raise NeedsSpark(
                     f"{file.path} is part of the table at instant {self.pinned}, but no file "
                     f"slice {'of its file group ' if file.group in by_group else ''}holds it."
@@ -171,7 +173,7 @@ class Proof:
             if name.instant < base_instant and self.is_older(name, base_instant):
                 raise TableFeatureUnsupported(f"{path} is older than {file_slice.name}.")
 
-    def _accounted(self, file: ListedFile, file_slice: FileSlice | None) -> bool:
+    def _is_accounted_for(self, file: ListedFile, file_slice: FileSlice | None) -> bool:
         if not self.shows(file):
             return True
         if file_slice is None or file_slice.base_file is None:

@@ -194,17 +194,17 @@ def unsupported_base_files(properties: Mapping[str, str]) -> str | None:
     if BOOTSTRAP in properties:
         return Refusal.BOOTSTRAPPED.value.format(key=BOOTSTRAP, value=properties[BOOTSTRAP])
     if table_version(properties) not in TABLE_VERSIONS:
-        return _refused("hoodie.table.version", properties.get("hoodie.table.version", ""))
+        return _other_value("hoodie.table.version", properties.get("hoodie.table.version", ""))
     layout = properties.get("hoodie.timeline.layout.version", "")
     if layout and (layout.strip() == "2") != (table_version(properties) >= 8):
-        return _refused("hoodie.timeline.layout.version", layout)
+        return _other_value("hoodie.timeline.layout.version", layout)
     for key, value in sorted(properties.items()):
-        if not key.startswith("hoodie.") or key in HARMLESS or _says_how_to_merge(key):
+        if not key.startswith("hoodie.") or key in HARMLESS or _is_merge_property(key):
             continue
         if key not in KNOWN_VALUES:
             return Refusal.UNKNOWN_PROPERTY.value.format(key=key, value=value)
         if value not in KNOWN_VALUES[key]:
-            return _refused(key, value)
+            return _other_value(key, value)
     return None
 
 
@@ -214,8 +214,8 @@ def unsupported_merge(properties: Mapping[str, str]) -> str | None:
     if not is_merge_on_read(properties):
         return None
     for key, value in sorted(properties.items()):
-        if _says_how_to_merge(key) and value not in KNOWN_MERGES.get(key, _NONE):
-            return _refused(key, value)
+        if _is_merge_property(key) and value not in KNOWN_MERGES.get(key, _NONE):
+            return _other_value(key, value)
     if not is_true(properties, "hoodie.populate.meta.fields", default=True):
         keys = properties.get("hoodie.table.recordkey.fields", "")
         if not keys.strip():
@@ -240,15 +240,15 @@ def unsupported_partition_column(
 ) -> str | None:
     """The partition column that is a struct field rather than a top-level column, in one sentence;
     None if there is none. hudi-rs makes no slices of such a table."""
-    inner = next((name for name in partition_columns if name not in columns), None)
-    if inner is None or not columns:  # before the first commit there may be no schema
+    nested = next((name for name in partition_columns if name not in columns), None)
+    if nested is None or not columns:  # before the first commit there may be no schema
         return None
-    return Refusal.PARTITION_FIELD.value.format(column=inner)
+    return Refusal.PARTITION_FIELD.value.format(column=nested)
 
 
-def _says_how_to_merge(key: str) -> bool:
+def _is_merge_property(key: str) -> bool:
     return key in KNOWN_MERGES or key.startswith(MERGE_PROPERTY)
 
 
-def _refused(key: str, value: str) -> str:
+def _other_value(key: str, value: str) -> str:
     return Refusal.OTHER_VALUE.value.format(key=key, value=value or "(none)")

@@ -45,16 +45,16 @@ def own_indexes(storage: Storage) -> tuple[OwnIndex, ...]:
 
 
 def _own_index(name: str, definition: object) -> OwnIndex:
-    told = definition if isinstance(definition, dict) else {}
-    kind = told.get("indexType")
-    columns = told.get("sourceFields")
+    fields = definition if isinstance(definition, dict) else {}
+    kind = fields.get("indexType")
+    columns = fields.get("sourceFields")
     if name == kind or not isinstance(columns, list):  # of the whole table
         columns = []
-    undefined = _SECONDARY if name.startswith(_SECONDARY) else name
-    options = told.get("indexOptions")
+    default_type = _SECONDARY if name.startswith(_SECONDARY) else name
+    options = fields.get("indexOptions")
     return OwnIndex(
         name,
-        str(kind or undefined),
+        str(kind or default_type),
         tuple(map(str, columns)),
         {str(key): str(value) for key, value in options.items()}
         if isinstance(options, dict)
@@ -65,10 +65,10 @@ def _own_index(name: str, definition: object) -> OwnIndex:
 def _definitions(storage: Storage) -> Mapping[str, object]:
     try:
         content = json.loads(storage.read(_DEFINITIONS))
-        found = content["indexDefinitions"]
+        definitions = content["indexDefinitions"]
     except FileNotFoundError:
         return {}
     except (IndexServiceError, ValueError, KeyError, TypeError, RecursionError) as error:
         log.warning("%s of %s cannot be read: %s", _DEFINITIONS, storage.uri, error)
         return {}
-    return found if isinstance(found, dict) else {}
+    return definitions if isinstance(definitions, dict) else {}

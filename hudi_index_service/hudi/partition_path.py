@@ -50,14 +50,14 @@ class PartitionPaths:
 
     def values(self, path: str, schema: pa.Schema) -> dict[str, pa.Scalar]:
         """Column → its value in every row of the partition, if certain."""
-        found = {}
+        values = {}
         for column, part in self._parts(path).items():
             if part in ("", _NO_VALUE) or column not in schema.names:
                 continue
             value = _value(_decoded(part), schema.field(column).type)
             if value is not None:
-                found[column] = value
-        return found
+                values[column] = value
+        return values
 
     def without_value(self, path: str) -> frozenset[str]:
         """The columns that are NULL or an empty text in the rows of the partition: these share a
@@ -70,12 +70,12 @@ class PartitionPaths:
         parts = path.split("/")
         if len(parts) != len(self.columns):  # a value with a slash in it
             return {}
-        found = {}
+        by_column = {}
         for column, part in zip(self.columns, parts, strict=True):
             if self.hive_style and not part.startswith(f"{column}="):
                 return {}
-            found[column] = part[len(column) + 1 :] if self.hive_style else part
-        return found
+            by_column[column] = part[len(column) + 1 :] if self.hive_style else part
+        return by_column
 
 
 def _decoded(part: str) -> str:
@@ -94,8 +94,10 @@ def _is_plain(properties: Mapping[str, str]) -> bool:
 
 def _value(text: str, kind: pa.DataType) -> pa.Scalar | None:
     """The text as a value of a type with one spelling per value; None for another spelling."""
-    plain = pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind)
-    if not plain:
+    has_one_spelling = (
+        pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind)
+    )
+    if not has_one_spelling:
         return None
     try:
         value = pa.scalar(text).cast(kind)

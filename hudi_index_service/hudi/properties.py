@@ -62,20 +62,20 @@ def is_true(properties: Mapping[str, str], key: str, default: bool = False) -> b
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    continued: str | None = None
+    prefix: str | None = None
     for natural in re.split(r"\r\n|\r|\n", text):
         line = natural.lstrip(" \t\f")
-        if continued is None and (not line or line[0] in "#!"):
+        if prefix is None and (not line or line[0] in "#!"):
             continue
-        line = (continued or "") + line
+        line = (prefix or "") + line
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
-            continued = line[:-1]
+            prefix = line[:-1]
             continue
-        continued = None
+        prefix = None
         yield line
-    if continued:
-        yield continued
+    if prefix:
+        yield prefix
 
 
 def _unescape(text: str) -> str:

@@ -125,17 +125,17 @@ class SparkHudiReader:
             frame = self.frame(columns, where, instant, limit=limit)
             schema = _nullable_in_utc(to_arrow_schema(frame.schema))
 
-            def serialized(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+            def serialize(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
                 for batch in batches:
                     sink = pa.BufferOutputStream()
                     with pa.ipc.new_stream(sink, batch.schema) as writer:
                         writer.write_batch(batch)
                     yield pa.record_batch({"batch": [sink.getvalue().to_pybytes()]})
 
-            sent = frame.mapInArrow(serialized, "batch binary").toLocalIterator()
+            row_iterator = frame.mapInArrow(serialize, "batch binary").toLocalIterator()
         while True:
             with self.failures_named():
-                row = next(sent, None)
+                row = next(row_iterator, None)
                 if row is None:
                     return
                 batch = _cast(pa.ipc.open_stream(row["batch"]).read_next_batch(), schema)
@@ -159,7 +159,7 @@ class SparkHudiReader:
         """The rows as a DataFrame that is not yet evaluated.
 
         Args:
-            columns: Column names, in the order wanted; Hudi's meta columns too.
+            columns: Column names, in the order of the result; Hudi's meta columns too.
             where: A condition in Spark SQL; None for all rows.
             instant: Requested time of the instant to read at (``as.of.instant``). None for the
                 latest completed one, even while others are in flight: Spark refuses to travel to
@@ -169,7 +169,7 @@ class SparkHudiReader:
         Raises:
             PySparkException: the condition or the columns are invalid.
         """
-        frame = self._loaded(instant)
+        frame = self._load(instant)
         if where is not None:
             frame = frame.where(where)
         frame = frame.select(*(_quoted(column) for column in columns))
@@ -178,9 +178,9 @@ class SparkHudiReader:
     def schema(self) -> pa.Schema:
         """The schema of the rows, if the service itself cannot read it. Raises StorageFailed."""
         with self.failures_named():
-            return _nullable_in_utc(to_arrow_schema(self._loaded(None).schema))
+            return _nullable_in_utc(to_arrow_schema(self._load(None).schema))
 
-    def _loaded(self, instant: str | None) -> DataFrame:
+    def _load(self, instant: str | None) -> DataFrame:
         # For LIKE 'prefix%', Hudi 1.2.0's column statistics skip files wrongly: rows get lost.
         reader = self.spark.read.format("hudi").option("hoodie.enable.data.skipping", "false")
         reader = reader.option("hoodie.datasource.query.type", self.query_type)
@@ -194,7 +194,7 @@ class SparkHudiReader:
         try:
             yield
         except (PySparkException, Py4JJavaError, pa.ArrowException) as error:
-            raise _failed(self.uri, error) from error
+            raise _read_error(self.uri, error) from error
 
 
 def collected(frame: DataFrame) -> pa.Table:
@@ -235,7 +235,7 @@ def _type_in_utc(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _failed(uri: str, error: Exception) -> StorageFailed:
+def _read_error(uri: str, error: Exception) -> StorageFailed:
     lines = [line.strip() for line in str(error).strip().splitlines()]
     # A failure while rows are sent comes as Java's whole stack trace; the root cause is last.
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]

@@ -43,9 +43,9 @@ def latest_schema(table: Any, uri: str, *, populated: bool) -> tuple[pa.Schema, 
             raise
         # hudi-rs then reads it from a base file of that commit.
         with hudi_rs_errors_named(f"The schema of {uri}"):
-            stored = getattr(table, f"get_schema{suffix}")()
-        return pa.schema([each.with_nullable(True) for each in stored]), None
-    return _known(avro, uri), unreadable_column(avro)
+            schema = getattr(table, f"get_schema{suffix}")()
+        return pa.schema([each.with_nullable(True) for each in schema]), None
+    return _known_schema(avro, uri), unreadable_column(avro)
 
 
 def schema_of_instant(
@@ -68,11 +68,13 @@ def schema_of_instant(
     if reason is not None:
         raise TableFeatureUnsupported(f"hudi-rs cannot read instant {requested}: {reason}.")
     fields = [each for each in latest if each.name in _META_COLUMNS]
-    present = {each.name for each in fields}
-    return pa.schema([*fields, *(each for each in _known(avro, uri) if each.name not in present)])
+    meta_names = {each.name for each in fields}
+    return pa.schema(
+        [*fields, *(each for each in _known_schema(avro, uri) if each.name not in meta_names)]
+    )
 
 
-def _known(avro: str, uri: str) -> pa.Schema:
+def _known_schema(avro: str, uri: str) -> pa.Schema:
     try:
         return arrow_schema(avro)
     except UnknownAvroType as error:

@@ -99,8 +99,8 @@ def archived_completion_times(storage: Storage) -> dict[str, str]:
     for file in storage.files_in(f"{TIMELINE_FOLDER}/history"):
         if file.path.endswith(".parquet"):
             data = pa.BufferReader(storage.read(file.path))
-            archived = pq.read_table(data, columns=["instantTime", "completionTime"])
-            requested, completed = (column.to_pylist() for column in archived.columns)
+            archive = pq.read_table(data, columns=["instantTime", "completionTime"])
+            requested, completed = (column.to_pylist() for column in archive.columns)
             times.update(
                 (start, end) for start, end in zip(requested, completed, strict=True) if end
             )

@@ -68,7 +68,9 @@ class Column(BaseModel):
         """The options for one index type; its own options override those for every type."""
         common = {key: value for key, value in self.options.items() if "." not in key}
         pairs = [(key.partition("."), value) for key, value in self.options.items()]
-        return common | {key: value for (of, _, key), value in pairs if of == index_type and key}
+        return common | {
+            key: value for (prefix, _, key), value in pairs if prefix == index_type and key
+        }
 
 
 class SeenTimeline(BaseModel):
@@ -113,9 +115,9 @@ class IndexDefinition(Document):
         """Converts format 1.0, which had one type per index, `index_type`."""
         if not isinstance(fields, dict) or "index_type" not in fields:
             return fields
-        only = fields["index_type"]
+        index_type = fields["index_type"]
         others = {key: value for key, value in fields.items() if key != "index_type"}
-        return {"index_types": [only], **others}
+        return {"index_types": [index_type], **others}
 
     def _fields(self) -> dict[str, Any]:
         # A reader of format 1.0 ignores `index_types`, and builds and serves the first of them.
@@ -123,7 +125,7 @@ class IndexDefinition(Document):
 
     @field_validator("columns", mode="before")
     @classmethod
-    def _known_of_columns(cls, columns: Any) -> Any:
+    def _drop_newer_column_fields(cls, columns: Any) -> Any:
         """Drops a column's fields from a newer minor format, as `from_json` does with the
         document's own fields. `Column` refuses them, since a caller's unknown key is a mistake."""
         if not isinstance(columns, list):
@@ -198,49 +200,49 @@ class DefinitionStore:
 
     def read(self) -> Definitions:
         """Reads the live definitions, and whether some cannot be read."""
-        listed, last = self._listed(), self._last
-        if last is not None and last[0] == listed:
+        files, last = self._files(), self._last
+        if last is not None and last[0] == files:
             return last[1]
-        current = [stored.current for stored in self._versions(listed)]
-        found = Definitions(
+        current = [versions.current for versions in self._versions(files)]
+        definitions = Definitions(
             tuple(each for each in current if each is not None and not each.dropped),
             complete=None not in current,
         )
-        if found.complete:  # else it is logged each time
-            self._last = (listed, found)
-        return found
+        if definitions.complete:  # else it is logged each time
+            self._last = (files, definitions)
+        return definitions
 
     def versions(self) -> list[StoredVersions]:
         """All stored definitions by name, including dropped ones."""
-        return self._versions(self._listed())
+        return self._versions(self._files())
 
-    def _versions(self, listed: Mapping[str, StoredFile]) -> list[StoredVersions]:
-        found = []
-        for name in sorted(_names(listed)):
-            numbers = numbers_of(name, listed)
-            files = [listed[document_name(name, number)] for number in numbers]
-            if files:
-                current = self._current(name, listed)
-                found.append(StoredVersions(current, files[0], tuple(files[1:])))
-        return found
+    def _versions(self, files: Mapping[str, StoredFile]) -> list[StoredVersions]:
+        versions = []
+        for name in sorted(_names(files)):
+            numbers = numbers_of(name, files)
+            version_files = [files[document_name(name, number)] for number in numbers]
+            if version_files:
+                current = self._current(name, files)
+                versions.append(StoredVersions(current, version_files[0], tuple(version_files[1:])))
+        return versions
 
     def names(self) -> frozenset[str]:
         """The names of all stored definitions, including dropped ones."""
-        return _names(self._listed())
+        return _names(self._files())
 
     def dropped(self, name: str) -> IndexDefinition | None:
         """The version that marks an index as dropped; None if it is live or never existed."""
-        current = self._current(name, self._listed())
+        current = self._current(name, self._files())
         return current if current is not None and current.dropped else None
 
     def get(self, name: str) -> IndexDefinition:
         """The current definition with that name. Raises IndexNotFound."""
-        listed = self._listed()
-        current = self._current(name, listed)
-        numbers = numbers_of(name, listed)
+        files = self._files()
+        current = self._current(name, files)
+        numbers = numbers_of(name, files)
         if current is None and numbers:
             raise IndexNotFound(
-                f"{listed[document_name(name, numbers[0])].path}, which defines index {name}, "
+                f"{files[document_name(name, numbers[0])].path}, which defines index {name}, "
                 "cannot be read: see the log for the reason.",
                 remedy="If the file is damaged, create the index again, which repairs it. If a "
                 "newer release wrote it, use that release.",
@@ -275,13 +277,13 @@ class DefinitionStore:
         created: str,
     ) -> IndexDefinition:
         check_index_name(name)
-        listed = self._listed()
-        current = self._current(name, listed)
+        files = self._files()
+        current = self._current(name, files)
         if current is not None and not current.dropped:
             raise IndexExists(f"The table has an index named {name}.")
         definition = IndexDefinition(
             name=name,
-            version=max(numbers_of(name, listed), default=0) + 1,
+            version=max(numbers_of(name, files), default=0) + 1,
             index_types=index_types,
             columns=columns,
             seen=seen,
@@ -304,7 +306,7 @@ class DefinitionStore:
         """
         columns = tuple(columns)
         update = {"version": current.version + 1, "columns": columns}
-        changed = current.model_copy(update=update) if columns else _dropped(current)
+        changed = current.model_copy(update=update) if columns else _drop_marker(current)
         return self._store(changed)
 
     def rename(
@@ -322,17 +324,17 @@ class DefinitionStore:
             IndexChanged: `current` is no longer the current version; the new name is free again.
         """
         columns = tuple(columns)
-        made = (current.index_types, columns, current.seen, current.created)
+        attributes = (current.index_types, columns, current.seen, current.created)
         try:
-            renamed = self._create(name, *made)
+            renamed = self._create(name, *attributes)
         except IndexExists:
             renamed = self.get(name)
-            if (renamed.index_types, renamed.columns, renamed.seen, renamed.created) != made:
+            if (renamed.index_types, renamed.columns, renamed.seen, renamed.created) != attributes:
                 raise
         try:
-            self._store(_dropped(current))
+            self._store(_drop_marker(current))
         except IndexChanged:
-            self._store(_dropped(renamed))
+            self._store(_drop_marker(renamed))
             raise
         return renamed
 
@@ -342,7 +344,7 @@ class DefinitionStore:
         while True:
             current = self.get(name)
             with suppress(IndexChanged):
-                self._store(_dropped(current))
+                self._store(_drop_marker(current))
                 return current
 
     def _store(self, version: IndexDefinition) -> IndexDefinition:
@@ -356,20 +358,20 @@ class DefinitionStore:
             ) from error
         return definition
 
-    def _listed(self) -> Mapping[str, StoredFile]:
+    def _files(self) -> Mapping[str, StoredFile]:
         """The files of all definitions by name."""
         files = self._storage.files(DEFINITIONS_FOLDER)
         return {file.path.rsplit("/", 1)[1]: file for file in files}
 
-    def _current(self, name: str, listed: Mapping[str, StoredFile]) -> IndexDefinition | None:
+    def _current(self, name: str, files: Mapping[str, StoredFile]) -> IndexDefinition | None:
         """The definition's highest version; None if there is none or it cannot be read. An older
         version is not used instead: the unreadable one may have dropped or narrowed it."""
         if not isinstance(name, str):
             raise IndexNotFound(f"{name!r} is not an index name.", remedy="Give the name as text.")
-        numbers = numbers_of(name, listed)
+        numbers = numbers_of(name, files)
         if not numbers:
             return None
-        file = listed[document_name(name, numbers[0])]
+        file = files[document_name(name, numbers[0])]
         try:
             definition = _definitions.get(
                 (self._storage.uri, file), partial(self._storage.read, file.path), source=file.path
@@ -389,11 +391,11 @@ class DefinitionStore:
         return definition
 
 
-def _names(listed: Iterable[str]) -> frozenset[str]:
+def _names(file_names: Iterable[str]) -> frozenset[str]:
     """The index names among the file names."""
-    return frozenset(match["name"] for match in map(_STEM.fullmatch, listed) if match)
+    return frozenset(match["name"] for match in map(_STEM.fullmatch, file_names) if match)
 
 
-def _dropped(current: IndexDefinition) -> IndexDefinition:
+def _drop_marker(current: IndexDefinition) -> IndexDefinition:
     """The version after `current` that marks the index as dropped."""
     return current.model_copy(update={"version": current.version + 1, "dropped": True})

@@ -118,8 +118,8 @@ class DocumentCache(Generic[Kept]):
         self._kind = kind
         self._capacity = capacity
         self._most_bytes = most_bytes
-        self._held: dict[Hashable, int] = {}
-        self._known: OrderedDict[Hashable, tuple[Kept, int]] = OrderedDict()
+        self._held_counts: dict[Hashable, int] = {}
+        self._documents: OrderedDict[Hashable, tuple[Kept, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -131,12 +131,12 @@ class DocumentCache(Generic[Kept]):
             owner: The folder; its new count replaces its previous one.
         """
         with self._lock:
-            self._held[owner] = count
+            self._held_counts[owner] = count
 
     def knows(self, key: Hashable) -> bool:
         """Whether the document is cached."""
         with self._lock:
-            return key in self._known
+            return key in self._documents
 
     def get(self, key: Hashable, read: Callable[[], bytes], *, source: str) -> Kept:
         """The document, read only if it is not cached.
@@ -150,10 +150,10 @@ class DocumentCache(Generic[Kept]):
             NewerFormat, EntryInvalid: see `Document.from_json`.
         """
         with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-                return known[0]
+            cached = self._documents.get(key)
+            if cached is not None:
+                self._documents.move_to_end(key)
+                return cached[0]
         data = read()
         document = self._kind.from_json(data, source=source)
         self.put(key, document, len(data))
@@ -162,13 +162,13 @@ class DocumentCache(Generic[Kept]):
     def put(self, key: Hashable, document: Kept, size: int) -> None:
         """Caches a valid document of `size` bytes as stored (see `get`)."""
         with self._lock:
-            if key not in self._known:  # another thread may have put it first
-                self._known[key] = document, size
+            if key not in self._documents:  # another thread may have put it first
+                self._documents[key] = document, size
                 self._bytes += size
-            room = max(self._capacity, sum(self._held.values()))
-            while len(self._known) > room or self._bytes > self._most_bytes:
-                _, (_, gone) = self._known.popitem(last=False)
-                self._bytes -= gone
+            room = max(self._capacity, sum(self._held_counts.values()))
+            while len(self._documents) > room or self._bytes > self._most_bytes:
+                _, (_, evicted_size) = self._documents.popitem(last=False)
+                self._bytes -= evicted_size
 
 
 def document_name(stem: str, number: int) -> str:
@@ -179,8 +179,8 @@ def document_name(stem: str, number: int) -> str:
 def numbers_of(stem: str, file_names: Iterable[str]) -> list[int]:
     """The numbers under which documents of the stem exist, highest first. Names that
     `document_name` would not return, such as one with an extra zero, are ignored."""
-    found = [_number_of(stem, name) for name in file_names]
-    return sorted([number for number in found if number is not None], reverse=True)
+    numbers = [_number_of(stem, name) for name in file_names]
+    return sorted([number for number in numbers if number is not None], reverse=True)
 
 
 @lru_cache(maxsize=4_096)  # all entries' folders hold the same few names

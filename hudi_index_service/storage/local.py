@@ -31,11 +31,11 @@ def linked_folders(root: Path, prefix: str) -> list[str]:
     link = link_on_the_way(root, prefix)
     if link is not None:
         return [link]
-    found = []
+    links = []
     for folder, names, _ in os.walk(root / prefix):
         paths = (Path(folder, name) for name in names)
-        found += [str(path.relative_to(root)) for path in paths if path.is_symlink()]
-    return found
+        links += [str(path.relative_to(root)) for path in paths if path.is_symlink()]
+    return links
 
 
 def link_on_the_way(root: Path, prefix: str) -> str | None:
@@ -99,7 +99,7 @@ def unlink(root: Path, path: str) -> None:
 
 
 @contextmanager
-def _errors_named(root: Path, path: str, done: str) -> Iterator[None]:
+def _errors_named(root: Path, path: str, operation: str) -> Iterator[None]:
     try:
         yield
     except (FileExistsError, PermissionError):
@@ -107,12 +107,12 @@ def _errors_named(root: Path, path: str, done: str) -> Iterator[None]:
     except OSError as error:
         if error.errno == EROFS:
             raise PermissionError(EROFS, error.strerror) from error
-        said = f"{root}/{path} cannot be {done}"
+        message = f"{root}/{path} cannot be {operation}"
         link = link_on_the_way(root, path.rpartition("/")[0])
         if link is None:
-            raise StorageFailed(f"{said}: {error.strerror}.") from error
+            raise StorageFailed(f"{message}: {error.strerror}.") from error
         raise StorageFailed(
-            f"{said}: {root}/{link} is a symbolic link.",
+            f"{message}: {root}/{link} is a symbolic link.",
             remedy="Writes and deletes follow no links. Remove the link and rebuild the indexes "
             "behind it.",
         ) from error
@@ -123,7 +123,7 @@ def _write(
 ) -> None:
     """Writes the file under a temporary name in its folder. `publish` moves it to its final name;
     it takes the folder's descriptor and both names."""
-    folder, unfinished, descriptor = _begun(root, path)
+    folder, unfinished, descriptor = _create_unfinished(root, path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if isinstance(data, Path):
@@ -152,7 +152,7 @@ def _publish_over(folder: int, unfinished: str, name: str) -> None:
     os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _begun(root: Path, path: str) -> tuple[int, str, int]:
+def _create_unfinished(root: Path, path: str) -> tuple[int, str, int]:
     """Creates a new file for `path` under a name that listings omit: its folder, name and open
     file. The folder is then not empty, so it cannot be removed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -186,35 +186,35 @@ def _folder_of(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]
         stack.callback(os.close, at)
         for folder in folders:
             if make:
-                at = _made_and_opened(folder, at)
+                at = _make_and_open(folder, at)
             else:
                 at = os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=at)
             stack.callback(os.close, at)
         yield at, name
 
 
-def _made_and_opened(folder: str, within: int) -> int:
+def _make_and_open(folder: str, parent: int) -> int:
     with suppress(FileNotFoundError):
-        return os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=within)
+        return os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=parent)
     with suppress(FileExistsError):  # another writer was first
-        os.mkdir(folder, dir_fd=within)
-    return os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=within)
+        os.mkdir(folder, dir_fd=parent)
+    return os.open(folder, _ONLY_FOLDERS | os.O_NOFOLLOW, dir_fd=parent)
 
 
 def remove_empty_folders(root: Path, prefix: str) -> int:
     """Removes empty folders below and including `prefix`; returns how many."""
     if link_on_the_way(root, prefix) is not None:
         return 0
-    gone = 0
+    removed = 0
     with suppress(FileNotFoundError):  # there is no such folder
         for _, names, _, folder in os.fwalk(root / prefix, topdown=False):
-            gone += sum(_removed_if_empty(name, folder) for name in names)
-    return gone + _removed_if_empty(root / prefix)
+            removed += sum(_remove_if_empty(name, folder) for name in names)
+    return removed + _remove_if_empty(root / prefix)
 
 
-def _removed_if_empty(folder: str | Path, within: int | None = None) -> bool:
+def _remove_if_empty(folder: str | Path, parent: int | None = None) -> bool:
     try:
-        os.rmdir(folder, dir_fd=within)
+        os.rmdir(folder, dir_fd=parent)
     except OSError:  # not empty, a link, or a builder has just put a file there: it stays
         return False
     return True

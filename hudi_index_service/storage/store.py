@@ -227,7 +227,7 @@ class Storage:
         except FileNotFoundError as error:
             raise FileNotFoundError(_first_line(error)) from error
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise self._refused(path, _first_line(error), writing) from error
+            raise self._permission_denied(path, _first_line(error), writing) from error
         except NotSupportedError as error:
             raise StorageUnsupported(
                 f"{self.uri}: the store lacks an operation that building needs "
@@ -237,10 +237,10 @@ class Storage:
         except BaseError as error:
             # Refusals of the local disk and of S3's deletion of several files at once.
             if any(sign in str(error) for sign in _REFUSALS):
-                raise self._refused(path, _first_line(error), writing) from error
+                raise self._permission_denied(path, _first_line(error), writing) from error
             raise StorageFailed(f"{self.uri}/{path}: {_first_line(error)}.") from error
         except PermissionError as error:
-            raise self._refused(path, str(error), writing) from error
+            raise self._permission_denied(path, str(error), writing) from error
         except ValueError as error:
             raise StorageFailed(
                 f"{self.uri}: {path!r} cannot be requested: {_first_line(error)}."
@@ -257,12 +257,12 @@ class Storage:
                 remedy="Check that the bucket or container exists and that the endpoint is right.",
             ) from error
 
-    def _refused(self, path: str, why: str, writing: bool) -> PermissionDenied:
+    def _permission_denied(self, path: str, reason: str, writing: bool) -> PermissionDenied:
         place = f"{self.uri}/{path}".rstrip("/")
         if writing:
-            return PermissionDenied(f"{place} cannot be written: {why}.")
+            return PermissionDenied(f"{place} cannot be written: {reason}.")
         return PermissionDenied(
-            f"{place} cannot be read: {why}.",
+            f"{place} cannot be read: {reason}.",
             remedy=f"Give this user read access to {place} and its parent folders.",
         )
 
@@ -379,26 +379,26 @@ class Storage:
         skips the folder, which may hold many more files.
         """
         if self.uri.startswith("/") or _UNORDERED in self.uri:
-            found = self.files_in("")
+            files = self.files_in("")
             for each in self.folders(""):
                 if each != folder:
-                    found.extend(self.files(each))
-            return found
+                    files.extend(self.files(each))
+            return files
         with self._errors_named(""):
-            before = self._listed_until(f"{folder}/")
+            before = self._files_until(f"{folder}/")
         with self._errors_named(""):
             after = obstore.list(self.store, offset=f"{folder}/~")  # after most of its files
-            found = [_stored_file(meta) for chunk in after for meta in chunk]
-        return [*before, *(each for each in found if not each.path.startswith(f"{folder}/"))]
+            files = [_stored_file(meta) for chunk in after for meta in chunk]
+        return [*before, *(each for each in files if not each.path.startswith(f"{folder}/"))]
 
-    def _listed_until(self, end: str) -> list[StoredFile]:
-        found: list[StoredFile] = []
+    def _files_until(self, end: str) -> list[StoredFile]:
+        files: list[StoredFile] = []
         for chunk in obstore.list(self.store):
             for meta in chunk:
                 if meta["path"] >= end:
-                    return found
-                found.append(_stored_file(meta))
-        return found
+                    return files
+                files.append(_stored_file(meta))
+        return files
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""

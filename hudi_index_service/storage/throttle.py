@@ -26,15 +26,15 @@ class RateLimit:
         self._interval = 1 / per_second
         self._clock = clock
         self._wait = wait
-        self._free = clock()
+        self._next_free = clock()
         self._lock = Lock()
 
     def take(self) -> None:
         """Waits for the next request's turn."""
         with self._lock:
             now = self._clock()
-            turn = max(now, self._free)
-            self._free = turn + self._interval
+            turn = max(now, self._next_free)
+            self._next_free = turn + self._interval
         if turn > now:
             self._wait(turn - now)
 

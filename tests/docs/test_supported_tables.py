@@ -28,7 +28,7 @@ PACKAGE = ROOT / "hudi_index_service"
 
 _ERRORS = {each.__name__: each.code for each in (TableFeatureUnsupported, NeedsSpark)}
 # Attributes that hold a reason until the table is read: see `HudiRsTable`.
-_KEPT = {"declined", "unmerged", "unknown"}
+_KEPT = {"refusal", "merge_refusal", "schema_refusal"}
 
 
 def test_page_is_generated_from_the_code() -> None:

@@ -44,4 +44,4 @@ def test_metadata_of_archived_instants_is_dropped() -> None:
         assert timeline.read == [], "already read, and still active"
         known.of(Instant(str(number), "commit"))
         assert timeline.read == [str(number)]
-    assert len(known._known) == 2
+    assert len(known._cache) == 2

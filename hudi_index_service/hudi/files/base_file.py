@@ -41,17 +41,17 @@ def read_columns(
     """
     present = present_columns(file.schema_arrow, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
-    wanted = range(file.metadata.num_rows) if rows is None else rows
-    stored: Iterator[pa.RecordBatch]
+    positions = range(file.metadata.num_rows) if rows is None else rows
+    batches: Iterator[pa.RecordBatch]
     if present:
-        stored = row_batches(
-            file, present, rows=wanted, batch_rows=batch_rows, row_groups=row_groups
+        batches = row_batches(
+            file, present, rows=positions, batch_rows=batch_rows, row_groups=row_groups
         )
     else:
-        stored = _rows_without_columns(_count(file, wanted, row_groups), batch_rows)
+        batches = _rows_without_columns(_count(file, positions, row_groups), batch_rows)
     while True:
         with damage_named(source):
-            batch = next(stored, None)
+            batch = next(batches, None)
         if batch is None:
             return
         yield align(batch, columns, source=source)
@@ -81,13 +81,13 @@ def refuse_legacy_calendar(
 def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str) -> None:
     """Refuses an open base file if Spark's values in these columns' types would differ from plain
     conversions. Raises NeedsSpark."""
-    stored = file.schema_arrow
-    present = present_columns(stored, columns, source=source)
+    file_schema = file.schema_arrow
+    present = present_columns(file_schema, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
     for field in columns:
-        found = _stored_field(stored, field.name, source)
-        if found is not None:
-            _refuse_inexact(found.type, field.type, field.name, source)
+        stored_field = _stored_field(file_schema, field.name, source)
+        if stored_field is not None:
+            _refuse_inexact(stored_field.type, field.type, field.name, source)
 
 
 def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> list[str]:
@@ -96,45 +96,45 @@ def present_columns(stored: pa.Schema, columns: pa.Schema, *, source: str) -> li
     Raises:
         NeedsSpark: the file has a column that differs only in case.
     """
-    found = [(each, _stored_field(stored, each.name, source)) for each in columns]
+    fields = [(each, _stored_field(stored, each.name, source)) for each in columns]
     return [
         path
-        for field, present in found
-        if present is not None
-        for path in _paths(".".join(column_path(field.name)), present.type, field.type)
+        for field, stored_field in fields
+        if stored_field is not None
+        for path in _paths(".".join(column_path(field.name)), stored_field.type, field.type)
     ]
 
 
-def _paths(path: str, stored: pa.DataType, wanted: pa.DataType) -> Iterator[str]:
-    """The paths to read for a column: of a struct with further fields, only the wanted ones.
+def _paths(path: str, stored: pa.DataType, target: pa.DataType) -> Iterator[str]:
+    """The paths to read for a column: of a struct with further fields, only those in `target`.
 
     Args:
         path: The column's path.
     """
-    if not (pa.types.is_struct(stored) and pa.types.is_struct(wanted)):
+    if not (pa.types.is_struct(stored) and pa.types.is_struct(target)):
         yield path
         return
-    places = [stored.get_field_index(field.name) for field in wanted]
-    if stored == wanted or not places or min(places) < 0:
+    positions = [stored.get_field_index(field.name) for field in target]
+    if stored == target or not positions or min(positions) < 0:
         yield path  # a missing field may exist in another case: `align` checks
         return
-    for place, field in zip(places, wanted, strict=True):
-        yield from _paths(f"{path}.{field.name}", stored.field(place).type, field.type)
+    for position, field in zip(positions, target, strict=True):
+        yield from _paths(f"{path}.{field.name}", stored.field(position).type, field.type)
 
 
 def _stored_field(stored: pa.Schema, name: str, source: str) -> pa.Field | None:
     """The field with that name in a file; None if the file is older than the column."""
-    found: pa.Field | None = None
-    within: pa.Schema | pa.StructType | None = stored
+    match: pa.Field | None = None
+    parent: pa.Schema | pa.StructType | None = stored
     for part in column_path(name):
-        exact = -1 if within is None else within.get_field_index(part)
-        found = None if within is None or exact < 0 else within.field(exact)
-        if found is None:
-            for field in within or ():
+        exact = -1 if parent is None else parent.get_field_index(part)
+        match = None if parent is None or exact < 0 else parent.field(exact)
+        if match is None:
+            for field in parent or ():
                 if field.name.lower() == part.lower():
                     raise NeedsSpark(f"{source} holds column {name} under the name {field.name}.")
-        within = found.type if found is not None and pa.types.is_struct(found.type) else None
-    return found
+        parent = match.type if match is not None and pa.types.is_struct(match.type) else None
+    return match
 
 
 def column_bytes(
@@ -142,13 +142,13 @@ def column_bytes(
 ) -> int:
     """Compressed bytes of the column chunks of the given column paths, in these row groups; None
     for all row groups."""
-    wanted = tuple(f"{column}." for column in columns)
+    prefixes = tuple(f"{column}." for column in columns)
     total = 0
     for number in range(file.metadata.num_row_groups) if row_groups is None else row_groups:
         row_group = file.metadata.row_group(number)
         for leaf in range(row_group.num_columns):
             chunk = row_group.column(leaf)
-            if f"{chunk.path_in_schema}.".startswith(wanted):
+            if f"{chunk.path_in_schema}.".startswith(prefixes):
                 total += chunk.total_compressed_size
     return total
 
@@ -177,10 +177,10 @@ def align(batch: pa.RecordBatch, columns: pa.Schema, *, source: str) -> pa.Recor
         return batch.select(columns.names)
     arrays = []
     for field in columns:
-        found = _stored_field(batch.schema, field.name, source)
+        stored_field = _stored_field(batch.schema, field.name, source)
         arrays.append(
             pa.nulls(batch.num_rows, field.type)
-            if found is None
+            if stored_field is None
             else _converted(column_values(batch, field.name), field.type, field.name, source)
         )
     return pa.RecordBatch.from_arrays(arrays, schema=_nullable(columns))

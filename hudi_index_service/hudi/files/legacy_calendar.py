@@ -27,15 +27,15 @@ def legacy_calendar_columns(metadata: pq.FileMetaData) -> set[str]:
     int96 = _LEGACY_INT96 in pairs or (version is not None and version < (3, 1))
     if not (date_time or int96):
         return set()
-    found: set[str] = set()
+    columns: set[str] = set()
     for row_group in range(metadata.num_row_groups):
         for leaf in range(metadata.num_columns):
             chunk = metadata.row_group(row_group).column(leaf)
             is_int96 = chunk.physical_type == "INT96"
             legacy = int96 if is_int96 else date_time and _has_old_days(metadata, chunk)
             if legacy:
-                found.add(chunk.path_in_schema.split(".", 1)[0])
-    return found
+                columns.add(chunk.path_in_schema.split(".", 1)[0])
+    return columns
 
 
 def _version(pairs: dict[bytes, bytes]) -> tuple[int, ...] | None:

@@ -113,12 +113,12 @@ def read_log_file(storage: Storage, path: str, size: int) -> LogFile:
 
 def _block(window: "_Window", start: int) -> LogBlock | None:
     """The block at `start`; None if the file ends within it."""
-    left = window.size - start
-    if left < len(_MAGIC):
+    remaining = window.size - start
+    if remaining < len(_MAGIC):
         return None
     if window.read(start, start + len(_MAGIC)) != _MAGIC:
         raise _damaged(window, start, "no block begins there")
-    if left < _PREFIX:
+    if remaining < _PREFIX:
         # Spark skips it, hudi-rs fails.
         raise _damaged(window, start, "the file ends within a block's length")
     (length,) = struct.unpack(">Q", window.read(start + len(_MAGIC), start + _PREFIX))
@@ -155,18 +155,18 @@ def _whole_block(window: "_Window", start: int, end: int) -> LogBlock:
 def _entries(window: "_Window", start: int, at: int, end: int) -> tuple[dict[int, bytes], int]:
     """The entries of the header or footer at `at`, and its end, which is at most `end`."""
 
-    def taken(size: int) -> bytes:
+    def take(size: int) -> bytes:
         nonlocal at
         if at + size > end:
             raise _damaged(window, start, "a header or footer that is longer than its block")
         at += size
         return window.read(at - size, at)
 
-    (count,) = struct.unpack(">I", taken(4))
+    (count,) = struct.unpack(">I", take(4))
     entries = {}
     for _ in range(count):
-        key, size = struct.unpack(">II", taken(8))
-        entries[key] = taken(size)
+        key, size = struct.unpack(">II", take(8))
+        entries[key] = take(size)
     return entries, at
 
 
@@ -187,16 +187,16 @@ class _Window:
     def read(self, start: int, end: int) -> bytes:
         if start < self._start or end > self._start + len(self._bytes):
             stop = min(self.size, max(end, start + _READ_AT_ONCE))
-            (found,) = self._storage.read_ranges(self.path, [(start, stop)])
-            self._start, self._bytes = start, bytes(found)
+            (content,) = self._storage.read_ranges(self.path, [(start, stop)])
+            self._start, self._bytes = start, bytes(content)
         return self._bytes[start - self._start : end - self._start]
 
-    def find(self, sought: bytes, start: int) -> int:
-        """The next position of `sought` at or after `start`; -1 if there is none."""
-        for at in self._pieces(start, overlap=len(sought) - 1):
-            found = self._bytes.find(sought, max(0, at - self._start))
-            if found >= 0:
-                return self._start + found
+    def find(self, pattern: bytes, start: int) -> int:
+        """The next position of `pattern` at or after `start`; -1 if there is none."""
+        for at in self._pieces(start, overlap=len(pattern) - 1):
+            index = self._bytes.find(pattern, max(0, at - self._start))
+            if index >= 0:
+                return self._start + index
         return -1
 
     def _pieces(self, start: int, overlap: int) -> Iterator[int]:

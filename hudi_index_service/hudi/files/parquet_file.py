@@ -46,11 +46,11 @@ def open_parquet(storage: Storage, path: str, size: int | None = None) -> pq.Par
     """
     with damage_named(path):
         if storage.is_local:
-            stored: io.RawIOBase | pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
-            source = stored
+            raw_file: io.RawIOBase | pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
+            source = raw_file
         else:
-            stored = _RemoteFile(storage, path, size)
-            source = pa.PythonFile(stored, mode="r")
+            raw_file = _RemoteFile(storage, path, size)
+            source = pa.PythonFile(raw_file, mode="r")
         file = pq.ParquetFile(
             source,
             coerce_int96_timestamp_unit="us",
@@ -58,17 +58,17 @@ def open_parquet(storage: Storage, path: str, size: int | None = None) -> pq.Par
             buffer_size=_LOCAL_BUFFER if storage.is_local else 0,
             page_checksum_verification=True,
         )
-        _refuse_signed_footer(file, stored, path)
+        _refuse_signed_footer(file, raw_file, path)
         return file
 
 
 def _refuse_signed_footer(
-    file: pq.ParquetFile, stored: "io.RawIOBase | pa.NativeFile", path: str
+    file: pq.ParquetFile, raw_file: "io.RawIOBase | pa.NativeFile", path: str
 ) -> None:
     """Refuses a file with encrypted columns and a plain footer, which a signature follows. Arrow
     would end the process on access to such a column."""
-    stored.seek(-_FOOTER_TAIL, io.SEEK_END)
-    tail = stored.read(_FOOTER_TAIL)
+    raw_file.seek(-_FOOTER_TAIL, io.SEEK_END)
+    tail = raw_file.read(_FOOTER_TAIL)
     if int.from_bytes(tail[:4], "little") == file.metadata.serialized_size + _SIGNATURE:
         file.close()
         raise encrypted(path)
@@ -113,8 +113,8 @@ class _RemoteFile(io.RawIOBase):
         return self._bytes(start, end)
 
     def _bytes(self, start: int, end: int) -> bytes:
-        (read,) = self._storage.read_ranges(self._path, [(start, end)])
-        return bytes(read)
+        (content,) = self._storage.read_ranges(self._path, [(start, end)])
+        return bytes(content)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Reads some rows of a Parquet file as record batches, bounded in rows and in bytes.
 
-Arrow decodes a row group from its beginning, so rows before the wanted ones are decoded and
+Arrow decodes a row group from its beginning, so rows before the requested ones are decoded and
 discarded; rows after them are not. Arrow takes a number of rows, not of bytes. The bytes per row
 are measured on the batches read, since repeated values are much smaller in the file.
 """
@@ -37,9 +37,11 @@ def row_batches(
     start, at_once = 0, 0
     for number in range(file.metadata.num_row_groups):
         count = file.metadata.row_group(number).num_rows
-        wanted = range(max(rows.start, start) - start, min(rows.stop, start + count) - start)
-        if len(wanted) > 0 and (row_groups is None or number in row_groups):
-            at_once = yield from _of_row_group(file, number, columns, wanted, batch_rows, at_once)
+        group_rows = range(max(rows.start, start) - start, min(rows.stop, start + count) - start)
+        if len(group_rows) > 0 and (row_groups is None or number in row_groups):
+            at_once = yield from _of_row_group(
+                file, number, columns, group_rows, batch_rows, at_once
+            )
         start += count
 
 
@@ -53,7 +55,7 @@ def _of_row_group(
 ) -> Generator[pa.RecordBatch, None, int]:
     """The rows of one row group. `at_once` is the batch size, 0 if rows have not been measured yet;
     returns the batch size for the next row group."""
-    position, weighed = rows.start, at_once > 0
+    position, is_measured = rows.start, at_once > 0
     at_once = at_once or min(batch_rows, FIRST_ROWS)
     while position < rows.stop:
         # One row group at a time: Arrow fetches all requested row groups in advance.
@@ -62,15 +64,15 @@ def _of_row_group(
         for batch in batches:
             before, end = end, end + batch.num_rows
             if end > position:
-                some = batch.slice(position - before, rows.stop - position)
-                position += some.num_rows
-                yield some
-            fitting = fitting_rows(batch, batch_rows)
+                part = batch.slice(position - before, rows.stop - position)
+                position += part.num_rows
+                yield part
+            rows_per_batch = fitting_rows(batch, batch_rows)
             if position >= rows.stop:
-                return fitting
+                return rows_per_batch
             # A restart decodes the row group again, so the batch size is raised only at first.
-            if fitting < at_once // 2 or not weighed:
-                at_once, weighed = fitting, True
+            if rows_per_batch < at_once // 2 or not is_measured:
+                at_once, is_measured = rows_per_batch, True
                 break
         else:
             raise pa.ArrowInvalid(f"row group {number} ends before row {rows.stop}")

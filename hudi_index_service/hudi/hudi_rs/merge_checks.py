@@ -63,38 +63,40 @@ class MergeChecks:
     def _check_log_file(self, path: str) -> bool:
         """Whether a block of the log file holds record positions."""
         key = (path, self._storage.size(path))
-        found = self._has_positions.get(key)
-        if found is None:
+        has_positions = self._has_positions.get(key)
+        if has_positions is None:
             log_file = read_log_file(self._storage, *key)
             _refuse_unknown_blocks(log_file)
-            found = any(HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks)
+            has_positions = any(
+                HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks
+            )
             _make_room(self._has_positions)
-            self._has_positions[key] = found
-        return found
+            self._has_positions[key] = has_positions
+        return has_positions
 
     def _check_keys(self, file_slice: FileSlice, file: pq.ParquetFile, keys: Sequence[str]) -> None:
         assert file_slice.base_file is not None, "a slice without one is not merged here"
         path, size = file_slice.base_file.path, file_slice.base_file.size
         if (path, size) in self._has_unique_keys:
             return
-        wanted = pa.schema([(key, pa.null()) for key in keys])
-        columns = present_columns(file.schema_arrow, wanted, source=path)
+        key_schema = pa.schema([(key, pa.null()) for key in keys])
+        columns = present_columns(file.schema_arrow, key_schema, source=path)
         if len(columns) < len(keys):
             raise NeedsSpark(f"{path} has log files above it, but no column {', '.join(keys)}.")
         with damage_named(path):
-            repeated = file.metadata.num_rows - _distinct(file.read(columns))
-        if repeated:
+            duplicates = file.metadata.num_rows - _distinct(file.read(columns))
+        if duplicates:
             raise NeedsSpark(
-                f"{path} holds {repeated} rows whose record key repeats another row's, and Spark "
+                f"{path} holds {duplicates} rows whose record key repeats another row's, and Spark "
                 "merges its log files by position."
             )
         _make_room(self._has_unique_keys)
         self._has_unique_keys.add((path, size))
 
 
-def _make_room(remembered: "dict[Any, bool] | set[Any]") -> None:
-    if len(remembered) >= _MOST_REMEMBERED:
-        remembered.clear()
+def _make_room(cache: "dict[Any, bool] | set[Any]") -> None:
+    if len(cache) >= _MOST_REMEMBERED:
+        cache.clear()
 
 
 def _refuse_unknown_blocks(log_file: LogFile) -> None:

@@ -10,40 +10,42 @@ from hudi_index_service.hudi.file_names import LogFileName
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice
 
 
-def slice_of(found: Any, listing: Listing, log_files_until: str | None) -> FileSlice | None:
+def slice_of(hudi_rs_slice: Any, listing: Listing, log_files_until: str | None) -> FileSlice | None:
     """hudi-rs' slice as a `FileSlice`; None if one of its files is not in the listing.
 
     hudi-rs returns all log files of the slice. Change data for CDC and delta commits later than the
     requested instant are left out.
     """
-    prefix = f"{found.partition_path}/" if found.partition_path else ""
+    prefix = f"{hudi_rs_slice.partition_path}/" if hudi_rs_slice.partition_path else ""
     base_file: BaseFile | None = None
-    if found.base_file_name:
-        base = listing.files.get(prefix + found.base_file_name)
+    if hudi_rs_slice.base_file_name:
+        base = listing.files.get(prefix + hudi_rs_slice.base_file_name)
         if base is None:
             return None
         base_file = BaseFile(
             base.path, base.partition, base.name.file_id, base.name.instant, base.size
         )
     log_files = []
-    for name in found.log_file_names:
+    for name in hudi_rs_slice.log_file_names:
         log = listing.files.get(prefix + name)
         if log is None:
             return None
         later = log_files_until is not None and log.name.instant > log_files_until
         if isinstance(log.name, LogFileName) and not log.name.change_data and not later:
             log_files.append(log.path)
-    return FileSlice(found.partition_path, found.file_id, base_file, tuple(log_files))
+    return FileSlice(
+        hudi_rs_slice.partition_path, hudi_rs_slice.file_id, base_file, tuple(log_files)
+    )
 
 
-def narrowed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+def narrowed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with integers in their former types. hudi-rs merges in the latest schema, in which
     a column may have been widened since the instant of the time travel. `align` refuses values that
     do not fit."""
-    for at, found in enumerate(batch.schema):
-        target = wanted.field(found.name).type if found.name in wanted.names else found.type
-        integers = pa.types.is_signed_integer(found.type) and pa.types.is_signed_integer(target)
-        if integers and target.bit_width < found.type.bit_width:
+    for at, field in enumerate(batch.schema):
+        target = schema.field(field.name).type if field.name in schema.names else field.type
+        integers = pa.types.is_signed_integer(field.type) and pa.types.is_signed_integer(target)
+        if integers and target.bit_width < field.type.bit_width:
             with suppress(pa.ArrowInvalid):
-                batch = batch.set_column(at, found.name, batch.column(at).cast(target))
+                batch = batch.set_column(at, field.name, batch.column(at).cast(target))
     return batch

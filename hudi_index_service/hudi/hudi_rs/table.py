@@ -69,18 +69,19 @@ class _State:
     """The table at one state of its timeline, with the results cached for that state.
 
     Attributes:
-        declined: Why the table is not read here at all.
-        unmerged: Why its log files are not merged here.
-        unknown: Why hudi-rs cannot read its schema; hudi-rs then makes no slices and reads no rows.
+        refusal: Why the table is not read here at all.
+        merge_refusal: Why its log files are not merged here.
+        schema_refusal: Why hudi-rs cannot read its schema; hudi-rs then makes no slices and reads
+            no rows.
     """
 
     timeline: Timeline
     properties: Mapping[str, str]
-    declined: str | None
-    unmerged: str | None
+    refusal: str | None
+    merge_refusal: str | None
     table: Any = None
     metadata: CommitMetadata | None = None
-    unknown: str | None = None
+    schema_refusal: str | None = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
 
@@ -138,9 +139,9 @@ class HudiRsTable:
         """Why the capability gate refuses the table, in one sentence; None if it does not."""
         # hudi-rs may be unable to open a table that is refused for its properties.
         state = self._look()
-        if state.declined is None and state.unmerged is None:
+        if state.refusal is None and state.merge_refusal is None:
             state = self._open()
-        return state.declined or state.unmerged
+        return state.refusal or state.merge_refusal
 
     def index_reading_enabled(self) -> bool:
         """Whether the table's own kill switch leaves reading by index on, from the properties last
@@ -201,22 +202,22 @@ class HudiRsTable:
         """See `HudiTable.snapshot`; proved complete."""
         for _ in range(_ATTEMPTS):
             state = self._open()
-            declined = state.declined or (None if base_files_only else state.unmerged)
-            if declined is not None:
-                raise TableFeatureUnsupported(f"{self._storage.uri}: {declined}")
+            refusal = state.refusal or (None if base_files_only else state.merge_refusal)
+            if refusal is not None:
+                raise TableFeatureUnsupported(f"{self._storage.uri}: {refusal}")
             pinned = self._pinned(state, as_of)
             if pinned is None:
                 return Snapshot("", schema=state.schema)
             key = (pinned, base_files_only)
             if key not in state.snapshots:
                 try:
-                    made = self._make_snapshot(state, pinned, base_files_only)
+                    snapshot = self._make_snapshot(state, pinned, base_files_only)
                 except FileNotFoundError:  # Hudi has just merged a file of the archived timeline
-                    made = None
-                if made is None:
+                    snapshot = None
+                if snapshot is None:
                     self._state = None
                     continue
-                state.snapshots[key] = made
+                state.snapshots[key] = snapshot
             return state.snapshots[key]
         raise SnapshotChanged(f"{self._storage.uri} changed while its files were listed.")
 
@@ -247,12 +248,12 @@ class HudiRsTable:
         state = self._state
         if state is None or state.table is None:
             state = self._open()
-        wanted = pa.schema([_column(schema or state.schema, name) for name in columns])
+        read_schema = pa.schema([_column(schema or state.schema, name) for name in columns])
         base = file_slice.base_file.path
-        if state.unknown is not None:
-            raise NeedsSpark(f"{file_slice.name} has log files. {state.unknown}")
+        if state.schema_refusal is not None:
+            raise NeedsSpark(f"{file_slice.name} has log files. {state.schema_refusal}")
         with open_parquet(self._storage, base, file_slice.base_file.size) as file:
-            refuse_unlike_spark(file, wanted, source=base)
+            refuse_unlike_spark(file, read_schema, source=base)
             self._merge_checks.check(file_slice, file, state.properties)
         options = hudi.HudiReadOptions(projection=list(columns)).with_batch_size(_READ_BATCH_ROWS)
         pinned = as_of if as_of is not None else state.timeline.latest
@@ -270,7 +271,9 @@ class HudiRsTable:
                 batch = next(batches, None)
             if batch is None:
                 return
-            yield align(narrowed(pa.record_batch(batch), wanted), wanted, source=file_slice.name)
+            yield align(
+                narrowed(pa.record_batch(batch), read_schema), read_schema, source=file_slice.name
+            )
 
     @contextmanager
     def _reading(self, file_slice: FileSlice) -> Iterator[None]:
@@ -294,12 +297,12 @@ class HudiRsTable:
         if gate.table_version(self._properties) != version:
             # Upgraded, or overwritten by another release: its timeline is in another folder.
             return self._look()
-        declined = gate.unsupported_base_files(self._properties)
-        if declined is None and self._storage.files_in(_SCHEMA_HISTORY):
+        refusal = gate.unsupported_base_files(self._properties)
+        if refusal is None and self._storage.files_in(_SCHEMA_HISTORY):
             # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
-            declined = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
-        unmerged = gate.unsupported_merge(self._properties)
-        self._state = _State(timeline, self._properties, declined, unmerged)
+            refusal = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
+        merge_refusal = gate.unsupported_merge(self._properties)
+        self._state = _State(timeline, self._properties, refusal, merge_refusal)
         if before is not None:
             self._state.metadata = before.metadata
         return self._state
@@ -321,12 +324,12 @@ class HudiRsTable:
                     table, self._storage.uri, populated=populated
                 )
                 if unreadable is not None:
-                    state.unknown = f"hudi-rs cannot read it: {unreadable}."
+                    state.schema_refusal = f"hudi-rs cannot read it: {unreadable}."
                     if gate.is_merge_on_read(state.properties) and state.version < 8:
                         # On version 6 only hudi-rs can assign a log file to its slice.
-                        state.unmerged = state.unmerged or state.unknown
-                if state.declined is None:
-                    state.declined = gate.unsupported_partition_column(
+                        state.merge_refusal = state.merge_refusal or state.schema_refusal
+                if state.refusal is None:
+                    state.refusal = gate.unsupported_partition_column(
                         self.partition_columns(), state.schema.names
                     )
                 state.table = table
@@ -337,7 +340,7 @@ class HudiRsTable:
         # hudi-rs makes its slices from Hudi's metadata table if there is one (no option turns that
         # off); the proof has its own listing, so that the two have to agree.
         options = {}
-        if state.declined is not None or state.unmerged is not None:
+        if state.refusal is not None or state.merge_refusal is not None:
             # The schema and the instants of a refused table are still needed.
             options["hoodie.internal.skip.config.validation"] = "true"
         with hudi_rs_errors_named(f"{self._storage.uri} cannot be opened"):
@@ -385,9 +388,9 @@ class HudiRsTable:
         if pinned == state.timeline.latest:
             return state.schema
         avro = self._metadata(state).extra(state.timeline.by_requested[pinned]).get("schema")
-        merged = gate.is_merge_on_read(state.properties) and state.unknown is None
+        by_hudi_rs = gate.is_merge_on_read(state.properties) and state.schema_refusal is None
         return schema_of_instant(
-            pinned, avro, state.schema, uri=self._storage.uri, by_hudi_rs=merged
+            pinned, avro, state.schema, uri=self._storage.uri, by_hudi_rs=by_hudi_rs
         )
 
     def _hudi_rs_slices(self, state: _State, pinned: str) -> list[Any] | None:
@@ -417,8 +420,8 @@ class HudiRsTable:
         # Without log files a slice needs only its base file's name. hudi-rs would list each
         # partition of a remote store twice in sequence.
         by_names = base_files_only or not gate.is_merge_on_read(state.properties)
-        by_names = by_names or state.unknown is not None
-        found = None if by_names else self._hudi_rs_slices(state, pinned)
+        by_names = by_names or state.schema_refusal is not None
+        hudi_rs_slices = None if by_names else self._hudi_rs_slices(state, pinned)
         listing = list_data_files(self._storage)
         if base_files_only:
             listing = listing.without_log_files()
@@ -433,22 +436,22 @@ class HudiRsTable:
             metadata.replaced(state.timeline, pinned),
             partial(archived_completion_times, self._storage),
         )
-        if found is None:
-            present = slices_by_names(listing, proof)
+        if hudi_rs_slices is None:
+            slices = slices_by_names(listing, proof)
         else:
             log_files_until = pinned if state.version >= 8 else None
-            slices = [slice_of(each, listing, log_files_until) for each in found]
-            present = [each for each in slices if each is not None]
-            if len(present) < len(slices):
+            converted = [slice_of(each, listing, log_files_until) for each in hudi_rs_slices]
+            slices = [each for each in converted if each is not None]
+            if len(slices) < len(converted):
                 return None
-        present.sort(key=lambda each: (each.partition, each.file_id))
-        proof.check(listing, present)
+        slices.sort(key=lambda each: (each.partition, each.file_id))
+        proof.check(listing, slices)
         metadata.check_not_cleaned(state.timeline, pinned, listing)
-        odd = gate.unsupported_partition(state.properties, (s.partition for s in present))
-        if odd is not None:
-            raise TableFeatureUnsupported(f"{self._storage.uri}: {odd}")
+        reason = gate.unsupported_partition(state.properties, (s.partition for s in slices))
+        if reason is not None:
+            raise TableFeatureUnsupported(f"{self._storage.uri}: {reason}")
         schema = self._schema_at(state, pinned)
-        return Snapshot(pinned, tuple(present), schema, base_files_only)
+        return Snapshot(pinned, tuple(slices), schema, base_files_only)
 
 
 def _has_metadata_table(state: _State) -> bool:
