@@ -99,25 +99,25 @@ def find_column(schema: pa.Schema, parts: Sequence[str]) -> tuple[str, pa.DataTy
         ColumnAmbiguous: several differ from it only in case, and none matches exactly.
     """
     field = _field(schema, parts[0], [])
-    found = [field.name]
+    path = [field.name]
     for part in parts[1:]:
         if not pa.types.is_struct(field.type):
             raise ColumnNotFound(
-                f"{column_name(found)}.{part}: column {column_name(found)} has type {field.type}.",
+                f"{column_name(path)}.{part}: column {column_name(path)} has type {field.type}.",
                 remedy="Name the column itself: only a struct has fields that can be named.",
             )
-        field = _field(field.type, part, found)
-        found.append(field.name)
-    return column_name(found), field.type
+        field = _field(field.type, part, path)
+        path.append(field.name)
+    return column_name(path), field.type
 
 
 def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
     """The type of the column with exactly that name; None if the schema has none."""
     try:
-        found, type = find_column(schema, column_path(name))
+        actual_name, type = find_column(schema, column_path(name))
     except (ColumnNotFound, ColumnAmbiguous):
         return None
-    return type if found == name else None
+    return type if actual_name == name else None
 
 
 def column_values(data: pa.RecordBatch | pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
@@ -143,36 +143,36 @@ def _index(struct: pa.DataType, name: str) -> int:
     return int(index)
 
 
-def _field(within: pa.Schema | pa.StructType, part: str, above: list[str]) -> pa.Field:
+def _field(parent: pa.Schema | pa.StructType, part: str, parent_path: list[str]) -> pa.Field:
     try:
-        exact = within.get_field_index(part)
+        exact = parent.get_field_index(part)
     except UnicodeEncodeError:  # a lone surrogate, which no schema holds
         exact = -1
     if exact >= 0:  # tried first, which is fast; other names that differ in case do not matter
-        return within.field(exact)
-    fields = list(within)
-    same = [field for field in fields if field.name.lower() == part.lower()]
-    if len(same) > 1:
-        same = [field for field in same if field.name == part]
-    if len(same) == 1:
-        return same[0]
-    wanted = column_name([*above, part])
+        return parent.field(exact)
+    fields = list(parent)
+    matches = [field for field in fields if field.name.lower() == part.lower()]
+    if len(matches) > 1:
+        matches = [field for field in matches if field.name == part]
+    if len(matches) == 1:
+        return matches[0]
+    full_name = column_name([*parent_path, part])
     if any(field.name.lower() == part.lower() for field in fields):
         raise ColumnAmbiguous(
-            f"The column {wanted} is ambiguous: several columns differ from it only in case."
+            f"The column {full_name} is ambiguous: several columns differ from it only in case."
         )
-    where = f"Column {column_name(above)}" if above else "The table"
-    kind = "field" if above else "column"
+    where = f"Column {column_name(parent_path)}" if parent_path else "The table"
+    kind = "field" if parent_path else "column"
     own_first = sorted(fields, key=lambda field: field.name.startswith("_hoodie_"))
     by_lower_case = {field.name.lower(): field.name for field in own_first}
-    likely = part.lower() if len(part) <= _LONGEST_NAME else ""
-    near = difflib.get_close_matches(likely, by_lower_case, n=_NAMES_LISTED)
+    search_text = part.lower() if len(part) <= _LONGEST_NAME else ""
+    near = difflib.get_close_matches(search_text, by_lower_case, n=_NAMES_LISTED)
     names = [by_lower_case[match] for match in near] or list(by_lower_case.values())
-    listed = ", ".join(column_name([*above, name]) for name in names[:_NAMES_LISTED])
+    choices = ", ".join(column_name([*parent_path, name]) for name in names[:_NAMES_LISTED])
     others = len(by_lower_case) - min(len(names), _NAMES_LISTED)
     more = f", and {others} other{'' if others == 1 else 's'}" if others else ""
-    shown = part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…"
+    short_part = part if len(part) <= _LONGEST_NAME else f"{part[:_LONGEST_NAME]}…"
     raise ColumnNotFound(
-        f"{where} has no {kind} {shown!r}.",
-        remedy=f"Use one of its {kind}s: {listed}{more}." if names else f"It has no {kind}s yet.",
+        f"{where} has no {kind} {short_part!r}.",
+        remedy=f"Use one of its {kind}s: {choices}{more}." if names else f"It has no {kind}s yet.",
     )

@@ -106,9 +106,9 @@ class HBaseSettings(_Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         _check_maximum("backoff", self.backoff_seconds, self.backoff_max_seconds)
-        given = [name for name in ("tls_ca", "tls_cert", "tls_key") if getattr(self, name)]
-        if given and not self.tls:
-            raise ValueError(f"{given[0]} is given, and tls is off")
+        tls_files = [name for name in ("tls_ca", "tls_cert", "tls_key") if getattr(self, name)]
+        if tls_files and not self.tls:
+            raise ValueError(f"{tls_files[0]} is given, and tls is off")
         if self.tls_key and not self.tls_cert:
             raise ValueError("tls_key is given without tls_cert")
         return self
@@ -336,19 +336,19 @@ def load_settings() -> Settings:
 
 def _refuse_unknown_sections() -> None:
     """Refuses variables that pydantic would ignore, such as a misspelt kill switch."""
-    known = Settings.model_fields
+    fields = Settings.model_fields
     for name in os.environ:
         if not name.upper().startswith(_PREFIX):
             continue
         setting = name.upper().removeprefix(_PREFIX).lower()
         section, separator, _ = setting.partition("__")
-        if separator and section not in known:
+        if separator and section not in fields:
             raise ConfigInvalid(
                 f"Setting {name}: there is no section {section}.",
                 remedy=f"Use a section that exists, or unset {name}.",
             )
         section, _, key = setting.partition("_")
-        if not separator and setting not in known and section in known:
+        if not separator and setting not in fields and section in fields:
             raise ConfigInvalid(
                 f"Setting {name}: two underscores join section and key.",
                 remedy=f"Write {_PREFIX}{section.upper()}__{key.upper()}.",

@@ -176,7 +176,7 @@ class IndexedTable:
         Args:
             add, drop: Columns to add, perhaps with options, and columns to remove.
             options, options_for_all: Existing column → its new options; options added to every
-                column. `altered_columns` says what takes precedence.
+                column. `altered_columns` defines the precedence.
             rename_to: The new name. The index keeps its entries; see `DefinitionStore.rename`.
 
         Raises:
@@ -319,7 +319,7 @@ class IndexedTable:
 
     def status(self) -> TableStatus:
         """The state of the table's indexes (RFC-51: "show indexing"): for each index, its coverage
-        of the latest snapshot and what is due since when; the last builds; entries whose base file
+        of the latest snapshot, what is due and since when; the last builds; entries whose base file
         is gone. Raises TableFeatureUnsupported."""
         return table_status(self._table, self._requirements(), self._records, self._settings)
 
@@ -383,15 +383,15 @@ class IndexedTable:
             columns: Column names, in the order of the result; None for all.
             as_of: A time to travel to, for rows and schema, such as ``2026-01-31 08:00:00.000``;
                 None for now. `instant_of` lists the forms.
-            limit: The most rows to return; reading stops there.
+            limit: Maximum number of rows; reading stops there.
             query_type, use_index: See `ScanOptions`.
 
         Raises:
             ColumnNotFound, PredicateInvalid, PredicateUnsupported, ConfigInvalid,
             TableFeatureUnsupported, SnapshotUnavailable: see `TableQueries.scan`.
         """
-        wanted = ScanOptions.of(as_of, query_type, use_index)
-        return self._queries.scan(where, columns, wanted, limit=limit)
+        options = ScanOptions.of(as_of, query_type, use_index)
+        return self._queries.scan(where, columns, options, limit=limit)
 
     def search(
         self,
@@ -418,9 +418,11 @@ class IndexedTable:
             PredicateUnsupported, PredicateInvalid, ColumnNotFound, ConfigInvalid,
             SnapshotUnavailable, SnapshotChanged, TableFeatureUnsupported: see `SearchRequest.rows`.
         """
-        wanted = ScanOptions.of(as_of, query_type)
-        asked = self._queries.search(column, text, words, wanted, k=k, where=where, columns=columns)
-        return asked.rows()
+        options = ScanOptions.of(as_of, query_type)
+        request = self._queries.search(
+            column, text, words, options, k=k, where=where, columns=columns
+        )
+        return request.rows()
 
     def scoring(
         self,
@@ -432,9 +434,9 @@ class IndexedTable:
         query_type: QueryType = "snapshot",
     ) -> Scoring:
         """A scorer that gives single texts the scores that `search` gives rows, for callers that
-        have the rows already. Takes the arguments of `search`, and raises what it raises."""
-        wanted = ScanOptions.of(as_of, query_type)
-        return self._queries.search(column, text, words, wanted).scoring()
+        have the rows already. Arguments and errors are those of `search`."""
+        options = ScanOptions.of(as_of, query_type)
+        return self._queries.search(column, text, words, options).scoring()
 
     @overload
     def tag_location(self, keys: Keys, *, spark: "SparkSession | None" = None) -> pa.Table: ...
@@ -446,7 +448,7 @@ class IndexedTable:
         self, keys: "Keys | DataFrame", *, spark: "SparkSession | None" = None
     ) -> "pa.Table | DataFrame":
         """Locates record keys in the latest snapshot, as Hudi's writers need it ("tagLocation").
-        `TableQueries.locations` says how, and where keys lie that log files hold.
+        `TableQueries.locations` describes the method, and the location of keys in log files.
 
         Args:
             keys: See `Keys`; or a Spark DataFrame with such columns, which the driver never holds.

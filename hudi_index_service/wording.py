@@ -12,9 +12,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def first_mistake(error: ValidationError) -> str:
-    """The first mistake and its location: ``section.key: what``, without full stop, pydantic's
+    """The first mistake and its location: ``section.key: message``, without full stop, pydantic's
     prefix and the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
-    said = first["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{where}: {said}" if where else said
+    message = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"{where}: {message}" if where else message

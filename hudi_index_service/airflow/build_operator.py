@@ -98,9 +98,9 @@ class BuildIndexOperator(SparkSubmitOperator):
                 "Connection %s does not exist: the build runs in this worker, without Spark.",
                 self.conn_id,
             )
-            self._build_here()
+            self._build_in_worker()
             return
-        if master == "yarn" and not self._knows_hadoop():
+        if master == "yarn" and not self._has_hadoop_config():
             raise AirflowFailException(
                 f"The connection {self.conn_id} names the master yarn, and neither "
                 f"{' nor '.join(_HADOOP)} is set on this worker. Set one of them, or set another "
@@ -119,19 +119,19 @@ class BuildIndexOperator(SparkSubmitOperator):
         try:
             return BaseHook.get_connection(self.conn_id).host or ""
         except AirflowNotFoundException:
-            return "yarn" if self._knows_hadoop() else None
+            return "yarn" if self._has_hadoop_config() else None
 
-    def _knows_hadoop(self) -> bool:
+    def _has_hadoop_config(self) -> bool:
         environment = {**os.environ, **(self.env_vars or {})}
         return any(environment.get(name) for name in _HADOOP)
 
-    def _build_here(self) -> None:
+    def _build_in_worker(self) -> None:
         try:
-            built = build_index.function(
+            count = build_index.function(
                 self.table, self.strategy, hoodie_conf=read_write_config([self.hoodie_conf])
             )
         except _MAY_PASS:
             raise
         except IndexServiceError as error:
             raise AirflowFailException(str(error)) from error
-        self.log.info("%s: built %d entries.", self.table, built)
+        self.log.info("%s: built %d entries.", self.table, count)

@@ -51,8 +51,8 @@ class TableServiceSensor(BaseSensorOperator):
             IndexServiceError: the table cannot be read, or its keys' index cannot be defined;
                 Airflow's retries apply.
         """
-        given = self.hoodie_conf
-        conf = read_write_config([given]) if isinstance(given, str) else given
+        hoodie_conf = self.hoodie_conf
+        conf = read_write_config([hoodie_conf]) if isinstance(hoodie_conf, str) else hoodie_conf
         with TableUpkeep(self.table, options=conf) as upkeep:
             keys = upkeep.define()
             auto = self.strategy == "auto"

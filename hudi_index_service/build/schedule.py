@@ -82,12 +82,12 @@ class Schedule:
         outcomes[self.tasks[position].part.number] = outcome
         if len(outcomes) < self._counts[number] or self._yielded[number]:
             return None
-        joined = _joined(list(outcomes.values()))
-        if joined is None:
+        joined_outcome = _joined(list(outcomes.values()))
+        if joined_outcome is None:
             return None
         self._yielded[number] = True
         self._discard(number)
-        return joined
+        return joined_outcome
 
     def has_ended(self, position: int) -> bool:
         """Whether the outcome of one of `tasks` is known."""

@@ -92,14 +92,14 @@ def calibrate(
     with tempfile.TemporaryDirectory(prefix="hudi-index-calibrate-") as folder:
         sample = write_sample(Path(folder), settings, rows)
         watch = Stopwatch(seconds / 2)
-        found = lookup_costs(sample, watch) | reading_costs(
+        costs = lookup_costs(sample, watch) | reading_costs(
             sample, settings, Stopwatch(seconds / 2)
         )
     # A cost that is lost in the noise is fitted as 0, but no real cost is 0.
     new = old.model_copy(
-        update={name: max(ms, getattr(old, name) / 100) for name, ms in found.items()}
+        update={name: max(ms, getattr(old, name) / 100) for name, ms in costs.items()}
     )
     path = None if dry_run else constants_path(settings)
     if path is not None:
         store_constants(path, new)
-    return Calibration(old, new, frozenset(found), perf_counter() - started, path)
+    return Calibration(old, new, frozenset(costs), perf_counter() - started, path)

@@ -16,7 +16,7 @@ _PREFIXES = {"lucene": "", "btree": "btree_"}
 """Index type → prefix of its constants' names."""
 
 _LISTS = (10, 100)
-_ASKED = (
+_CONDITIONS = (
     "key = 'k000000000007'",
     "key = 'k000000001007'",
     "number < 50000000",
@@ -29,13 +29,13 @@ gives no cost per row."""
 
 def lookup_costs(sample: Sample, watch: Stopwatch) -> dict[str, float]:
     """Constant → value: `open_ms`, `lookup_ms`, `listed_ms`, `step_ms` of each index type."""
-    listed = dict.fromkeys((*_ASKED, *_MANY_ROWS_EACH), 0)
-    listed |= {_list(sample.rows, values): values for values in _LISTS}
+    list_lengths = dict.fromkeys((*_CONDITIONS, *_MANY_ROWS_EACH), 0)
+    list_lengths |= {_list(sample.rows, values): values for values in _LISTS}
     leaves = {
         text: negation_normal_form(parse_predicate(text, sample.schema, time_zone="UTC"))
-        for text in listed
+        for text in list_lengths
     }
-    asked = {"lucene": list(leaves), "btree": [e for e in leaves if e not in _MANY_ROWS_EACH]}
+    conditions = {"lucene": list(leaves), "btree": [e for e in leaves if e not in _MANY_ROWS_EACH]}
     works: dict[tuple[str, str], Callable[[], object]] = {}
     steps: dict[tuple[str, str], float] = {}
     with ExitStack() as stack:
@@ -43,18 +43,23 @@ def lookup_costs(sample: Sample, watch: Stopwatch) -> dict[str, float]:
             index = sample.indexes[kind]
             reader = index.open()
             stack.callback(reader.close)
-            for text in asked[kind]:
+            for text in conditions[kind]:
                 steps[kind, text] = float(reader.estimate(leaves[text]))
                 works[kind, text] = partial(reader.row_ids, leaves[text])
             works[kind, "open"] = partial(_open_and_close, index)
-        took = watch.least(works)
-    found: dict[str, float] = {}
+        times = watch.least(works)
+    costs: dict[str, float] = {}
     for kind in KINDS:
-        counts = [(1.0, listed[text], steps[kind, text]) for text in asked[kind]]
-        costs = (took[kind, "open"], *explained(counts, [took[kind, text] for text in asked[kind]]))
+        counts = [(1.0, list_lengths[text], steps[kind, text]) for text in conditions[kind]]
+        fitted_costs = (
+            times[kind, "open"],
+            *explained(counts, [times[kind, text] for text in conditions[kind]]),
+        )
         names = ("open_ms", "lookup_ms", "listed_ms", "step_ms")
-        found |= {f"{_PREFIXES[kind]}{name}": ms for name, ms in zip(names, costs, strict=True)}
-    return found
+        costs |= {
+            f"{_PREFIXES[kind]}{name}": ms for name, ms in zip(names, fitted_costs, strict=True)
+        }
+    return costs
 
 
 def _list(rows: int, values: int) -> str:

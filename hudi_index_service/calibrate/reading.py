@@ -55,7 +55,7 @@ class _Reading:
             for each in reader.batches(rows):
                 statistics.add_read(each.did)
                 for batch in each.batches:
-                    self._checked(batch, statistics)
+                    self._check(batch, statistics)
             return statistics
 
         return read
@@ -67,12 +67,12 @@ class _Reading:
             statistics = SliceStatistics(base_file.path, Access.SCAN)
             scan = FileScan(self.sample.storage, base_file, columns, self.settings, statistics)
             for _, batch in scan.candidates(None):
-                self._checked(batch, statistics)
+                self._check(batch, statistics)
             return statistics
 
         return read
 
-    def _checked(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> None:
+    def _check(self, batch: pa.RecordBatch, statistics: SliceStatistics) -> None:
         statistics.rows_checked += batch.num_rows
         statistics.rows_returned += keep(self.predicate, batch).num_rows
 
@@ -94,21 +94,24 @@ def reading_costs(sample: Sample, settings: Settings, watch: Stopwatch) -> dict[
         for base_file in (sample.small, sample.base_file):
             name = f"{names} {base_file.path}"
             scans[name], columns_of[name] = reading.by_scan(base_file, columns), len(columns)
-    took = watch.least(picks | scans)
-    did = {name: work() for name, work in (picks | scans).items()}
+    times = watch.least(picks | scans)
+    statistics = {name: work() for name, work in (picks | scans).items()}
 
     def values(name: str) -> int:
-        return did[name].rows_checked * columns_of[name]
+        return statistics[name].rows_checked * columns_of[name]
 
-    picked = explained(
-        [(1.0, did[name].pages, did[name].bytes_read / _MIB, values(name)) for name in picks],
-        [took[name] for name in picks],
+    pick_costs = explained(
+        [
+            (1.0, statistics[name].pages, statistics[name].bytes_read / _MIB, values(name))
+            for name in picks
+        ],
+        [times[name] for name in picks],
     )
-    scanned = explained(
-        [(1.0, did[name].bytes_read / _MIB, values(name)) for name in scans],
-        [took[name] for name in scans],
+    scan_costs = explained(
+        [(1.0, statistics[name].bytes_read / _MIB, values(name)) for name in scans],
+        [times[name] for name in scans],
     )
-    return dict(zip((*_PICKED, *_SCANNED), (*picked, *scanned), strict=True))
+    return dict(zip((*_PICKED, *_SCANNED), (*pick_costs, *scan_costs), strict=True))
 
 
 def _row_sets(total: int) -> list[np.ndarray]:

@@ -30,7 +30,7 @@ GROUPS = 10
 
 _FEW_ROWS = 100
 _PAGE_BYTES = 160 * 1024  # 20,000 numbers, as in Hudi's pages
-_INDEXED = ("key", "group", "number")
+_INDEXED_COLUMNS = ("key", "group", "number")
 
 KINDS = ("lucene", "btree")
 """The index types that are measured; the optimizer has constants for them."""
@@ -82,15 +82,16 @@ def write_sample(folder: Path, settings: Settings, rows: int) -> Sample:
     """
     table = _table(rows)
     storage = Storage(folder)
-    base_file = _written(storage, folder / "base.parquet", table)
-    small = _written(storage, folder / "small.parquet", table[:_FEW_ROWS])
+    base_file = _write_file(storage, folder / "base.parquet", table)
+    small = _write_file(storage, folder / "small.parquet", table[:_FEW_ROWS])
     indexes = {
-        name: _indexed(name, storage, base_file, table.schema, settings, folder) for name in KINDS
+        name: _build_index(name, storage, base_file, table.schema, settings, folder)
+        for name in KINDS
     }
     return Sample(storage, base_file, small, rows, table.schema, indexes)
 
 
-def _indexed(
+def _build_index(
     name: str,
     storage: Storage,
     base_file: BaseFile,
@@ -101,7 +102,7 @@ def _indexed(
     kind = index_type(name)
     specs = [
         ColumnSpec(name, (type_ := schema.field(name).type), kind.fields(name, type_, {}))
-        for name in _INDEXED
+        for name in _INDEXED_COLUMNS
     ]
     folder = folder / name
     folder.mkdir()
@@ -137,7 +138,7 @@ def _table(rows: int) -> pa.Table:
     )
 
 
-def _written(storage: Storage, path: Path, table: pa.Table) -> BaseFile:
+def _write_file(storage: Storage, path: Path, table: pa.Table) -> BaseFile:
     pq.write_table(
         table,
         path,

@@ -11,7 +11,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 _LEAST_ROUNDS = 3
 _LEAST_MS = 2.0  # a shorter task is repeated
-_MOST_TIMES = 100
+_MOST_REPEATS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,19 @@ class Stopwatch:
         """The minimum time of each task in milliseconds, which is its time on an idle machine.
         Tasks take turns, so that other load on the machine affects all of them."""
         until = perf_counter() + self.seconds
-        times = {name: _times_in_a_row(work) for name, work in works.items()}
-        took: dict[Name, list[float]] = {name: [] for name in works}
+        repeats = {name: _repeats(work) for name, work in works.items()}
+        times: dict[Name, list[float]] = {name: [] for name in works}
         number = 0
         while number < _LEAST_ROUNDS or perf_counter() < until:
             for name, work in works.items():
-                took[name].append(_milliseconds(work, times[name]))
+                times[name].append(_milliseconds(work, repeats[name]))
             number += 1
-        return {name: min(each) for name, each in took.items()}
+        return {name: min(each) for name, each in times.items()}
 
 
-def _times_in_a_row(work: Callable[[], object]) -> int:
+def _repeats(work: Callable[[], object]) -> int:
     work()
-    return max(1, min(_MOST_TIMES, int(_LEAST_MS / max(_milliseconds(work, 1), 1e-6))))
+    return max(1, min(_MOST_REPEATS, int(_LEAST_MS / max(_milliseconds(work, 1), 1e-6))))
 
 
 def _milliseconds(work: Callable[[], object], times: int) -> float:
@@ -50,24 +50,24 @@ def _milliseconds(work: Callable[[], object], times: int) -> float:
     return (perf_counter() - started) * 1000 / times
 
 
-def explained(counts: Sequence[Sequence[float]], took: Sequence[float]) -> list[float]:
+def explained(counts: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
     """The non-negative cost of each counted unit, by least squares of the relative errors.
 
     Args:
         counts: For each time, the number of each unit.
-        took: The times.
+        times: The measured times.
     """
-    times = np.asarray(took, dtype=float)
-    weighed = np.asarray(counts, dtype=float) / times[:, None]
-    scale = np.abs(weighed).max(axis=0)
+    measured_times = np.asarray(times, dtype=float)
+    weighted = np.asarray(counts, dtype=float) / measured_times[:, None]
+    scale = np.abs(weighted).max(axis=0)
     scale[scale == 0] = 1.0
-    weighed = weighed / scale
-    left = list(range(weighed.shape[1]))
-    found = np.zeros(weighed.shape[1])
-    while left:  # drops the most negative cost until none is negative
-        solved = np.linalg.lstsq(weighed[:, left], np.ones(len(times)), rcond=None)[0]
-        if solved.min() >= 0:
-            found[left] = solved
+    weighted = weighted / scale
+    active = list(range(weighted.shape[1]))
+    costs = np.zeros(weighted.shape[1])
+    while active:  # drops the most negative cost until none is negative
+        solution = np.linalg.lstsq(weighted[:, active], np.ones(len(measured_times)), rcond=None)[0]
+        if solution.min() >= 0:
+            costs[active] = solution
             break
-        left.pop(int(solved.argmin()))
-    return [float(each) for each in found / scale]
+        active.pop(int(solution.argmin()))
+    return [float(each) for each in costs / scale]

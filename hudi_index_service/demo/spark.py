@@ -75,8 +75,8 @@ class DemoSpark:
         """Runs the query with plain Spark on the Hudi table."""
         before = self._bytes_read()
         started = perf_counter()
-        found = self.session.read.format("hudi").load(str(table)).where(where).select(*columns)
-        rows = sorted((tuple(row) for row in found.collect()), key=repr)
+        frame = self.session.read.format("hudi").load(str(table)).where(where).select(*columns)
+        rows = sorted((tuple(row) for row in frame.collect()), key=repr)
         seconds = perf_counter() - started
         return SparkAnswer(rows, seconds, self._bytes_read() - before)
 

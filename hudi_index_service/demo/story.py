@@ -77,9 +77,9 @@ class Story:
         for base_file, row_ids in scan.row_ids().items():
             numbers = ", ".join(str(row_id + 1) for row_id in row_ids)
             self._say(f"  row {numbers} of {base_file}: {scan.to_arrow().to_pylist()}")
-        found = [(row["id"], row["msg"]) for row in scan.to_arrow().to_pylist()]
-        if found != [("2", "Buying a new car")]:
-            self.differences.append(f"{where}: expected row 2 alone, found {found}")
+        matches = [(row["id"], row["msg"]) for row in scan.to_arrow().to_pylist()]
+        if matches != [("2", "Buying a new car")]:
+            self.differences.append(f"{where}: expected row 2 alone, found {matches}")
         self._compare(table, path, [where], ["id", "msg", "sender"])
 
     def _large_table(self) -> None:
@@ -139,8 +139,8 @@ class Story:
         upserts = {**options, **_NO_SERVICES}
         with self._step("upsert into one partition twice: Hudi's cleaner removes old base files"):
             for start in (0, 40):
-                changed = self._messages(start, start + 40, bump=1).where("day = 'day0'")
-                self.spark.write(changed, path, upserts, "upsert")
+                updates = self._messages(start, start + 40, bump=1).where("day = 'day0'")
+                self.spark.write(updates, path, upserts, "upsert")
         cleaning = table.clean()
         self._say(
             f"  index cleaner: removed {counted(len(cleaning.removals), 'file')} "
@@ -166,8 +166,8 @@ class Story:
             self.spark.call("run_compaction", path)
         self._build(table)
         with self._step("update one partition again: log files above an indexed base file"):
-            changed = self._messages(0, 100, bump=2).where("day = 'day0'")
-            self.spark.write(changed, path, options, "upsert")
+            updates = self._messages(0, 100, bump=2).where("day = 'day0'")
+            self.spark.write(updates, path, options, "upsert")
         self._compare(
             table,
             path,
@@ -216,7 +216,7 @@ class Story:
         self, table: IndexedTable, path: Path, queries: list[str], columns: list[str]
     ) -> None:
         """Runs every query with plain Spark and through the index, and prints both."""
-        shown = Table("query", "rows", "Spark", "index", "Spark read", "index read", "equal")
+        comparison = Table("query", "rows", "Spark", "index", "Spark read", "index read", "equal")
         for where in queries:
             with self._step(where):
                 by_spark = self.spark.answer(path, where, columns)
@@ -224,14 +224,14 @@ class Story:
                 for _ in range(_QUERY_REPEATS):
                     started = perf_counter()
                     scan = table.scan(where, columns=columns)
-                    found = scan.to_arrow()
+                    result = scan.to_arrow()
                     seconds.append(perf_counter() - started)
             statistics = scan.statistics
-            rows = sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
+            rows = sorted((tuple(row.values()) for row in result.to_pylist()), key=repr)
             equal = rows == by_spark.rows and scan.count() == len(rows)
             if not equal:
                 self.differences.append(f"{table.name}: {where}")
-            shown.add_row(
+            comparison.add_row(
                 where,
                 f"{len(rows):,}",
                 f"{by_spark.seconds * 1000:,.0f} ms",
@@ -240,7 +240,7 @@ class Story:
                 f"{statistics.bytes_read:,}" if statistics is not None else "",
                 "[green]yes[/]" if equal else "[red]NO[/]",
             )
-        self.console.print(shown)
+        self.console.print(comparison)
 
     def _show_tree(self, path: Path) -> None:
         root = path / ".hoodie" / ".index"

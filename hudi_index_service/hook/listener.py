@@ -100,7 +100,7 @@ class CallbackListener:
                 app,
                 loop="asyncio",  # whatever else is installed
                 http=self.connections.protocol(),
-                backlog=most,  # as many are accepted before any of them is looked at
+                backlog=most,  # as many are accepted before any of them is processed
                 log_config=None,
                 access_log=False,
                 server_header=False,

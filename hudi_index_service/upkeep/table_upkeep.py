@@ -235,8 +235,8 @@ class TableUpkeep:
         hudi_table = self.table.hudi_table
         stored_keys = newest_keys(hudi_table)
         before = self._memory.load()
-        archived = before.committed if before is not None and overwrite is None else {}
-        self._committed = archived if stored_keys is None else stored_keys.options
+        archived_options = before.committed if before is not None and overwrite is None else {}
+        self._committed = archived_options if stored_keys is None else stored_keys.options
         if stored_keys is not None:
             outdated = is_outdated(self.table, stored_keys.instant)
             # Only a new definition needs `since`; finding it reads every commit.
@@ -248,7 +248,7 @@ class TableUpkeep:
         if overwrite is not None and before is not None and before.keys:
             return _WriteRequest(before.keys, _EVERYTHING)
         # Too old to change or recreate the index.
-        return _WriteRequest(archived, None, outdated=True) if archived else None
+        return _WriteRequest(archived_options, None, outdated=True) if archived_options else None
 
     def _remember(self, request: _WriteRequest | None) -> None:
         before = self._memory.load()

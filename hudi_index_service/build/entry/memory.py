@@ -88,24 +88,24 @@ def prepare_worker(memory_mb: int, *, runs_jvm: bool) -> None:
 
 def check_address_space(limit_mb: int, needs: Needs) -> None:
     """Raises WorkerMemoryTooSmall if a worker's address space (in MiB) is too small."""
-    needed = needs.set_mb + needs.reserved_mb
-    if limit_mb < needed:
+    needed_mb = needs.set_mb + needs.reserved_mb
+    if limit_mb < needed_mb:
         raise WorkerMemoryTooSmall(
             f"A Python worker may reserve {limit_mb} MiB (RLIMIT_AS; Spark sets it to "
             "spark.executor.pyspark.memory divided by spark.executor.cores), but needs "
-            f"{needed} MiB: {needs.setting} of {needs.set_mb} and {needs.reserved_mb} more.",
-            remedy=f"Set spark.executor.pyspark.memory to {needed}m or more for each core, leave "
-            f"it out, {needs.remedy}",
+            f"{needed_mb} MiB: {needs.setting} of {needs.set_mb} and {needs.reserved_mb} more.",
+            remedy=f"Set spark.executor.pyspark.memory to {needed_mb}m or more for each core, "
+            f"leave it out, {needs.remedy}",
         )
 
 
 def check_held(limit_mb: int, needs: Needs) -> None:
     """Raises WorkerMemoryTooSmall if a container's memory (in MiB) is too small for one worker."""
-    needed = needs.set_mb + RESIDENT_MB
-    if limit_mb < needed:
+    needed_mb = needs.set_mb + RESIDENT_MB
+    if limit_mb < needed_mb:
         raise WorkerMemoryTooSmall(
             f"The container of this process has a limit of {limit_mb} MiB, but one worker needs "
-            f"{needed} MiB: {needs.setting} of {needs.set_mb} and {RESIDENT_MB} more.",
+            f"{needed_mb} MiB: {needs.setting} of {needs.set_mb} and {RESIDENT_MB} more.",
             remedy="Give the container more memory (spark.executor.memoryOverhead, for each core), "
             f"{needs.remedy}",
         )

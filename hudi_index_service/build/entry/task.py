@@ -173,7 +173,8 @@ class _EntryBuild:
         )
 
     def run(self) -> TaskOutcome:
-        own: Manifest | None = None  # what this task published, with a column dropped meanwhile
+        # Published by this task, with a column that was dropped meanwhile.
+        own_manifest: Manifest | None = None
         for _ in range(_ATTEMPTS):
             listing = self._listing()
             try:
@@ -183,32 +184,32 @@ class _EntryBuild:
             demand = self._demand()
             content = self._content(demand, present)
             if not content.columns:
-                self._withdraw(own)
+                self._withdraw(own_manifest)
                 return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.UNWANTED)
             if (
                 present is not None
                 and holds_all(present, content.columns)
                 and not (demand is not None and demand.has_extra_columns(present))
             ):
-                if present == own:  # the dropped column was defined again
+                if present == own_manifest:  # the dropped column was defined again
                     return self._outcome(TaskStatus.BUILT, present)
-                self._withdraw(own)
+                self._withdraw(own_manifest)
                 return self._outcome(TaskStatus.PRESENT, present)
             generation = max(listing.generations(self._folder), default=0) + 1
             try:
-                published = self._build(content, generation)
+                manifest = self._build(content, generation)
             except PartStaged:
                 return TaskOutcome(self._base_file.path, self._kind.name, TaskStatus.STAGED)
-            if published is None:
+            if manifest is None:
                 continue
-            self._withdraw(own)
-            own = published
-            if self._is_below_another(published):
+            self._withdraw(own_manifest)
+            own_manifest = manifest
+            if self._is_below_another(manifest):
                 continue
             # A column may have been dropped during the build, before this entry was visible.
             demand = self._demand()
-            if demand is None or not demand.has_extra_columns(published):
-                return self._outcome(TaskStatus.BUILT, published)
+            if demand is None or not demand.has_extra_columns(manifest):
+                return self._outcome(TaskStatus.BUILT, manifest)
         raise BuildFailed(
             f"{self._folder}: other builders published {_ATTEMPTS} times in a row.",
             remedy="Let one builder at a time work on the table.",
@@ -217,17 +218,17 @@ class _EntryBuild:
     def _listing(self) -> EntryListing:
         return EntryListing(self._storage, self._kind.name, folder=self._folder)
 
-    def _is_below_another(self, own: Manifest) -> bool:
+    def _is_below_another(self, own_manifest: Manifest) -> bool:
         """Whether a higher generation serves that lacks some of this one's columns: its builder had
         published under this number before, and withdrew that."""
         listing = self._listing()
-        if max(listing.generations(self._folder), default=0) <= own.generation:
+        if max(listing.generations(self._folder), default=0) <= own_manifest.generation:
             return False
         try:
             serving = self._current(listing)
         except NewerFormat:
             return False
-        return serving is not None and not holds_all(serving, own.specs())
+        return serving is not None and not holds_all(serving, own_manifest.specs())
 
     def _demand(self) -> DesiredEntry | None:
         """The definitions' present requirements for the entry."""
@@ -245,12 +246,12 @@ class _EntryBuild:
         columns = merged([*present.specs(), *due.columns])
         return EntryContent(columns, {**present.definitions, **due.definitions})
 
-    def _withdraw(self, own: Manifest | None) -> None:
+    def _withdraw(self, own_manifest: Manifest | None) -> None:
         """Removes the generation that this task just published with columns that were dropped
         meanwhile: they may have been dropped for good."""
-        if own is not None:
-            manifest = document_name(MANIFEST_STEM, own.generation)
-            paths = [f"{self._folder}/{name}" for name in (manifest, own.data.name)]
+        if own_manifest is not None:
+            manifest = document_name(MANIFEST_STEM, own_manifest.generation)
+            paths = [f"{self._folder}/{name}" for name in (manifest, own_manifest.data.name)]
             self._storage.delete(paths)
             self._destroy(paths[1])
 

@@ -47,8 +47,8 @@ class Footers:
 
     def bytes(self, columns: Iterable[str]) -> float:
         """Compressed bytes of some columns in all base files, estimated from the sample."""
-        sampled = sum(self.columns[each].bytes for each in columns if each in self.columns)
-        return sampled / self.share if self.share else 0.0
+        sampled_bytes = sum(self.columns[each].bytes for each in columns if each in self.columns)
+        return sampled_bytes / self.share if self.share else 0.0
 
     @property
     def all_rows(self) -> float:

@@ -51,9 +51,9 @@ class UnusedAdvice:
     def lines(self) -> list[str]:
         """The advice as text."""
         names = ", ".join(self.columns)
-        what = f"Drop index {self.index}" if self.whole else f"Drop {names} from {self.index}"
+        action = f"Drop index {self.index}" if self.whole else f"Drop {names} from {self.index}"
         return [
-            f"{what}: none of {counted(self.queries, 'query')} since it was built ({self.since}) "
+            f"{action}: none of {counted(self.queries, 'query')} since it was built ({self.since}) "
             f"used an index on {names}. {counted(self.entries, 'entry')} with all columns: "
             f"{self.index_bytes:,} bytes."
         ]

@@ -141,9 +141,9 @@ def _codec(
     if saves < _LEAST_SAVED_MS:
         return None
     evidence = {
-        f"{name}_{what}": amount
+        f"{name}_{measure}": amount
         for name, cost in costs.items()
-        for what, amount in (("bytes", cost.bytes), ("ms", round(cost.ms, 3)))
+        for measure, amount in (("bytes", cost.bytes), ("ms", round(cost.ms, 3)))
     }
     measurements = ", ".join(
         f"{cost.ms:,.1f} ms and {cost.bytes:,} bytes in {name}" for name, cost in costs.items()

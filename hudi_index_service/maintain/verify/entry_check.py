@@ -110,6 +110,6 @@ def _as_stored(storage: Storage, entry: Entry, settings: Settings) -> Iterator[P
             yield index
         return
     with scratch_folder() as scratch:
-        uncached = settings.model_copy(update={"cache_folder": scratch})
-        with packed_index(storage, entry, uncached) as index:
+        scratch_settings = settings.model_copy(update={"cache_folder": scratch})
+        with packed_index(storage, entry, scratch_settings) as index:
             yield index

@@ -77,14 +77,17 @@ class RowSample:
             FileNotFoundError: the base file is gone.
             EntryInvalid: index bytes are damaged.
         """
-        own, copied = self._rows(None), self._rows(read_member(self._index, PARQUET_METADATA))
-        if not _are_same(own, copied):
+        own_rows, copied_rows = (
+            self._rows(None),
+            self._rows(read_member(self._index, PARQUET_METADATA)),
+        )
+        if not _are_same(own_rows, copied_rows):
             yield "its copy of the base file's footer leads to other rows."
-        own = self._scanned() if own is None else own
+        own_rows = self._scanned() if own_rows is None else own_rows
         reader = kind.open(self._index, self._all_columns)
         try:
             for column in self._columns:
-                yield from self._compare_column(own, column, kind, reader)
+                yield from self._compare_column(own_rows, column, kind, reader)
         finally:
             reader.close()
 
@@ -135,14 +138,14 @@ class RowSample:
     def _compare_column(
         self, rows: pa.RecordBatch, column: StoredColumn, kind: IndexType, reader: IndexReader
     ) -> Iterator[str]:
-        sampled = BitMap(self.positions)
+        sample = BitMap(self.positions)
         for leaf in dict.fromkeys(_leaves(column, rows)):
             answer = kind.answer(leaf, self._all_columns)
             if answer is Answer.NONE:
                 continue
             is_true = np.asarray(evaluate(leaf, rows).fill_null(False))
             expected = BitMap(np.array(self.positions, dtype=np.uint32)[is_true])
-            row_ids = reader.row_ids(leaf) & sampled
+            row_ids = reader.row_ids(leaf) & sample
             missing, surplus = expected - row_ids, row_ids - expected
             if missing:
                 yield f"column {column.name}: row {missing[0]} is not indexed under its value."
