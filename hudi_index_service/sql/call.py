@@ -48,8 +48,10 @@ def call_statement(procedure: str, arguments: Mapping[str, Argument]) -> str:
             f"{procedure!r} is not a procedure name.",
             remedy="Name one of Hudi's procedures, such as run_clustering, or a CALL statement.",
         )
-    written = ", ".join(f"{_name(key)} => {_literal(key, arguments[key])}" for key in arguments)
-    return f"CALL {procedure}({written})"
+    named_arguments = ", ".join(
+        f"{_name(key)} => {_literal(key, arguments[key])}" for key in arguments
+    )
+    return f"CALL {procedure}({named_arguments})"
 
 
 def serviced_table(query: str) -> TableReference | None:
@@ -73,16 +75,16 @@ def serviced_table_of(procedure: str, arguments: Mapping[str, Argument]) -> Tabl
     positions = _TABLE_SERVICES.get(procedure.rpartition(".")[2].lower())
     if positions is None:
         return None
-    given = {key.lower(): value for key, value in arguments.items() if isinstance(value, str)}
-    named = {each: given.get(each) or given.get(str(positions[each])) for each in positions}
-    if named["table"]:
-        return TableName(tuple(named["table"].split(".")))
-    return TablePath(named["path"]) if named["path"] else None
+    strings = {key.lower(): value for key, value in arguments.items() if isinstance(value, str)}
+    reference = {each: strings.get(each) or strings.get(str(positions[each])) for each in positions}
+    if reference["table"]:
+        return TableName(tuple(reference["table"].split(".")))
+    return TablePath(reference["path"]) if reference["path"] else None
 
 
 def _arguments(tokens: list[Token]) -> dict[str, str]:
     """The arguments that are plain strings, keyed by name or position."""
-    found: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     position, depth = 0, 0
     argument: list[Token] = []
     for token in [*tokens, None]:
@@ -94,11 +96,11 @@ def _arguments(tokens: list[Token]) -> dict[str, str]:
             continue
         match [each.token_type for each in argument]:
             case [TokenType.STRING]:
-                found[str(position)] = argument[0].text
+                arguments[str(position)] = argument[0].text
             case [_, TokenType.FARROW, TokenType.STRING]:
-                found[argument[0].text.lower()] = argument[2].text
+                arguments[argument[0].text.lower()] = argument[2].text
         position, argument = position + 1, []
-    return found
+    return arguments
 
 
 def _name(key: str) -> str:

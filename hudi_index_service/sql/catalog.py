@@ -28,7 +28,7 @@ def table_location(spark: SparkSession, table: TableReference) -> str:
         raise NotAHudiTable(
             f"{table} is not a Hudi table.", remedy="Name a table created with USING hudi."
         )
-    return _decoded(metadata.location())
+    return _uri_path(metadata.location())
 
 
 def _metadata(spark: SparkSession, table: TableName) -> Any:
@@ -64,7 +64,7 @@ def _in_session_catalog(spark: SparkSession, table: TableName) -> tuple[str | No
     return (parts[0] if len(parts) == 2 else None), parts[-1]
 
 
-def _decoded(location: Any) -> str:
+def _uri_path(location: Any) -> str:
     """A java.net.URI as a path, without percent escapes."""
     path = str(location.getPath())
     if location.getScheme() in (None, "file"):

@@ -47,7 +47,7 @@ def parse_statement(query: str) -> Statement | None:
     """
     words = first_words(query, 3)
     if words[:2] == _EXPLAIN or words == _EXPLAIN_ANALYZE:
-        return _explained(query, analyze=words == _EXPLAIN_ANALYZE)
+        return _explain_index(query, analyze=words == _EXPLAIN_ANALYZE)
     if words[:2] not in _STATEMENTS:
         return None
     dialect = IndexDialect()
@@ -104,18 +104,18 @@ _QUERIES = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"}
 """First words of Spark's queries (SqlBaseParser.g4 of Spark 3.5), apart from a parenthesis."""
 
 
-def _explained(query: str, *, analyze: bool) -> ExplainIndex:
+def _explain_index(query: str, *, analyze: bool) -> ExplainIndex:
     """The statement; the query after the first words is left to Spark unchanged."""
     start = after_words(query, 3 if analyze else 2)
-    rest = query[start:]
-    if not rest.startswith("(") and not _QUERIES.intersection(first_words(rest, 1)):
-        found = re.match(r"\w+|.", rest, re.DOTALL)
+    select = query[start:]
+    if not select.startswith("(") and not _QUERIES.intersection(first_words(select, 1)):
+        word = re.match(r"\w+|.", select, re.DOTALL)
         raise StatementInvalid(
             f"Query expected at {position(query, start)} of the statement, found "
-            f"{repr(found.group()) if found else 'its end'}.",
+            f"{repr(word.group()) if word else 'its end'}.",
             remedy="Write EXPLAIN INDEX before a SELECT.",
         )
-    return ExplainIndex(blanks(query[:start]) + rest, analyze)
+    return ExplainIndex(blanks(query[:start]) + select, analyze)
 
 
 class IndexStatement(exp.Expression):
@@ -128,9 +128,9 @@ class _Parser(Steps):
     """Parses sqlglot's tokens; each method reads the part of the grammar that it is named after."""
 
     def _parse_statement(self) -> exp.Expr | None:
-        read = _STATEMENTS[self._curr.text.upper(), self._next.text.upper()]
+        parse = _STATEMENTS[self._curr.text.upper(), self._next.text.upper()]
         self._advance(2)
-        statement = read(self)
+        statement = parse(self)
         if statement is None:
             self._advance(len(self._tokens) - self._index)
         return IndexStatement(this=statement)
@@ -167,28 +167,30 @@ class _Parser(Steps):
         name = self.index_name("index name")
         self.expect("ON")
         table = self.table()
-        left = ["ADD", "DROP", "SET", "RENAME TO"]
+        clauses = ["ADD", "DROP", "SET", "RENAME TO"]
         begin = self._index
         add, drop, rename_to = [], [], None
-        changed: list[Column] = []
+        set_columns: list[Column] = []
         options: dict[str, str] = {}
         if self.accept("ADD"):
-            add, left = self.in_parentheses(self.column, "OPTIONS"), left[1:]
+            add, clauses = self.in_parentheses(self.column, "OPTIONS"), clauses[1:]
         if self.accept("DROP"):
-            drop, left = self.in_parentheses(self.column_name), left[-2:]
+            drop, clauses = self.in_parentheses(self.column_name), clauses[-2:]
         if self.accept("SET"):
             if self.is_next("OPTIONS"):
                 options = self.options()
             else:
-                changed = self.in_parentheses(self.column, "OPTIONS", first="OPTIONS or (")
-            left = left[-1:]
+                set_columns = self.in_parentheses(self.column, "OPTIONS", first="OPTIONS or (")
+            clauses = clauses[-1:]
         if self.accept("RENAME"):
             self.expect("TO")
-            rename_to, left = self.name("new name"), []
+            rename_to, clauses = self.name("new name"), []
         if self._index == begin:
-            self.fail(either(left))
-        self.end_of_statement(*left)
-        return AlterIndex(name, table, tuple(add), tuple(drop), tuple(changed), options, rename_to)
+            self.fail(either(clauses))
+        self.end_of_statement(*clauses)
+        return AlterIndex(
+            name, table, tuple(add), tuple(drop), tuple(set_columns), options, rename_to
+        )
 
     def drop_index(self) -> DropIndex | DropColumns:
         if self.accept("ON"):

@@ -93,20 +93,20 @@ def _row(use: RelationUse, seconds: float | None) -> tuple[object, ...]:
         *actual,
         None if observed is None else observed.milliseconds,
         None if seconds is None else 1000 * seconds,
-        *_expected(use),
+        *_estimates(use),
     )
 
 
-def _expected(use: RelationUse) -> tuple[object, ...]:
+def _estimates(use: RelationUse) -> tuple[object, ...]:
     if use.plan is None:
         return (None,) * 8
-    seen = Counter((each.access.value, each.reason, each.rule) for each in use.plan.slices)
-    alike = [(number, *each) for each, number in seen.most_common()]
+    counts = Counter((each.access.value, each.reason, each.rule) for each in use.plan.slices)
+    groups = [(number, *each) for each, number in counts.most_common()]
     cost = explanation(use.plan, use.where).document().expected
     if cost is None:
-        return (*(None,) * 7, alike)
+        return (*(None,) * 7, groups)
     rows = cost.rows
     return (
         *(rows.least, rows.expected, rows.most, cost.pages, cost.bytes),
-        *(cost.index_ms, cost.scan_ms, alike),
+        *(cost.index_ms, cost.scan_ms, groups),
     )

@@ -36,18 +36,18 @@ def own_session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
     Raises:
         ConfigInvalid: the session has no Hudi.
     """
-    chosen = {**_CONF, **conf}
+    settings = {**_CONF, **conf}
     bundle = os.environ.get(BUNDLE_VARIABLE)
     if bundle and not {"spark.jars", "spark.jars.packages"} & conf.keys():
-        chosen["spark.jars"] = bundle
+        settings["spark.jars"] = bundle
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
-    for key, value in chosen.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     with _standard_output_for_results():
         spark = builder.getOrCreate()
     try:
-        for key, value in chosen.items():
+        for key, value in settings.items():
             if not key.startswith("spark."):
                 spark.conf.set(key, value)
         _refuse_without_hudi(spark)
@@ -61,13 +61,13 @@ def _standard_output_for_results() -> Iterator[None]:
     """Makes the JVM inherit standard error as its standard output, since Hudi's libraries print
     there."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    saved = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(saved, 1)
+        os.close(saved)
 
 
 def _refuse_without_hudi(spark: SparkSession) -> None:

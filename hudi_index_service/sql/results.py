@@ -132,9 +132,9 @@ def entries_frame(spark: SparkSession, build: Build) -> DataFrame:
     """`ENTRIES`"""
     outcomes = {(outcome.path, outcome.index_type): outcome for outcome in build.outcomes}
     rows = []
-    for due in build.due:
-        outcome = outcomes.get((due.base_file.path, due.index_type))
-        done = (
+    for entry in build.due:
+        outcome = outcomes.get((entry.base_file.path, entry.index_type))
+        result = (
             ("due", None, None, None, None)
             if outcome is None
             else (
@@ -145,8 +145,8 @@ def entries_frame(spark: SparkSession, build: Build) -> DataFrame:
                 outcome.error,
             )
         )
-        columns = [column.name for column in due.columns]
-        rows.append((build.id or None, due.index_type, due.base_file.path, columns, *done))
+        columns = [column.name for column in entry.columns]
+        rows.append((build.id or None, entry.index_type, entry.base_file.path, columns, *result))
     return spark.createDataFrame(rows, ENTRIES)
 
 
@@ -176,14 +176,14 @@ def indexing_frame(spark: SparkSession, status: TableStatus) -> DataFrame:
 
 def build_frame(spark: SparkSession, record: BuildRecord) -> DataFrame:
     """`BUILD`"""
-    known, progress = record.to_dict(), record.progress
+    fields, progress = record.to_dict(), record.progress
     row = (
-        *(known["build"], known["state"], known["strategy"]),
-        *(_moment(known["started"]), _moment(known["finished"])),
-        *(known[key] for key in ("host", "pid", "due", "built", "failed")),
-        *(known[key] for key in ("seconds", "stopped_by", "cancel_requested")),
+        *(fields["build"], fields["state"], fields["strategy"]),
+        *(_moment(fields["started"]), _moment(fields["finished"])),
+        *(fields[key] for key in ("host", "pid", "due", "built", "failed")),
+        *(fields[key] for key in ("seconds", "stopped_by", "cancel_requested")),
         *_progress(progress),
-        known["error"],
+        fields["error"],
         [
             (
                 *(each.get(key) for key in ("path", "index_type", "status", "rows")),
@@ -221,8 +221,8 @@ def _record(record: BuildRecord) -> tuple[object, ...]:
 def _progress(now: BuildProgress | None) -> tuple[object, ...]:
     if now is None:
         return (None,) * 6
-    done = (now.files, now.files_done, now.rows, now.rows_done)
-    return (*done, now.rows_per_second, now.eta_seconds)
+    counts = (now.files, now.files_done, now.rows, now.rows_done)
+    return (*counts, now.rows_per_second, now.eta_seconds)
 
 
 def _moment(text: str | None) -> datetime | None:

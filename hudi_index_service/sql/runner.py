@@ -53,18 +53,18 @@ class StatementRunner:
     Args:
         spark: Runs statements on Hudi's own indexes.
         open: Opens the table that a statement names. Raises the errors of `open_table`.
-        files_went: Called when files of an index may have been removed.
+        on_files_removed: Called when files of an index may have been removed.
     """
 
     def __init__(
         self,
         spark: SparkSession,
         open: Callable[[TableReference], IndexedTable],
-        files_went: Callable[[], None],
+        on_files_removed: Callable[[], None],
     ) -> None:
         self._spark = spark
         self._open = open
-        self._files_went = files_went
+        self._on_files_removed = on_files_removed
 
     def run(self, statement: TableStatement, query: str) -> DataFrame:
         """Runs a statement and returns its result.
@@ -118,7 +118,7 @@ class StatementRunner:
     def _drop_columns(self, statement: DropColumns) -> DataFrame:
         with self._open(statement.table) as table:
             dropped = table.drop_index(columns=statement.columns, purge=statement.purge)
-        self._files_went()
+        self._on_files_removed()
         return dropped_frame(self._spark, dropped)
 
     def _drop(self, statement: DropIndex, query: str) -> DataFrame:
@@ -127,7 +127,7 @@ class StatementRunner:
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 dropped = table.drop_index(statement.name, purge=statement.purge)
-                self._files_went()  # an open file's bytes stay on the disk after deletion
+                self._on_files_removed()  # an open file's bytes stay on the disk after deletion
                 return dropped_frame(self._spark, dropped)
             if by_spark:
                 try:

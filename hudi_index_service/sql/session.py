@@ -38,7 +38,7 @@ _HUDIS_INDEX = (
 )
 
 
-class _Told(threading.local):
+class _LastQuery(threading.local):
     """The relations of each thread's last query."""
 
     relations: tuple[RelationUse, ...] = ()
@@ -65,14 +65,14 @@ class IndexSession:
         self._settings = settings
         self._select = SelectRewriter(spark, storage_options, settings)
         self._statements = StatementRunner(spark, self._open, self._select.close)
-        self._told = _Told()
+        self._last_query = _LastQuery()
 
     @property
     def relations(self) -> tuple[RelationUse, ...]:
         """How this thread's last query in `sql` reads its Hudi tables: each occurrence of a table,
         with its reader and the reason. Empty if no table of the query has an index, and after a
         statement that is not a query."""
-        return self._told.relations
+        return self._last_query.relations
 
     def close(self) -> None:
         """Closes the index files that stay open between queries."""
@@ -87,7 +87,7 @@ class IndexSession:
         syntax and the columns they return. Every other statement is passed to ``spark.sql``
         unchanged, including those on Hudi's own indexes: CREATE INDEX without USING or with one of
         Hudi's types, DROP and REFRESH INDEX of a name that is not an index of the service. After a
-        CALL of a table service what is due is built, as by `call`.
+        CALL of a table service, due entries are built, as by `call`.
 
         A query reads a Hudi table through an index if the index finds few rows for the query's
         conditions on the table (see `relations`); the answer equals Spark's own. The rows are those
@@ -115,15 +115,15 @@ class IndexSession:
 
     def _run(self, query: str, args: Any, kwargs: Mapping[str, Any]) -> DataFrame:
         if is_call(query):
-            called = self.spark.sql(query, args, **kwargs)
-            return self._after_service(called, serviced_table(query))
+            result = self.spark.sql(query, args, **kwargs)
+            return self._after_service(result, serviced_table(query))
         statement = parse_statement(query)
-        self._told.relations = ()
+        self._last_query.relations = ()
         if statement is None and first_words(query) == ("CREATE", "INDEX"):
             with hudis_errors_named("Hudi creates no such index", remedy=_HUDIS_INDEX):
                 return self.spark.sql(query, args, **kwargs)
         if statement is None:
-            frame, self._told.relations = self._read(query, args, kwargs)
+            frame, self._last_query.relations = self._read(query, args, kwargs)
             return frame
         if isinstance(statement, ExplainIndex):
             return self._explain(statement, args, kwargs)
@@ -135,7 +135,7 @@ class IndexSession:
 
     def call(self, procedure: str, /, **arguments: Argument) -> DataFrame:
         """Calls one of Hudi's procedures. After run_clustering and run_compaction, for which Hudi
-        sends no callback, builds what is due for the table.
+        sends no callback, builds the due entries of the table.
 
         >>> session.call("run_clustering", table="messages", op="scheduleAndExecute")
 
@@ -156,15 +156,15 @@ class IndexSession:
         """
         if is_call(procedure) and not arguments:
             return self.sql(procedure)
-        called = self.spark.sql(call_statement(procedure, arguments))
-        return self._after_service(called, serviced_table_of(procedure, arguments))
+        result = self.spark.sql(call_statement(procedure, arguments))
+        return self._after_service(result, serviced_table_of(procedure, arguments))
 
-    def _after_service(self, called: DataFrame, table: TableReference | None) -> DataFrame:
+    def _after_service(self, result: DataFrame, table: TableReference | None) -> DataFrame:
         """Builds, and returns the result. Spark runs commands at once, so that the procedure has
         already run and the result contains its rows."""
         if table is not None:
             self._build_after_service(table)
-        return called
+        return result
 
     def _build_after_service(self, table: TableReference) -> None:
         try:
@@ -195,11 +195,11 @@ class IndexSession:
         refuse_other_than_query(self.spark, statement, kwargs)
         explain: Explain = "analyze" if statement.analyze else "plan"
         started = perf_counter()
-        frame, self._told.relations = self._read(statement.query, args, kwargs, explain)
+        frame, self._last_query.relations = self._read(statement.query, args, kwargs, explain)
         if not statement.analyze:
-            return explained_frame(self.spark, self._told.relations)
+            return explained_frame(self.spark, self._last_query.relations)
         frame.write.format("noop").mode("overwrite").save()
-        return explained_frame(self.spark, self._told.relations, perf_counter() - started)
+        return explained_frame(self.spark, self._last_query.relations, perf_counter() - started)
 
     def _open(self, table: TableReference) -> IndexedTable:
         return open_table(

@@ -21,16 +21,18 @@ def first_line(error: PySparkException | Py4JJavaError) -> str:
 
 
 @contextmanager
-def hudis_errors_named(what: str, *, remedy: str) -> Iterator[None]:
+def hudis_errors_named(beginning: str, *, remedy: str) -> Iterator[None]:
     """Raises StatementFailed for a Hudi exception that has no class in PySpark.
 
     Args:
-        what: Beginning of the message.
+        beginning: Beginning of the message.
     """
     try:
         yield
     except Py4JJavaError as error:
-        raise StatementFailed(f"{what}: {_ended(first_line(error))}", remedy=remedy) from error
+        raise StatementFailed(
+            f"{beginning}: {_with_full_stop(first_line(error))}", remedy=remedy
+        ) from error
 
 
 @contextmanager
@@ -40,18 +42,18 @@ def paths_in_queries_named(query: str) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        found = _PATH.search(query)
-        if found is None or error.getErrorClass() != _BY_PATH:
+        match = _PATH.search(query)
+        if match is None or error.getErrorClass() != _BY_PATH:
             raise
-        path = found[1].replace("``", "`")
+        path = match[1].replace("``", "`")
         quoted = "'" + path.replace("\\", "\\\\").replace("'", "\\'") + "'"
         raise StatementInvalid(
-            f"Spark does not support a Hudi table by its path in a query: {found[0]}.",
+            f"Spark does not support a Hudi table by its path in a query: {match[0]}.",
             remedy="Give it a name and query that: CREATE TEMPORARY VIEW t USING hudi "
             f"OPTIONS (path {quoted}) for this session, CREATE TABLE t USING hudi LOCATION "
             f"{quoted} for its catalog.",
         ) from error
 
 
-def _ended(sentence: str) -> str:
+def _with_full_stop(sentence: str) -> str:
     return sentence if sentence.endswith(".") else f"{sentence}."

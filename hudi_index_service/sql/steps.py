@@ -45,11 +45,15 @@ class Steps(SparkParser):
     def table(self, *before: str) -> TableReference:
         """Reads a table; `before` lists the alternatives for the message."""
         # A table may be named "table".
-        named = self.is_next("TABLE") and self._next and self._next.token_type is not TokenType.DOT
-        if named:
+        has_keyword = (
+            self.is_next("TABLE") and self._next and self._next.token_type is not TokenType.DOT
+        )
+        if has_keyword:
             self._advance()
         return self.table_reference(
-            "table name or 'path'" if named else either([*before, "TABLE", "table name", "'path'"])
+            "table name or 'path'"
+            if has_keyword
+            else either([*before, "TABLE", "table name", "'path'"])
         )
 
     def table_reference(self, expected: str) -> TableReference:
@@ -114,7 +118,7 @@ class Steps(SparkParser):
         return build_id(int(self.take().text))
 
     def in_parentheses(
-        self, read: Callable[[], _Item], optional: str = "", *, first: str = "("
+        self, parse_item: Callable[[], _Item], optional: str = "", *, first: str = "("
     ) -> list[_Item]:
         """Reads one or more items, separated by commas.
 
@@ -124,9 +128,9 @@ class Steps(SparkParser):
         """
         if not self.accept("("):
             self.fail(first)
-        items = [read()]
+        items = [parse_item()]
         while self.accept(","):
-            items.append(read())
+            items.append(parse_item())
         if not self.accept(")"):
             self.fail(either([optional, ",", ")"]))
         return items
@@ -192,10 +196,10 @@ class Steps(SparkParser):
 
     def fail(self, expected: str) -> NoReturn:
         offset = self._curr.start if self._curr else self._prev.end + 1
-        found = repr(self.source) if self._curr else "its end"
+        actual = repr(self.source) if self._curr else "its end"
         raise StatementInvalid(
             f"{expected[0].upper()}{expected[1:]} expected at {position(self.sql, offset)} "
-            f"of the statement, found {found}."
+            f"of the statement, found {actual}."
         )
 
 
@@ -212,5 +216,7 @@ def blanks(text: str) -> str:
 
 def either(words: list[str]) -> str:
     """The words as an enumeration, ``A, B or C``, without empty ones."""
-    named = [word for word in words if word]
-    return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    alternatives = [word for word in words if word]
+    return " or ".join(
+        [", ".join(alternatives[:-1]), alternatives[-1]] if len(alternatives) > 1 else alternatives
+    )

@@ -27,7 +27,7 @@ def json_lines(frame: DataFrame) -> Iterator[str]:
     """An object for each row."""
     if frame.columns:
         row = F.to_json(F.struct(*_unambiguous(frame)), {"ignoreNullFields": "false"})
-        for each in _renamed(frame).select(row).toLocalIterator():
+        for each in _with_unique_names(frame).select(row).toLocalIterator():
             yield each[0]
 
 
@@ -36,8 +36,8 @@ def csv_lines(frame: DataFrame) -> Iterator[str]:
     if not frame.columns:
         return
     yield csv_line(frame.columns)
-    renamed = _renamed(frame)
-    texts = renamed.select(*(F.col(each).cast("string") for each in renamed.columns))
+    unique_frame = _with_unique_names(frame)
+    texts = unique_frame.select(*(F.col(each).cast("string") for each in unique_frame.columns))
     for row in texts.toLocalIterator():
         yield csv_line(row)
 
@@ -64,7 +64,7 @@ def spark_errors_named() -> Iterator[None]:
         raise StatementFailed(first_line(error)) from error
 
 
-def _renamed(frame: DataFrame) -> DataFrame:
+def _with_unique_names(frame: DataFrame) -> DataFrame:
     """The frame with unique column names."""
     return frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
 

@@ -1,8 +1,8 @@
-"""Conditions of Spark's optimized plans as where texts.
+"""Translates conditions of Spark's optimized plans to where texts.
 
-Spark has resolved names and coerced types already, so that a where text made of a condition needs
-no coercion: its literals are written in the very type that Catalyst gives them. What is not
-translated stays with Spark, whose own filter remains above the rows.
+Spark has already resolved names and coerced types, so the where text needs no coercion: its
+literals have the types that Catalyst gives them. Conditions that are not translated stay with
+Spark, whose own filter remains above the rows.
 """
 
 from collections.abc import Callable
@@ -40,86 +40,87 @@ _TYPES: dict[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _MOST_VALUES = 10_000
-_SEPARATOR = "\0\1\0"  # between the values of a set; one that holds it is not translated
+_SEPARATOR = "\0\1\0"  # between the values of a set; a value that contains it is not translated
 
 
 class Untranslatable(Exception):
-    """An expression has no where text; Spark alone checks it then."""
+    """The expression has no where text; only Spark evaluates it."""
 
 
 class Conditions:
     """Translates conditions over one relation.
 
     Args:
-        answered: Whether the service can answer a where text on the table.
-        searched: Gives the where text of a full-text search; None for every other expression.
+        can_answer: Whether the service can answer a where text on the table.
+        full_text: Returns the where text of a full-text search; None for every other expression.
     """
 
     def __init__(
         self,
-        answered: Callable[[str], bool],
-        searched: Callable[[Expression], str | None] = lambda expression: None,
+        can_answer: Callable[[str], bool],
+        full_text: Callable[[Expression], str | None] = lambda expression: None,
     ) -> None:
-        self._answered = answered
-        self._searched = searched
+        self._can_answer = can_answer
+        self._full_text = full_text
 
     def where(self, condition: Described) -> str | None:
-        """A condition that holds for every row for which the given one does, and maybe for more;
-        None where none is known that may rule out many rows. Of IS NOT NULL that is not thought:
-        Spark itself adds it to every condition and join that NULL does not fulfil."""
+        """A condition that is TRUE at least for the rows for which the given one is; None if no
+        such condition is likely to exclude many rows. IS NOT NULL alone is not: Spark adds it to
+        every null-rejecting condition and join."""
         parts = [self._implied(each) for each in read_conjuncts(condition)]
-        known = [each for each in dict.fromkeys(parts) if each is not None]
-        telling = [each for each in known if not each.endswith(_NOT_NULL)]
-        return _joined(" AND ", telling) if telling else None
+        texts = [each for each in dict.fromkeys(parts) if each is not None]
+        selective = [each for each in texts if not each.endswith(_NOT_NULL)]
+        return _join(" AND ", selective) if selective else None
 
     def exact(self, condition: Described) -> str | None:
-        """The very same condition; None if it has no where text. Without the IS NOT NULL that Spark
-        adds to what NULL does not fulfil anyway."""
-        every = read_conjuncts(condition)
+        """The equivalent condition; None if it has no where text. Omits the IS NOT NULL that Spark
+        adds to null-rejecting conditions."""
+        conjuncts = read_conjuncts(condition)
         try:
-            telling = {_asked_column(each) for each in every}
+            null_rejecting = {_null_rejecting_column(each) for each in conjuncts}
             parts = [
                 self._exact(each)
-                for each in every
-                if each.kind != "IsNotNull" or _column(each.children[0]) not in telling
+                for each in conjuncts
+                if each.kind != "IsNotNull" or _column(each.children[0]) not in null_rejecting
             ]
         except Untranslatable:
             return None
-        return _joined(" AND ", list(dict.fromkeys(parts)))
+        return _join(" AND ", list(dict.fromkeys(parts)))
 
     def _implied(self, condition: Expression) -> str | None:
-        """A condition that holds for every row for which the given one does."""
+        """A condition that is TRUE at least for the rows for which the given one is; None if none
+        is known."""
         if condition.kind == "And":
             parts = [self._implied(each) for each in condition.conjuncts()]
-            known = [each for each in dict.fromkeys(parts) if each is not None]
-            return _joined(" AND ", known) if known else None
+            texts = [each for each in dict.fromkeys(parts) if each is not None]
+            return _join(" AND ", texts) if texts else None
         if condition.kind == "Or":
             arms = [self._implied(each) for each in condition.children]
-            told = [each for each in arms if each is not None]
-            return _joined(" OR ", told) if len(told) == len(arms) else None
+            texts = [each for each in arms if each is not None]
+            return _join(" OR ", texts) if len(texts) == len(arms) else None
         try:
             return self._exact(condition)
         except Untranslatable:
             return None
 
     def _exact(self, expression: Expression) -> str:
-        """The very same condition. Raises Untranslatable."""
+        """The equivalent condition. Raises Untranslatable."""
         match expression.kind:
             case "And" | "Or" as kind:
                 sides = [self._exact(each) for each in expression.children]
-                return _joined(f" {kind.upper()} ", sides)
+                return _join(f" {kind.upper()} ", sides)
             case "Not":
                 return f"NOT ({self._exact(expression.children[0])})"
-        searched = self._searched(expression)
-        if searched is not None:
-            return searched
+        search = self._full_text(expression)
+        if search is not None:
+            return search
         leaf = _leaf(expression)
-        if not self._answered(leaf):
+        if not self._can_answer(leaf):
             raise Untranslatable
         return leaf
 
 
-def _joined(word: str, parts: list[str]) -> str:
+def _join(word: str, parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else word.join(f"({each})" for each in parts)
 
 
@@ -143,7 +144,7 @@ def _leaf(expression: Expression) -> str:
         case "InSet":
             return f"{_column(children[0])} IN ({_set(expression)})"
         case kind if kind in _PATTERNS:
-            pattern = _PATTERNS[kind].format(_escaped(_text(children[1])))
+            pattern = _PATTERNS[kind].format(_escape_wildcards(_text(children[1])))
             return f"{_column(children[0])} LIKE {string_sql(pattern)} ESCAPE '!'"
         case "Like":
             like = f"{_column(children[0])} LIKE {string_sql(_text(children[1]))}"
@@ -161,9 +162,9 @@ def _comparison(left: Expression, right: Expression, operator: str) -> str:
     return f"{_column(left)} {operator} {_literal(right)}"
 
 
-def _asked_column(condition: Expression) -> str | None:
-    """The column that a condition holds against literals, which NULL does not fulfil; None for
-    every other condition. Raises Untranslatable."""
+def _null_rejecting_column(condition: Expression) -> str | None:
+    """The column that a null-rejecting condition compares with literals; None for every other
+    condition. Raises Untranslatable."""
     match condition.kind:
         case "EqualNullSafe" | "IsNull" | "IsNotNull":
             return None
@@ -197,7 +198,7 @@ def _type(expression: Expression) -> Any:
 
 
 def _field(struct: Any, expression: Expression) -> Any:
-    """The field of a struct's type that an expression takes."""
+    """The field that an expression extracts from a struct's type."""
     return struct["fields"][expression.fields["ordinal"]]
 
 
@@ -209,12 +210,12 @@ def _text(expression: Expression) -> str:
 
 
 def _faithful(text: str) -> str:
-    if "\ufffd" in text:  # may stand for bytes that are no UTF-8
+    if "\ufffd" in text:  # may stand for bytes that are not UTF-8
         raise Untranslatable
     return text
 
 
-def _escaped(text: str) -> str:
+def _escape_wildcards(text: str) -> str:
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
@@ -224,7 +225,7 @@ def _literal(expression: Expression) -> str:
     value, kind = expression.fields["value"], expression.fields["dataType"]
     if value is None:
         return "NULL"
-    if kind == "binary":  # of which the text tells less
+    if kind == "binary":  # its text is not exact
         value = expression.java.value()
     return _literal_of(value, kind)
 
@@ -244,7 +245,7 @@ def _set(expression: Expression) -> str:
 
 
 def _literal_of(value: Any, kind: Any) -> str:
-    """The literal of a value in Catalyst's own form, or that form's text.
+    """The literal for a value in Catalyst's own form, or for the text of that form.
 
     Args:
         kind: The type, as Spark writes types in JSON.

@@ -1,5 +1,5 @@
-"""What of a plan asks for nothing but the number of a relation's rows, or for that of each value
-of one column."""
+"""Finds the parts of a plan that need only the number of a relation's rows, in total or for each
+value of one column."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ PROJECT, _FILTER = f"{_LOGICAL}Project", f"{_LOGICAL}Filter"
 _ATTRIBUTE, _LITERAL = f"{_EXPRESSIONS}AttributeReference", f"{_EXPRESSIONS}Literal"
 _ALIAS = f"{_EXPRESSIONS}Alias"
 COUNT = f"{_AGGREGATES}Count"
-_MOST_WANTED = 10_000
+_MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Rows:
     Attributes:
         relation: The relation's node.
         condition: Catalyst's condition on them; None for all rows.
-        columns: By the ids of the attributes that are asked for above, those of the relation.
+        columns: Id of an attribute that is used above → the relation's attribute.
     """
 
     relation: Any
@@ -33,7 +33,7 @@ class Rows:
     columns: dict[int, Any]
 
     def column(self, attribute: Any | None) -> Any | None:
-        """The relation's attribute that an attribute above it stands for."""
+        """The relation's attribute for an attribute that is used above it."""
         if attribute is None:
             return None
         return self.columns.get(attribute_id(attribute), attribute)
@@ -44,8 +44,8 @@ class Counts:
     """An aggregate that counts.
 
     Attributes:
-        rows: What is counted.
-        group: The attribute, a text, by whose values it counts; None for all rows together.
+        rows: The rows to count.
+        group: The text attribute that it groups by; None if it counts all rows together.
         counts: The aggregate expressions, each with the attribute that must not be NULL, if any.
     """
 
@@ -55,34 +55,34 @@ class Counts:
 
 
 def counts_of(node: Any) -> Counts | None:
-    """What an Aggregate counts; None for any other one."""
+    """The counts of an Aggregate; None if it computes anything else."""
     groups = list(elements(node.groupingExpressions()))
     if len(groups) > 1 or not all(_is_text(each) for each in groups):
         return None
-    found: dict[Any, Any | None] = {}
+    attributes: dict[Any, Any | None] = {}
     for column in elements(node.aggregateExpressions()):
         for aggregate in _aggregates(column):
-            counted = _counted(aggregate)
-            if counted is None:
+            arguments = _count_arguments(aggregate)
+            if arguments is None:
                 return None
-            found[aggregate] = counted[0] if counted else None
+            attributes[aggregate] = arguments[0] if arguments else None
     rows = _rows(node.child())
-    if rows is None or not (found or groups):
+    if rows is None or not (attributes or groups):
         return None
-    return Counts(rows, groups[0] if groups else None, list(found.items()))
+    return Counts(rows, groups[0] if groups else None, list(attributes.items()))
 
 
 def limited_rows(node: Any) -> tuple[Rows, int] | None:
-    """Of a LocalLimit the rows, and how many of them at most, where no column of theirs is asked
-    for; None for any other one."""
+    """The rows of a LocalLimit that uses none of their columns, and the limit; None for any other
+    LocalLimit."""
     limit, below = node.limitExpr(), node.child()
     if class_name(limit) != _LITERAL or class_name(below) != PROJECT:
         return None
-    wanted = int(limit.value())
-    if not 0 < wanted <= _MOST_WANTED or not below.references().isEmpty():
+    most = int(limit.value())
+    if not 0 < most <= _MOST_ROWS or not below.references().isEmpty():
         return None
     rows = _rows(below.child())
-    return None if rows is None else (rows, wanted)
+    return None if rows is None else (rows, most)
 
 
 def _is_text(expression: Any) -> bool:
@@ -94,11 +94,13 @@ def _is_text(expression: Any) -> bool:
 def _aggregates(expression: Any) -> list[Any]:
     if class_name(expression) == f"{_AGGREGATES}AggregateExpression":
         return [expression]
-    return [found for child in elements(expression.children()) for found in _aggregates(child)]
+    return [
+        aggregate for child in elements(expression.children()) for aggregate in _aggregates(child)
+    ]
 
 
-def _counted(aggregate: Any) -> list[Any] | None:
-    """The attributes, one at most, that must not be NULL; None if it is no such count."""
+def _count_arguments(aggregate: Any) -> list[Any] | None:
+    """The attributes, at most one, that must not be NULL; None if it is not such a count."""
     function = aggregate.aggregateFunction()
     if class_name(function) != COUNT or aggregate.isDistinct() or aggregate.filter().isDefined():
         return None

@@ -1,4 +1,4 @@
-"""A rewritten plan's columns under the names that the query gives them."""
+"""Restores the query's own description of the columns of a rewritten plan."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ _CATALYST = "org.apache.spark.sql.catalyst"
 _ALIAS, _PROJECT = "expressions.Alias", "plans.logical.Project"
 
 
-def described_as(jvm: Any, analyzed: Any, found: Any) -> Any:
-    """The rewritten plan with columns as Spark's analyzer describes them: the optimizer calls
-    ``SELECT ID`` id again, adds metadata of its own, and finds out what is never NULL."""
-    if found.schema().equals(analyzed.schema()):
-        return found
+def described_as(jvm: Any, analyzed: Any, plan: Any) -> Any:
+    """The rewritten plan with the names, metadata and nullability of the analyzed plan's columns:
+    the optimizer renames ``SELECT ID`` to id again, adds metadata of its own, and infers which
+    columns are never NULL."""
+    if plan.schema().equals(analyzed.schema()):
+        return plan
     option, none = (
         jvm_name(jvm, "scala.Option"),
         scala_object(jvm, "scala.collection.immutable.Nil"),
@@ -22,22 +23,22 @@ def described_as(jvm: Any, analyzed: Any, found: Any) -> Any:
     names = scala_object(jvm, f"{_CATALYST}.expressions.NamedExpression")
     columns = [
         alias(
-            _as_nullable(jvm, attribute, wanted),
-            wanted.name(),
+            _as_nullable(jvm, attribute, column),
+            column.name(),
             names.newExprId(),
             none,
-            option.apply(wanted.metadata()),
+            option.apply(column.metadata()),
             none,
         )
-        for attribute, wanted in zip(
-            elements(found.output()), elements(analyzed.output()), strict=True
+        for attribute, column in zip(
+            elements(plan.output()), elements(analyzed.output()), strict=True
         )
     ]
-    return project(sequence(jvm, columns), found)
+    return project(sequence(jvm, columns), plan)
 
 
-def _as_nullable(jvm: Any, attribute: Any, wanted: Any) -> Any:
-    if attribute.nullable() == wanted.nullable():
+def _as_nullable(jvm: Any, attribute: Any, column: Any) -> Any:
+    if attribute.nullable() == column.nullable():
         return attribute
-    known = "KnownNullable" if wanted.nullable() else "KnownNotNull"
-    return jvm_name(jvm, f"{_CATALYST}.expressions.{known}")(attribute)
+    wrapper = "KnownNullable" if column.nullable() else "KnownNotNull"
+    return jvm_name(jvm, f"{_CATALYST}.expressions.{wrapper}")(attribute)

@@ -1,5 +1,5 @@
-"""Catalyst's expressions, brought over from the JVM as one text: asking it for each node's class,
-children and value takes some ten times as long."""
+"""Catalyst's expressions, fetched from the JVM as one text: a call for each node's class, children
+and value takes some ten times as long."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -17,31 +17,31 @@ class Expression:
     """A node of a condition.
 
     Attributes:
-        kind: The name of one of Catalyst's own expressions; "" of any other.
-        fields: What it is made of, by the names in Catalyst, as far as JSON tells: of a child only
-            its place, of a Literal its value as text.
+        kind: The class name of one of Catalyst's own expressions; "" for any other.
+        fields: Its fields by their names in Catalyst, as in JSON: a child is only its position, the
+            value of a Literal is text.
         children: As in Catalyst.
     """
 
     __slots__ = ("_asked", "_java", "children", "fields", "kind")
 
-    def __init__(self, fields: dict[str, Any], asked: Callable[[], Any]) -> None:
+    def __init__(self, fields: dict[str, Any], java: Callable[[], Any]) -> None:
         package, _, name = str(fields["class"]).rpartition(".")
         self.kind = name if f"{package}." == _EXPRESSIONS else ""
         self.fields = fields
         self.children: list[Expression] = []
-        self._asked = asked
+        self._asked = java
         self._java: Any = None
 
     @property
     def java(self) -> Any:
-        """The node in the JVM, which is asked for it once."""
+        """The node in the JVM, fetched once."""
         if self._java is None:
             self._java = self._asked()
         return self._java
 
     def conjuncts(self) -> "Iterator[Expression]":
-        """The conditions that it is the conjunction of, in their order; itself if it is none."""
+        """The conjuncts, in order; only the expression itself if it is not a conjunction."""
         if self.kind != "And":
             yield self
             return
@@ -54,9 +54,10 @@ class Described:
     """A condition as `PlanReader.java` describes it.
 
     Attributes:
-        nodes: Catalyst's own JSON; None of one that Catalyst cannot write so.
-        values: Of each leaf the number that a Literal is in Catalyst, as text; None of all others.
-        java: Gives the condition.
+        nodes: Catalyst's own JSON; None if Catalyst cannot write the condition as JSON.
+        values: For each leaf, the number that a Literal is in Catalyst, as text; None for all other
+            leaves.
+        java: Returns the condition in the JVM.
     """
 
     nodes: str | None
@@ -70,13 +71,12 @@ class Described:
 
 
 def read_condition(condition: Any) -> Described:
-    """A condition in the JVM."""
+    """Reads a condition in the JVM."""
     return Described.of(told(plan_reader(condition).condition(condition)), lambda: condition)
 
 
 def read_conjuncts(condition: Described) -> list[Expression]:
-    """The conditions that a condition is the conjunction of. One that Catalyst cannot write as JSON
-    has no kind."""
+    """The conjuncts of a condition. One that Catalyst cannot write as JSON has no kind."""
     if condition.nodes is not None:
         return list(_Reading(condition).read().conjuncts())
     java = condition.java()
@@ -87,29 +87,29 @@ def read_conjuncts(condition: Described) -> list[Expression]:
 
 
 class _Reading:
-    """Makes the nodes of one condition of what it is written as."""
+    """Builds the nodes of one condition from its JSON."""
 
     def __init__(self, condition: Described) -> None:
         assert condition.nodes is not None
         self._condition = condition
-        # Nodes stand in the order of a walk that takes a node before its children.
-        self._described: Iterator[dict[str, Any]] = iter(json.loads(condition.nodes))
+        # In pre-order: a node comes before its children.
+        self._nodes: Iterator[dict[str, Any]] = iter(json.loads(condition.nodes))
         self._leaves = 0
 
     def read(self) -> Expression:
-        return self._with_children(next(self._described), self._condition.java)
+        return self._with_children(next(self._nodes), self._condition.java)
 
-    def _with_children(self, fields: dict[str, Any], asked: Callable[[], Any]) -> Expression:
+    def _with_children(self, fields: dict[str, Any], java: Callable[[], Any]) -> Expression:
         if not fields["num-children"]:
             value = self._condition.values[self._leaves]
-            if value is not None:  # what JSON has of a date is a local one
+            if value is not None:  # a date in JSON is a local one
                 fields["value"] = value
             node = Expression(fields, partial(self._leaf, self._leaves))
             self._leaves += 1
             return node
-        node = Expression(fields, asked)
+        node = Expression(fields, java)
         for place in range(fields["num-children"]):
-            child = self._with_children(next(self._described), partial(_child, node, place))
+            child = self._with_children(next(self._nodes), partial(_child, node, place))
             node.children.append(child)
         return node
 

@@ -1,4 +1,4 @@
-"""Optimized plans of Spark's, brought over from the JVM as one text."""
+"""Spark's optimized plans, fetched from the JVM as one text."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from hudi_index_service.sql.catalyst.unordered import left_to_spark
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What an analyzed plan, with its sub-queries, reads.
+    """The sources of an analyzed plan with its sub-queries.
 
     Attributes:
         calls_python: Whether it calls Python functions.
@@ -24,9 +24,9 @@ class Sources:
 
 
 def sources(analyzed: Any) -> Sources:
-    """Of a plan in the JVM."""
-    found = told(plan_reader(analyzed).sources(analyzed))
-    return Sources(found["calls_python"], tuple(found["tables"]))
+    """The sources of a plan in the JVM."""
+    fields = told(plan_reader(analyzed).sources(analyzed))
+    return Sources(fields["calls_python"], tuple(fields["tables"]))
 
 
 @dataclass(slots=True, eq=False)
@@ -38,9 +38,9 @@ class PlanNode:
         has_subquery: Whether there is a sub-query in it or below it.
         has_join: Whether there is a join in it, below it, or in a sub-query there.
         table: The base path of the Hudi table that it reads; None if it reads none.
-        functions: Of an Aggregate the classes of the functions that it calls; else None.
-        indeterminate: Its expressions that are not deterministic, as SQL.
-        children: In their order.
+        functions: The classes of the functions that an Aggregate calls; None for other nodes.
+        indeterminate: Its nondeterministic expressions, as SQL.
+        children: In order.
     """
 
     kind: str
@@ -53,47 +53,47 @@ class PlanNode:
     _place: int
     children: "list[PlanNode]" = field(default_factory=list)
     _java: Any = None
-    _asked: "dict[tuple[int, ...], ScanRequest]" = field(default_factory=dict)
+    _requests: "dict[tuple[int, ...], ScanRequest]" = field(default_factory=dict)
 
     @property
     def java(self) -> Any:
-        """The node in the JVM, which is asked for it once."""
+        """The node in the JVM, fetched once."""
         if self._java is None:
             self._java = plan_reader(self._plan).node(self._plan, self._place)
         return self._java
 
     def asked(self, condition: "PlanNode | None", above: "PlanNode | None") -> "ScanRequest":
-        """What the plan asks of a leaf that reads a Hudi table. The JVM is asked for it once.
+        """The plan's request to a leaf that reads a Hudi table, fetched from the JVM once.
 
         Args:
-            condition: The Filter right above it; None if there is none.
-            above: The node above these that tells which columns are needed; None if all are.
+            condition: The Filter directly above it; None if there is none.
+            above: The node above these that determines the needed columns; None if all are.
         """
         places = tuple(-1 if each is None else each._place for each in (condition, above))
-        if places not in self._asked:
-            self._asked[places] = self._read_asked(condition, places)
-        return self._asked[places]
+        if places not in self._requests:
+            self._requests[places] = self._read_request(condition, places)
+        return self._requests[places]
 
-    def _read_asked(self, condition: "PlanNode | None", places: tuple[int, ...]) -> "ScanRequest":
-        found = told(plan_reader(self._plan).asked(self._plan, self._place, *places))
-        described = None
+    def _read_request(self, condition: "PlanNode | None", places: tuple[int, ...]) -> "ScanRequest":
+        fields = told(plan_reader(self._plan).asked(self._plan, self._place, *places))
+        description = None
         if condition is not None:
-            described = Described.of(found["condition"], lambda: condition.java.condition())
+            description = Described.of(fields["condition"], lambda: condition.java.condition())
         return ScanRequest(
-            relation=read_relation(found["relation"], lambda: self.java),
-            number=found["relation"]["ids"][0],
-            filter=found.get("filter"),
-            condition=described,
-            ids=frozenset(found["ids"]) if "ids" in found else None,
+            relation=read_relation(fields["relation"], lambda: self.java),
+            number=fields["relation"]["ids"][0],
+            filter=fields.get("filter"),
+            condition=description,
+            ids=frozenset(fields["ids"]) if "ids" in fields else None,
         )
 
     @property
     def needs_spark(self) -> str | None:
-        """Why only Spark's own reader may stand below it; None if that does not matter."""
+        """The reason why only Spark's own reader may be below it; None if any reader may."""
         return left_to_spark(self.indeterminate)
 
     def tables(self) -> list[str]:
-        """The base paths of the Hudi tables that it reads with all below it, and with the
+        """The base paths of the Hudi tables that are read by the node, all nodes below it, and the
         sub-queries there."""
         if not self.children and not self.has_subquery:
             return [] if self.table is None else [self.table]
@@ -102,14 +102,14 @@ class PlanNode:
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What a plan asks of a leaf that reads a Hudi table.
+    """A plan's request to a leaf that reads a Hudi table.
 
     Attributes:
-        relation: What it reads; or why it is left to Spark.
-        number: Tells the leaf from others: the id of its first attribute.
+        relation: The relation; or the reason why it is left to Spark.
+        number: Identifies the leaf: the id of its first attribute.
         filter: Equal for equal conditions; None without one.
         condition: The condition on its rows.
-        ids: Of the attributes that are needed; None if all are.
+        ids: The ids of the needed attributes; None if all are needed.
     """
 
     relation: HudiRelation | str
@@ -120,21 +120,21 @@ class ScanRequest:
 
     @property
     def key(self) -> tuple[Hashable, ...]:
-        """Equal where the same is asked of the same leaf."""
-        # One leaf may stand twice in a plan, of whose structs each place needs other fields.
+        """Equal for equal requests to the same leaf."""
+        # A leaf may occur twice in a plan, and each occurrence may need other fields of structs.
         types = () if isinstance(self.relation, str) else self.relation.columns.types
         return (self.number, self.filter, self.ids, *types)
 
 
 def read_plan(plan: Any) -> PlanNode:
-    """A plan in the JVM, from its topmost node."""
-    described = enumerate(told(plan_reader(plan).nodes(plan)))
-    return _with_children(described, plan)
+    """Reads a plan in the JVM, from its topmost node."""
+    descriptions = enumerate(told(plan_reader(plan).nodes(plan)))
+    return _with_children(descriptions, plan)
 
 
-def _with_children(described: Iterator[tuple[int, dict[str, Any]]], plan: Any) -> PlanNode:
-    place, fields = next(described)
+def _with_children(descriptions: Iterator[tuple[int, dict[str, Any]]], plan: Any) -> PlanNode:
+    place, fields = next(descriptions)
     number = fields.pop("children")
     node = PlanNode(**fields, _plan=plan, _place=place)
-    node.children.extend(_with_children(described, plan) for _ in range(number))
+    node.children.extend(_with_children(descriptions, plan) for _ in range(number))
     return node

@@ -8,7 +8,7 @@ from typing import Any
 
 from py4j.java_gateway import JavaClass
 
-_KNOWN = "_hudi_index_"
+_ATTRIBUTE_PREFIX = "_hudi_index_"
 _compiling = Lock()
 
 
@@ -29,16 +29,16 @@ def _reader(java: Any, name: str, below: Any = None) -> Any:
         below: A reader whose class the source uses.
     """
     client = java._gateway_client
-    reader = client.__dict__.get(_KNOWN + name)
+    reader = client.__dict__.get(_ATTRIBUTE_PREFIX + name)
     if reader is None:
         with _compiling:
-            reader = client.__dict__.get(_KNOWN + name)
+            reader = client.__dict__.get(_ATTRIBUTE_PREFIX + name)
             if reader is None:
-                reader = client.__dict__[_KNOWN + name] = _compiled(client, name, below)
+                reader = client.__dict__[_ATTRIBUTE_PREFIX + name] = _compile(client, name, below)
     return reader
 
 
-def _compiled(client: Any, name: str, below: Any) -> Any:
+def _compile(client: Any, name: str, below: Any) -> Any:
     source = files("hudi_index_service.sql.catalyst").joinpath(f"{name}.java").read_text("utf-8")
     thread = JavaClass("java.lang.Thread", client).currentThread()
     compiler = JavaClass("org.codehaus.janino.SimpleCompiler", client)()

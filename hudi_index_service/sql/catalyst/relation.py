@@ -1,4 +1,4 @@
-"""Hudi relations in Spark's plans: which table they read, and what of it."""
+"""Hudi relations in Spark's plans: the table, snapshot and columns that they read."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _QUERY_TYPES: dict[str, QueryType] = {
 }
 _AS_OF = "as.of.instant"
 
-# Options that change no row of a snapshot: everything else, and the relation is Spark's.
+# Options that change no row of a snapshot; with any other, the relation is left to Spark.
 _OPTIONS = {
     *(_QUERY_TYPE, _AS_OF, "path", "hoodie.enable.data.skipping", "hoodie.populate.meta.fields"),
     *("type", "primarykey", "precombinefield", "orderingfields", "provider", "table", "comment"),
@@ -33,9 +33,9 @@ _WRITE_OPTIONS = (
 
 _PATH = "_hudi_index_path"
 _SEPARATOR = "\0\1\0"
-_ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # as AttributeReference.toString ends
+_ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # the end of AttributeReference.toString
 
-# HoodieInstant.toString: [requested__completed__action__state], on old versions without the second.
+# HoodieInstant.toString: [requested__completed__action__state]; old versions lack the second.
 _INSTANT = re.compile(r"(\d{14,17})__(?:\d{14,17}__)?[a-z]+__COMPLETED")
 
 
@@ -46,7 +46,7 @@ class HudiRelation:
     Attributes:
         uri: The table's base path, as `open_table` takes it.
         query_type: ``snapshot`` or ``read_optimized``.
-        as_of: What the query travels to in time, as written; None for the latest snapshot.
+        as_of: The instant of a time travel query, as written; None for the latest snapshot.
         instants: The requested times of the completed commits that Spark's own reader would see.
         columns: All of its columns.
     """
@@ -63,11 +63,11 @@ class Columns:
     """Columns of a relation.
 
     Attributes:
-        places: Where they stand among its attributes.
+        places: Their positions among its attributes.
         names: Their names.
-        types: As Spark writes them in JSON: of a struct with the fields alone that the query needs.
+        types: As Spark writes them in JSON; a struct has only the fields that the query needs.
         ids: The numbers of their attributes' expression ids.
-        java: Gives the relation in the JVM.
+        java: Returns the relation in the JVM.
     """
 
     places: list[int]
@@ -77,12 +77,12 @@ class Columns:
     java: Callable[[], Any]
 
     def asked(self, ids: frozenset[int] | None) -> "Columns":
-        """Those that are asked for, by the ids of their attributes; None for all."""
+        """The columns with these attribute ids; None for all."""
         if ids is None:
             return self
-        chosen = [n for n, each in enumerate(self.ids) if each in ids]
-        names, types = [self.names[n] for n in chosen], [self.types[n] for n in chosen]
-        places, numbers = [self.places[n] for n in chosen], [self.ids[n] for n in chosen]
+        positions = [n for n, each in enumerate(self.ids) if each in ids]
+        names, types = [self.names[n] for n in positions], [self.types[n] for n in positions]
+        places, numbers = [self.places[n] for n in positions], [self.ids[n] for n in positions]
         return Columns(places, names, types, numbers, self.java)
 
     def attributes(self) -> list[Any]:
@@ -97,19 +97,19 @@ def attribute_id(attribute: Any) -> int:
 
 
 def attribute_ids(attributes: Any) -> list[int]:
-    """The numbers of the expression ids of a Scala collection of attributes, and of what has a name
-    in a list of columns. Asked of the JVM at once, as texts: ``id#7``, ``2 * id#7L AS n#8L``."""
+    """The numbers of the expression ids of a Scala collection of attributes and named expressions.
+    Fetched from the JVM in one call, as texts: ``id#7``, ``2 * id#7L AS n#8L``."""
     texts = str(attributes.mkString(_SEPARATOR)).split(_SEPARATOR)
-    return [int(found[1]) for found in map(_ID.search, texts) if found]
+    return [int(match[1]) for match in map(_ID.search, texts) if match]
 
 
 def table_path(node: Any) -> str | None:
-    """The base path of the Hudi table that a leaf of a plan in the JVM reads, in whatever way; None
-    if it reads none. Asked of the JVM once for a node."""
-    known: dict[str, Any] = node.__dict__
-    if _PATH not in known:
-        known[_PATH] = plan_reader(node).table(node)
-    path: str | None = known[_PATH]
+    """The base path of the Hudi table that a leaf of a plan in the JVM reads, by any kind of query;
+    None if it reads none. Fetched from the JVM once per node."""
+    cache: dict[str, Any] = node.__dict__
+    if _PATH not in cache:
+        cache[_PATH] = plan_reader(node).table(node)
+    path: str | None = cache[_PATH]
     return path
 
 
@@ -119,35 +119,38 @@ def reads_hudi(node: Any) -> bool:
 
 
 def hudi_relation(node: Any) -> HudiRelation | str:
-    """What a leaf in the JVM for which `reads_hudi` holds reads; or why it is left to Spark."""
+    """The relation of a leaf in the JVM for which `reads_hudi` is true; or the reason why it is
+    left to Spark."""
     return read_relation(told(plan_reader(node).relation(node)), lambda: node)
 
 
-def read_relation(described: dict[str, Any], java: Callable[[], Any]) -> HudiRelation | str:
-    """The same of how `PlanReader.java` describes the leaf.
+def read_relation(description: dict[str, Any], java: Callable[[], Any]) -> HudiRelation | str:
+    """Like `hudi_relation`, from the description of the leaf by `PlanReader.java`.
 
     Args:
-        java: Gives the leaf.
+        java: Returns the leaf in the JVM.
     """
-    if described["location"] != _FILE_INDEX:
+    if description["location"] != _FILE_INDEX:
         return "it is no query on a snapshot"
-    if described["streaming"]:
+    if description["streaming"]:
         return "it is a stream"
-    options = described["options"]
+    options = description["options"]
     unknown = sorted(each for each in options if not _changes_no_row(each.lower()))
     if unknown:
         return f"the service does not know the option {unknown[0]}"
-    chosen = {name.lower(): value for name, value in options.items()}
-    query_type = _QUERY_TYPES.get(chosen.get(_QUERY_TYPE, "snapshot"))
+    values = {name.lower(): value for name, value in options.items()}
+    query_type = _QUERY_TYPES.get(values.get(_QUERY_TYPE, "snapshot"))
     if query_type is None:
         return "it is no query on a snapshot"
-    names = described["names"]
+    names = description["names"]
     return HudiRelation(
-        uri=described["table"],
+        uri=description["table"],
         query_type=query_type,
-        as_of=chosen.get(_AS_OF),
-        instants=frozenset(_INSTANT.findall(described["commits"])),
-        columns=Columns(list(range(len(names))), names, described["types"], described["ids"], java),
+        as_of=values.get(_AS_OF),
+        instants=frozenset(_INSTANT.findall(description["commits"])),
+        columns=Columns(
+            list(range(len(names))), names, description["types"], description["ids"], java
+        ),
     )
 
 

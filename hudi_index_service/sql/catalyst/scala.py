@@ -10,7 +10,7 @@ from hudi_index_service.read.spark.frames import jvm_name, once_a_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CLASS_NAME, _KNOWN = "_hudi_index_class_name", "_hudi_index_known"
+_CLASS_NAME, _NAME_FUNCTION = "_hudi_index_class_name", "_hudi_index_known"
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _UNARY = {
     *("Project", "Filter", "Aggregate", "Sort", "Window", "Generate", "Expand", "Distinct"),
@@ -24,7 +24,7 @@ _TREE_PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 def elements(collection: Any) -> Iterator[Any]:
     """The elements of a Scala collection that knows its size. Each costs a call to the JVM."""
     size = int(collection.size())
-    if size in (1, 2):  # with a call less
+    if size in (1, 2):  # with one call less
         yield collection.head()
         if size == 2:
             yield collection.last()
@@ -36,20 +36,20 @@ def elements(collection: Any) -> Iterator[Any]:
 
 def sequence(jvm: Any, values: Iterable[Any]) -> Any:
     """A Scala Seq."""
-    found = jvm_name(jvm, "java.util.ArrayList")()
+    java_list = jvm_name(jvm, "java.util.ArrayList")()
     for value in values:
-        found.add(value)
+        java_list.add(value)
     converters = jvm_name(jvm, "scala.collection.JavaConverters")
-    return converters.asScalaBufferConverter(found).asScala().toList()
+    return converters.asScalaBufferConverter(java_list).asScala().toList()
 
 
 def partial_function(jvm: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """A function that is defined for the first of each pair, and gives the second: a Scala Map."""
-    found = jvm_name(jvm, "java.util.HashMap")()
+    """A function that maps the first of each pair to the second: a Scala Map."""
+    java_map = jvm_name(jvm, "java.util.HashMap")()
     for key, value in pairs:
-        found.put(key, value)
+        java_map.put(key, value)
     converters = jvm_name(jvm, "scala.collection.JavaConverters")
-    return converters.mapAsScalaMapConverter(found).asScala()
+    return converters.mapAsScalaMapConverter(java_map).asScala()
 
 
 def tree_pattern(jvm: Any, name: str) -> Any:
@@ -65,8 +65,8 @@ def cores(spark: "SparkSession") -> int:
 
 
 def children(node: Any) -> list[Any]:
-    """The children of a node of a plan. Most kinds of nodes are known by name to have one or two,
-    which are had with fewer calls to the JVM."""
+    """The children of a plan node. Most kinds of nodes are known by name to have one or two, which
+    take fewer calls to the JVM."""
     kind = class_name(node).removeprefix(_LOGICAL)
     if kind in _UNARY:
         return [node.child()]
@@ -76,25 +76,25 @@ def children(node: Any) -> list[Any]:
 
 
 def nodes(tree: Any) -> Iterator[Any]:
-    """A plan of Catalyst's, node by node, the topmost first."""
+    """The nodes of a Catalyst plan, the topmost first."""
     yield tree
     for child in children(tree):
         yield from nodes(child)
 
 
 def class_name(node: Any) -> str:
-    """The full name of an object's class. It takes a call to the JVM, once for an object."""
-    known: dict[str, Any] = node.__dict__
-    if _CLASS_NAME not in known:
-        known[_CLASS_NAME] = str(_name_asker(node._gateway_client)(node))
-    return str(known[_CLASS_NAME])
+    """The full name of an object's class. Takes one call to the JVM per object."""
+    cache: dict[str, Any] = node.__dict__
+    if _CLASS_NAME not in cache:
+        cache[_CLASS_NAME] = str(_name_function(node._gateway_client)(node))
+    return str(cache[_CLASS_NAME])
 
 
-def _name_asker(client: Any) -> Any:
-    """Commons Lang's function, which is one of Spark's own libraries: ``getClass().getName()`` is
-    a second call, and a third one to tell the JVM that the class is not needed any more."""
-    asker = client.__dict__.get(_KNOWN)
-    if asker is None:
-        asker = JavaClass("org.apache.commons.lang3.ClassUtils", client).getName
-        client.__dict__[_KNOWN] = asker
-    return asker
+def _name_function(client: Any) -> Any:
+    """A function of Commons Lang, one of Spark's own libraries: ``getClass().getName()`` would take
+    a second call, and a third one to release the class in the JVM."""
+    function = client.__dict__.get(_NAME_FUNCTION)
+    if function is None:
+        function = JavaClass("org.apache.commons.lang3.ClassUtils", client).getName
+        client.__dict__[_NAME_FUNCTION] = function
+    return function

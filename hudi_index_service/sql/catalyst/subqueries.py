@@ -1,4 +1,4 @@
-"""Sub-queries that the optimizer leaves as expressions: scalar ones, EXISTS of a constant truth,
+"""Sub-queries that the optimizer leaves as expressions: scalar ones, EXISTS with a constant value,
 and those that prune partitions while the query runs. All others have become joins."""
 
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ _KINDS = {
 
 
 class Subqueries:
-    """Finds sub-queries in the plans of a session. Each question to the JVM takes a while: none is
-    asked of nodes below which there is no sub-query at all."""
+    """Finds sub-queries in the plans of a session. Calls to the JVM are slow: none is made for
+    nodes without any sub-query below them."""
 
     def __init__(self, jvm: Any) -> None:
         self._jvm = jvm
@@ -33,8 +33,8 @@ class Subqueries:
         return bool(plan.containsPattern(tree_pattern(self._jvm, "PLAN_EXPRESSION")))
 
     def plans(self, plan: Any) -> Iterator[Any]:
-        """A plan, and those of its sub-queries but for what only prunes partitions: copies of a
-        part of the plan."""
+        """A plan and the plans of its sub-queries, except for those that only prune partitions,
+        which are copies of a part of the plan."""
         yield plan
         for each in self._below(plan):
             if class_name(each) != PRUNING:
@@ -50,8 +50,8 @@ class Subqueries:
         """A node of a plan with the sub-queries of its own expressions rewritten; None if none is.
 
         Args:
-            rewrite: Of a sub-query's plan, and whether it only prunes partitions, gives the plan
-                that takes its place, or None.
+            rewrite: Takes a sub-query's plan, and whether it only prunes partitions; returns the
+                new plan, or None.
         """
         pairs = []
         for each in self.own(node):

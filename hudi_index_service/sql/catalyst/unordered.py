@@ -1,22 +1,22 @@
-"""Expressions whose values depend on which file a row lies in, or on which task reads it when."""
+"""Expressions whose values depend on a row's file, or on which task reads the row and when."""
 
 import re
 from collections.abc import Iterable
 
 _OF_FILES = re.compile(r"\binput_file_")
 _OF_TASKS = re.compile(r"\bmonotonically_increasing_id\(|\bSPARK_PARTITION_ID\(", re.IGNORECASE)
-# As SQL it is told apart whether somebody chose the seed.
+# The SQL shows whether the query gives the seed.
 _SEEDED = re.compile(r"\brand(?:n|om)?\([^)]")
 
 
 def left_to_spark(indeterminate: Iterable[str]) -> str | None:
-    """Why only Spark's own reader may stand below a node of a plan; None if that does not matter.
+    """The reason why only Spark's own reader may be below a plan node; None if any reader may.
 
-    Of what may be another at each run anyway, such as ``rand()``, ``uuid()``, ``first`` and
-    ``collect_list`` without an order, or LIMIT without ORDER BY, that is not thought.
+    Results that may differ at each run anyway do not matter: ``rand()``, ``uuid()``, ``first`` and
+    ``collect_list`` without an order, or LIMIT without ORDER BY.
 
     Args:
-        indeterminate: The node's expressions that are not deterministic, as SQL.
+        indeterminate: The node's nondeterministic expressions, as SQL.
     """
     for text in indeterminate:
         if _OF_FILES.search(text):

@@ -42,28 +42,28 @@ class SearchCall:
                 f"{name} was called with {len(arguments)} arguments.",
                 remedy=f"Give it a column and the text to search for{edits}.",
             )
-        column, text, *edits_given = arguments
+        column, text, *edits_expressions = arguments
         kind = str(text.dataType().catalogString())
-        known = _constant(text) if kind in (_STRING, _NULL) else None
-        if known is None:
+        constant = _constant(text) if kind in (_STRING, _NULL) else None
+        if constant is None:
             raise PredicateUnsupported(
                 f"{name} cannot search for {text.sql()}, which is no text or not known before the "
                 "query runs.",
                 remedy="Quote the text, or pass it as a parameter of the query.",
             )
-        edits_known = [_constant(each) for each in edits_given]
-        return cls(column, known[0], _edits(name, edits_known))
+        edits_constants = [_constant(each) for each in edits_expressions]
+        return cls(column, constant[0], _edits(name, edits_constants))
 
 
-def _edits(name: str, known: "list[tuple[str | None] | None]") -> str | None:
-    if not known:
+def _edits(name: str, constants: "list[tuple[str | None] | None]") -> str | None:
+    if not constants:
         return None
-    if known[0] is None or known[0][0] is None:
+    if constants[0] is None or constants[0][0] is None:
         raise PredicateUnsupported(
             f"{name} takes a number of edits that is known before the query runs.",
             remedy="Write the number.",
         )
-    return known[0][0]
+    return constants[0][0]
 
 
 def _constant(expression: Any) -> tuple[str | None] | None:

@@ -82,17 +82,17 @@ class BestRows:
         if call.scored is None:
             return None
         table = self.table(relation.uri)
-        others = self._other_conditions(ranking, call, table)
-        if others is None:
+        other_conditions = self._other_conditions(ranking, call, table)
+        if other_conditions is None:
             return None
         where = None
-        if others:
-            condition = read_condition(conjunction(self.spark, others))
+        if other_conditions:
+            condition = read_condition(conjunction(self.spark, other_conditions))
             where = conditions_on(table, self.calls).exact(condition)
             if where is None:
                 return None
-        needed = (attribute_ids(each.references()) for each in ranking.above[-2:])
-        columns = relation.columns.asked(frozenset().union(*needed))
+        ids = (attribute_ids(each.references()) for each in ranking.above[-2:])
+        columns = relation.columns.asked(frozenset().union(*ids))
         search = str(call.scored)
         run = pinned(table, relation, search, columns.names)
         if isinstance(run, str):
@@ -116,11 +116,11 @@ class BestRows:
         rows = best.select(range(len(columns.names)))
         if rows.nbytes > DRIVER_BYTES:
             return None
-        found = read_here(self.spark, rows, columns.attributes())
-        self.calls.here.remember(found, rows, {call.label: best.column(len(columns.names))})
+        plan = read_here(self.spark, rows, columns.attributes())
+        self.calls.here.remember(plan, rows, {call.label: best.column(len(columns.names))})
         for node in reversed(ranking.above):
             below = self.calls.decided(node, table) if node is ranking.filter else node
-            found = with_children(self.spark, below, [found])
+            plan = with_children(self.spark, below, [plan])
         use = RelationUse(
             relation.uri,
             by_index=True,
@@ -133,7 +133,7 @@ class BestRows:
             indexes=serving_indexes(table, run.plan),
             plan=run.plan,
         )
-        return found, use
+        return plan, use
 
     def _other_conditions(
         self, ranking: _Ranking, score: Call, table: IndexedTable
@@ -141,15 +141,15 @@ class BestRows:
         """The conditions other than the scored search and its IS NOT NULL; None if the filter
         passes rows that do not match the search."""
         text = ranking.score.children().head()
-        found, searched = [], False
+        conditions, has_search = [], False
         for each in conjuncts(ranking.filter.condition()):
             call = call_of(each, self.calls.by_number)
             of_text = not each.children().isEmpty() and each.children().head().semanticEquals(text)
             if call is not None and call.match == score.scored and of_text:
-                searched |= self.calls.condition(each, table) is not None
+                has_search |= self.calls.condition(each, table) is not None
             elif not (of_text and class_name(each) == _NOT_NULL):
-                found.append(each)
-        return found if searched else None
+                conditions.append(each)
+        return conditions if has_search else None
 
 
 def _ranking(limit: Any) -> _Ranking | None:
@@ -172,7 +172,7 @@ def _ranking(limit: Any) -> _Ranking | None:
     if class_name(project) != PROJECT or class_name(project.child()) != FILTER:
         return None
     key = order[0].child()
-    named = {
+    aliases = {
         attribute_id(each): each.child()
         for each in elements(project.projectList())
         if class_name(each).endswith(".Alias")
@@ -180,7 +180,7 @@ def _ranking(limit: Any) -> _Ranking | None:
     relation = project.child().child()
     if not class_name(key).endswith(".AttributeReference") or not reads_hudi(relation):
         return None
-    score = named.get(attribute_id(key))
+    score = aliases.get(attribute_id(key))
     if score is None:
         return None
     return _Ranking([*above, node, project, project.child()], score, relation)

@@ -32,8 +32,8 @@ class Call:
 
     Attributes:
         name: Name of the function.
-        returned: Its return type.
-        made: Creates the evaluator of its values.
+        return_type: Its return type.
+        create: Creates the evaluator of its values.
         label: Equal only for calls with the same meaning, since Spark considers calls with equal
             names and arguments equal.
         match: The condition, with the analyzer of the text's column; None for a score.
@@ -41,21 +41,21 @@ class Call:
     """
 
     name: str
-    returned: DataType
-    made: Callable[[], OfTexts]
+    return_type: DataType
+    create: Callable[[], OfTexts]
     label: str
     match: Match | None = None
     scored: Match | None = None
 
     @cached_property
     def of(self) -> OfTexts:
-        """The evaluator of its values. Raises the errors of `made`."""
-        return self.made()
+        """The evaluator of its values. Raises the errors of `create`."""
+        return self.create()
 
     @cached_property
     def function(self) -> Any:
         """A Spark function that runs it."""
-        return UserDefinedFunction(OnSeries(self.of), self.returned, self.name, RUNS)._judf
+        return UserDefinedFunction(OnSeries(self.of), self.return_type, self.name, RUNS)._judf
 
 
 def call_of(expression: Any, calls: Mapping[int, Call]) -> Call | None:
@@ -92,9 +92,9 @@ def search(table: IndexedTable, condition: str) -> Match | Constant:
         return analyzed_texts(requirements(table.indexes(), schema))
 
     try:
-        found = parse_predicate(condition, schema, texts=texts)
+        predicate = parse_predicate(condition, schema, texts=texts)
     except (PredicateUnsupported, PredicateInvalid) as error:
         # The position refers to a generated text, not to the user's.
         raise error.reworded(_PLACE.sub("", error.message)) from error
-    assert isinstance(found, Match | Constant), "it is one function"
-    return found
+    assert isinstance(predicate, Match | Constant), "it is one function"
+    return predicate

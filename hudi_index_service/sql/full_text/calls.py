@@ -66,10 +66,12 @@ class Calls:
             attribute, fields = path_of(expression.children().head())
             column = column_name((str(attribute.name()), *fields))
             condition = search_text(match.mode, column, match.text, edits)
-            found = search(table, condition)
+            predicate = search(table, condition)
         except (NoColumn, IndexServiceError):
             return None
-        return condition if isinstance(found, Match) and found.words == match.words else None
+        return (
+            condition if isinstance(predicate, Match) and predicate.words == match.words else None
+        )
 
     def decided(self, node: Any, table: IndexedTable) -> Any:
         """A filter directly above rows that were selected by its condition, with its searches
@@ -91,8 +93,8 @@ class Calls:
         for each in python_calls(self.spark, node):
             call = call_of(each, self.by_number)
             if call is not None:
-                made = python_call(
+                replacement = python_call(
                     self.spark, call.name, call.function, list(elements(each.children())), RUNS
                 )
-                pairs.append((each, made))
+                pairs.append((each, replacement))
         return pairs

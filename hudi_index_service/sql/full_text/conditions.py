@@ -16,16 +16,16 @@ def conditions_on(table: IndexedTable, calls: Calls | None) -> Conditions:
     """The translator of Catalyst's conditions on the table."""
     schema = table.schema()
 
-    def answered(where: str) -> bool:
+    def can_answer(where: str) -> bool:
         return answers(schema, where)
 
     if calls is None:
-        return Conditions(answered)
+        return Conditions(can_answer)
 
-    def searched(each: Expression) -> str | None:
+    def full_text(each: Expression) -> str | None:
         return calls.condition(each.java, table) if each.kind == _CALL else None
 
-    return Conditions(answered, searched)
+    return Conditions(can_answer, full_text)
 
 
 def answers(schema: pa.Schema, where: str) -> bool:

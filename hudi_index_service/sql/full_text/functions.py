@@ -56,29 +56,29 @@ class FullTextFunctions:
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
-        self.java = cache(self._made)
+        self.java = cache(self._make)
         """Returns the registered function of a name."""
 
     def sql(self, query: str, args: Any, **kwargs: Any) -> "DataFrame":
         """``spark.sql``, for queries that may call the functions."""
-        named = {each[1].lower() for each in _CALL.finditer(query)}
-        if not named:
+        names = {each[1].lower() for each in _CALL.finditer(query)}
+        if not names:
             try:
                 return self._spark.sql(query, args, **kwargs)
             except AnalysisException as error:  # in a view, perhaps
                 unknown = _unknown_function(error)
                 if unknown not in RETURNED:
                     raise
-                named = {unknown}
+                names = {unknown}
         with _registering:
-            return self._with_functions(named, query, args, kwargs)
+            return self._with_functions(names, query, args, kwargs)
 
     def _with_functions(
-        self, named: set[str], query: str, args: Any, kwargs: Mapping[str, Any]
+        self, names: set[str], query: str, args: Any, kwargs: Mapping[str, Any]
     ) -> "DataFrame":
         registered: set[str] = set()
         try:
-            for name in named:
+            for name in names:
                 if not self._spark.catalog.functionExists(name):
                     self._register(name, registered)
             while True:
@@ -108,7 +108,7 @@ class FullTextFunctions:
         same = expression.func().command().equals(self.java(name).func().command())
         return name if same else None
 
-    def _made(self, name: str) -> Any:
+    def _make(self, name: str) -> Any:
         return UserDefinedFunction(Unbound(name), RETURNED[name], name, _BY_ROW)._judf
 
 

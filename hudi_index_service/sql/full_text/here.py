@@ -82,15 +82,15 @@ class DriverRows:
         calls: Mapping[int, Call],
     ) -> Any:
         changes: list[Pairs] = []
-        added: dict[tuple[str, str], Any] = {}
+        attributes: dict[tuple[str, str], Any] = {}
         for node in chain:
             changes.append([])
             for each in python_calls(self._spark, node):
                 call = call_of(each, calls)
                 if call is None:
                     continue
-                asked = (call.label, str(each.children().head().toString()))
-                if asked not in added:
+                key = (call.label, str(each.children().head().toString()))
+                if key not in attributes:
                     values = known.get(call.label)
                     if values is None:
                         values = _values(call, each, leaf, rows)
@@ -98,24 +98,24 @@ class DriverRows:
                         continue
                     name = f"_computed_{rows.num_columns}"
                     rows = rows.append_column(name, values)
-                    added[asked] = attribute(self._spark, name, each.dataType())
-                changes[-1].append((each, added[asked]))
-        if not added:
+                    attributes[key] = attribute(self._spark, name, each.dataType())
+                changes[-1].append((each, attributes[key]))
+        if not attributes:
             return chain[0] if chain else leaf
-        found = read_here(self._spark, rows, [*elements(leaf.output()), *added.values()])
+        plan = read_here(self._spark, rows, [*elements(leaf.output()), *attributes.values()])
         for node, pairs in zip(reversed(chain), reversed(changes), strict=True):
-            found = with_attributes(self._spark, found, [made for _, made in pairs])
-            found = with_expressions(self._spark, with_children(self._spark, node, [found]), pairs)
+            plan = with_attributes(self._spark, plan, [replacement for _, replacement in pairs])
+            plan = with_expressions(self._spark, with_children(self._spark, node, [plan]), pairs)
         if class_name(chain[0]) in (AGGREGATE, PROJECT):
-            return found
-        return projected(self._spark, list(elements(chain[0].output())), found)
+            return plan
+        return projected(self._spark, list(elements(chain[0].output())), plan)
 
 
 def _values(call: Call, expression: Any, leaf: Any, rows: pa.Table) -> Any:
     """The values of a stand-in; None if its argument is not a column of the leaf."""
     try:
-        asked, fields = path_of(expression.children().head())
-        place = place_of(leaf, asked)
+        column, fields = path_of(expression.children().head())
+        place = place_of(leaf, column)
     except NoColumn:
         return None
     texts = column_values(rows, column_name((rows.column_names[place], *fields)))

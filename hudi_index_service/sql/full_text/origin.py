@@ -33,12 +33,12 @@ class NoColumn(Exception):
 
 def cte_definitions(plan: Any) -> dict[int, Any]:
     """Id → plan of a query's CTEs, without those of sub-queries."""
-    found = {}
+    definitions = {}
     if class_name(plan) == f"{_LOGICAL}CTERelationDef":
-        found[int(plan.id())] = plan.child()
+        definitions[int(plan.id())] = plan.child()
     for child in elements(plan.children()):
-        found.update(cte_definitions(child))
-    return found
+        definitions.update(cte_definitions(child))
+    return definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class Origins:
         if reads_hudi(node):
             yield _Found(node, (str(attribute.name()),))
         elif kind == f"{_LOGICAL}CTERelationRef":
-            defined = self.ctes.get(int(node.cteId()))
-            if defined is None:
+            definition = self.ctes.get(int(node.cteId()))
+            if definition is None:
                 raise NoColumn
             place = place_of(node, attribute)
-            yield from self._below(defined, list(elements(defined.output()))[place])
+            yield from self._below(definition, list(elements(definition.output()))[place])
         elif kind == f"{_LOGICAL}Union":
             place = place_of(node, attribute)
             for child in elements(node.children()):
@@ -100,8 +100,8 @@ class Origins:
             is_alias = class_name(expression) == f"{_EXPRESSIONS}Alias"
             if is_alias and expression.exprId().equals(attribute.exprId()):
                 inner, fields = path_of(expression.child())
-                for found in self._through(node, inner):
-                    yield _Found(found.relation, (*found.parts, *fields))
+                for column in self._through(node, inner):
+                    yield _Found(column.relation, (*column.parts, *fields))
                 return
         raise NoColumn
 

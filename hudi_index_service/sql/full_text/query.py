@@ -56,11 +56,11 @@ def bound_calls(
     plan = frame._jdf.queryExecution().analyzed()
     spark = frame.sparkSession
     binder = _Binder(spark, functions, table, Origins(cte_definitions(plan)))
-    bound = binder.plan(plan, ())
-    if not binder.found:
+    bound_plan = binder.plan(plan, ())
+    if not binder.has_calls:
         return None
-    bound.setAnalyzed()
-    return Calls(spark, frame_of_plan(spark, bound), binder.calls, DriverRows(spark))
+    bound_plan.setAnalyzed()
+    return Calls(spark, frame_of_plan(spark, bound_plan), binder.calls, DriverRows(spark))
 
 
 class _Binder:
@@ -77,7 +77,7 @@ class _Binder:
         self._origins = origins
         self._scores: dict[str, Call] = {}
         self.calls: dict[int, Call] = {}
-        self.found = False
+        self.has_calls = False
 
     def plan(self, node: Any, around: Sequence[Any]) -> Any:
         """A plan with stand-ins.
@@ -102,7 +102,7 @@ class _Binder:
         scores = []
         for each in python_calls(self._spark, node):
             name = self._functions.name(each)
-            self.found |= name is not None
+            self.has_calls |= name is not None
             if name == SCORE:
                 if not each.children().isEmpty():
                     raise PredicateInvalid(
@@ -124,101 +124,103 @@ class _Binder:
         """A node with stand-ins for its scores, if necessary below a Project that hides the columns
         added for them."""
         call, text = self._score(node, scope)
-        spark, needed = self._spark, list(elements(text.references()))
+        spark, references = self._spark, list(elements(text.references()))
         stand_ins = [(each, self._stand_in(call, text)) for each in scores]
         if class_name(node) == SORT and class_name(children[0]) == PROJECT:
             # Computed below, where the texts are.
-            ordered = children[0]
-            keys = [named(spark, made, SCORE) for _, made in stand_ins]
-            below = with_attributes(spark, ordered.child(), needed)
-            _require(needed, [below])
-            children = [projected(spark, [*elements(ordered.projectList()), *keys], below)]
+            project = children[0]
+            keys = [named(spark, stand_in, SCORE) for _, stand_in in stand_ins]
+            below = with_attributes(spark, project.child(), references)
+            _require(references, [below])
+            children = [projected(spark, [*elements(project.projectList()), *keys], below)]
             pairs = [
                 (each, key.toAttribute()) for (each, _), key in zip(stand_ins, keys, strict=True)
             ]
         else:
-            children = [with_attributes(spark, each, needed) for each in children]
-            _require(needed, children)
+            children = [with_attributes(spark, each, references) for each in children]
+            _require(references, children)
             pairs = stand_ins
-        found = with_children(spark, node, children)
-        found = with_expressions(spark, found, [*changes, *pairs])
+        plan = with_children(spark, node, children)
+        plan = with_expressions(spark, plan, [*changes, *pairs])
         if class_name(node) in (PROJECT, AGGREGATE):
-            return found
-        return projected(spark, list(elements(node.output())), found)
+            return plan
+        return projected(spark, list(elements(node.output())), plan)
 
     def _score(self, node: Any, scope: Sequence[Any]) -> tuple[Call, Any]:
         """The score of the search in the block that ends in a node, and the search's column."""
         search, place = self._block_search(node)
         name = self._functions.name(search)
         assert name is not None, "a search was looked for"
-        asked = SearchCall.of(name, search)
+        arguments = SearchCall.of(name, search)
         key = _meaning(search)
         if key not in self._scores:
-            origins = self._columns(name, asked, (place, *scope[1:]))
-            match, scoring = scoring_of(self._table, origins, MatchMode(name), asked)
+            origins = self._columns(name, arguments, (place, *scope[1:]))
+            match, scoring = scoring_of(self._table, origins, MatchMode(name), arguments)
             label = f"{SCORE} {len(self._scores)}"
             call = Call(SCORE, RETURNED[SCORE], lambda: Scores(scoring()), label, scored=match)
             self._scores[key] = call
-        return self._scores[key], asked.text_column
+        return self._scores[key], arguments.text_column
 
     def _block_search(self, node: Any) -> tuple[Any, Any]:
         """The only search of the query block that ends in a node, and the search's node."""
-        found = {
+        searches = {
             _meaning(each): (each, part)
             for part in block(node)
             for each in python_calls(self._spark, part)
             if self._functions.name(each) not in (None, SCORE)
         }
-        if len(found) == 1:
-            return next(iter(found.values()))
-        if not found:
+        if len(searches) == 1:
+            return next(iter(searches.values()))
+        if not searches:
             raise ScoreUnavailable("score() is called in a query block without a match.")
         raise ScoreUnavailable(
-            f"score() is ambiguous in a query block with {len(found)} searches.",
+            f"score() is ambiguous in a query block with {len(searches)} searches.",
             remedy="Keep one of them, or move the others to an outer query.",
         )
 
     def _search(self, name: str, call: Any, scope: Sequence[Any]) -> Any:
         """The stand-in for a condition."""
-        asked = SearchCall.of(name, call)
-        columns = self._columns(name, asked, scope)
-        if asked.text is None:
+        arguments = SearchCall.of(name, call)
+        columns = self._columns(name, arguments, scope)
+        if arguments.text is None:
             return boolean(self._spark, None)
-        found = [self._found(name, asked, asked.text, each) for each in columns]
-        if len({each.words for each in found if isinstance(each, Match)}) > 1:
+        predicates = [self._predicate(name, arguments, arguments.text, each) for each in columns]
+        if len({each.words for each in predicates if isinstance(each, Match)}) > 1:
             raise PredicateUnsupported(
                 f"{name} searches several columns at once, whose indexes have different analyzers.",
                 remedy="Call it below the UNION, on each column separately.",
             )
-        match = found[0]
+        match = predicates[0]
         if isinstance(match, Constant):
             return boolean(self._spark, match.value)
         label = f"{name} {match.words.analyzer} {match.edits} {match.text}"
         call = Call(name, RETURNED[name], lambda: Matching(match), label, match)
-        return self._stand_in(call, asked.text_column)
+        return self._stand_in(call, arguments.text_column)
 
-    def _columns(self, name: str, asked: SearchCall, scope: Sequence[Any]) -> list[Origin]:
+    def _columns(self, name: str, arguments: SearchCall, scope: Sequence[Any]) -> list[Origin]:
         try:
-            return self._origins.of(asked.text_column, scope)
+            return self._origins.of(arguments.text_column, scope)
         except NoColumn as error:
             raise PredicateUnsupported(
-                f"{name} searches {asked.text_column.sql()}, which is not a column of a Hudi "
+                f"{name} searches {arguments.text_column.sql()}, which is not a column of a Hudi "
                 "table there.",
                 remedy="Name the column itself; call the function in the sub-query or view that "
                 "reads the table.",
             ) from error
 
-    def _found(self, name: str, asked: SearchCall, text: str, origin: Origin) -> Match | Constant:
+    def _predicate(
+        self, name: str, arguments: SearchCall, text: str, origin: Origin
+    ) -> Match | Constant:
         path = table_path(origin.relation)
         assert path is not None, "an origin reads a Hudi table"
         table = self._table(path)
-        return search(table, search_text(MatchMode(name), origin.column, text, asked.edits))
+        return search(table, search_text(MatchMode(name), origin.column, text, arguments.edits))
 
     def _stand_in(self, call: Call, text: Any) -> Any:
         function = self._functions.java(call.name)
-        made = python_call(self._spark, call.label, function, [text], STANDS_IN)
-        self.calls[int(made.resultId().id())] = call
-        return made
+        stand_in = python_call(self._spark, call.label, function, [text], STANDS_IN)
+        self.calls[int(stand_in.resultId().id())] = call
+        return stand_in
 
 
 def _meaning(expression: Any) -> str:

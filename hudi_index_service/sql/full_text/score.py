@@ -34,7 +34,7 @@ def scoring_of(
     table: Callable[[str], IndexedTable],
     origins: Sequence[Origin],
     mode: MatchMode,
-    asked: SearchCall,
+    arguments: SearchCall,
 ) -> tuple[Match, Callable[[], Scoring]]:
     """The scored search, and a function that looks up the scores' basis: all texts of the column in
     the snapshot that the query reads.
@@ -42,7 +42,7 @@ def scoring_of(
     Raises:
         ScoreUnavailable: the search has no score, or Spark reads another snapshot.
     """
-    if asked.text is None:
+    if arguments.text is None:
         raise ScoreUnavailable(f"{mode.value} was asked for NULL, which has no score.")
     if mode not in WORDS:
         raise ScoreUnavailable(
@@ -56,19 +56,19 @@ def scoring_of(
     relation = hudi_relation(origin.relation)
     if isinstance(relation, str):
         raise ScoreUnavailable(f"score() needs a snapshot of the table: {relation}.")
-    opened = table(relation.uri)
-    condition = search_text(mode, origin.column, asked.text, None)
-    run = pinned(opened, relation, condition, [])
+    indexed_table = table(relation.uri)
+    condition = search_text(mode, origin.column, arguments.text, None)
+    run = pinned(indexed_table, relation, condition, [])
     if isinstance(run, str):
         raise ScoreUnavailable(
             f"score() needs the snapshot that Spark reads: {run}.",
             remedy="Run REFRESH TABLE, then the query again.",
         )
-    match, text = run.reader.query.predicate, asked.text
+    match, text = run.reader.query.predicate, arguments.text
     assert isinstance(match, Match), "it is only the condition, and its text is not NULL"
 
     def scoring() -> Scoring:
-        return opened.scoring(
+        return indexed_table.scoring(
             origin.column,
             text,
             words=WORDS[mode],

@@ -56,10 +56,10 @@ def rewritten(spark: "SparkSession", plan: Any, pairs: Callable[[Any], Pairs]) -
     return with_expressions(spark, with_children(spark, plan, children), changes)
 
 
-def subqueries(spark: "SparkSession", node: Any, changed: Callable[[Any], Any]) -> Pairs:
+def subqueries(spark: "SparkSession", node: Any, rewrite: Callable[[Any], Any]) -> Pairs:
     """The sub-queries with Python calls in a node's own expressions, each with its changed plan."""
     return [
-        (each, each.withNewPlan(changed(each.plan())))
+        (each, each.withNewPlan(rewrite(each.plan())))
         for each in _with_pattern(node, tree_pattern(spark._jvm, "PLAN_EXPRESSION"))
         if is_instance_of(spark.sparkContext._gateway, each, _SUBQUERY)
         and has_python_calls(spark, each.plan())

@@ -47,18 +47,18 @@ class RelationUse:
     observed: Observed | None = field(default=None, repr=False, compare=False)
 
 
-def with_others(served: str, others: int) -> str:
+def with_others(reason: str, other_slices: int) -> str:
     """A reason, with the number of slices without an index."""
-    return f"{served}; {counted(others, 'slice')} read without it" if others else served
+    return f"{reason}; {counted(other_slices, 'slice')} read without it" if other_slices else reason
 
 
 def serving_indexes(table: IndexedTable, plan: QueryPlan) -> tuple[str, ...]:
     """The names of the indexes on a column of the query that serve any of its slices."""
-    asked = set() if plan.predicate is None else plan.predicate.columns()
+    columns = set() if plan.predicate is None else plan.predicate.columns()
     serving = {entry.index_type.name for each in plan.slices for entry in each.entries}
     return tuple(
         each.name
         for each in table.indexes()
         if serving.intersection(each.index_types)
-        and not asked.isdisjoint(column.name for column in each.columns)
+        and not columns.isdisjoint(column.name for column in each.columns)
     )

@@ -42,11 +42,18 @@ class Observed:
             self._add(each)
         self.milliseconds = 1000 * seconds
 
-    def read_by_task(self, read: SliceStatistics) -> None:
+    def read_by_task(self, statistics: SliceStatistics) -> None:
         """Adds a slice that a task has read."""
-        self._add(read)
-        self.milliseconds = (self.milliseconds or 0.0) + read.ms
+        self._add(statistics)
+        self.milliseconds = (self.milliseconds or 0.0) + statistics.ms
 
-    def _add(self, read: SliceStatistics) -> None:
-        more = (read.rows_returned, read.pages, read.bytes_read, read.index_requests)
-        self.totals = Totals(*(one + other for one, other in zip(self.totals, more, strict=True)))
+    def _add(self, statistics: SliceStatistics) -> None:
+        amounts = (
+            statistics.rows_returned,
+            statistics.pages,
+            statistics.bytes_read,
+            statistics.index_requests,
+        )
+        self.totals = Totals(
+            *(total + amount for total, amount in zip(self.totals, amounts, strict=True))
+        )

@@ -15,16 +15,16 @@ def pinned(
         return table.scan(
             where, columns=columns, as_of=relation.as_of, query_type=relation.query_type
         ).planned()
-    seen = relation.instants
-    if not seen:
+    spark_instants = relation.instants
+    if not spark_instants:
         return "the table has no commit"
-    newest = max(seen)
+    newest = max(spark_instants)
     run = table.scan(where, columns=columns, query_type=relation.query_type).planned()
     # Read after planning, so that the plan's timeline lies between Spark's and this one.
-    present = {each.requested for each in table.hudi_table.completed_instants()}
-    if present == seen:
+    table_instants = {each.requested for each in table.hudi_table.completed_instants()}
+    if table_instants == spark_instants:
         return run
-    if {each for each in present if each <= newest} != seen:
+    if {each for each in table_instants if each <= newest} != spark_instants:
         return "Spark has read an older timeline of the table"
     return table.scan(
         where, columns=columns, as_of=newest, query_type=relation.query_type

@@ -34,12 +34,12 @@ def read_here(spark: "SparkSession", rows: pa.Table, output: list[Any | None]) -
         arrow.getBatchesFromStream(channel), struct.json(), spark._jsparkSession
     )
     relation = jvm_name(jvm, f"{_SQL}.catalyst.plans.logical.LocalRelation")
-    made = frame.queryExecution().analyzed()
+    plan = frame.queryExecution().analyzed()
     attributes = [
-        new if given is None else given
-        for given, new in zip(output, elements(made.output()), strict=True)
+        new if attribute is None else attribute
+        for attribute, new in zip(output, elements(plan.output()), strict=True)
     ]
-    return relation(sequence(jvm, attributes), made.data(), False)
+    return relation(sequence(jvm, attributes), plan.data(), False)
 
 
 def read_by_tasks(

@@ -1,6 +1,6 @@
-"""Finds how many rows of a relation match, until that decides who reads it (`optimizer/decide.py`):
-first by the row estimates of manifests, then by the opened index's bounds, and by look-ups only if
-neither decides."""
+"""Estimates how many rows of a relation match, until that decides its reader
+(`optimizer/decide.py`): first by the row estimates of manifests, then by the opened index's bounds,
+and by look-ups only if neither decides."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -57,9 +57,9 @@ class Candidates:
 
     def as_told_by(self, plan: QueryPlan) -> "Candidates":
         """These candidates with a plan's expected rows, which the decision did not need."""
-        told = [each.expected for each in plan.slices if each.access is Access.INDEX]
-        bounds = [each.rows for each in told if each is not None]
-        if self.exact or len(bounds) < len(told):
+        estimates = [each.expected for each in plan.slices if each.access is Access.INDEX]
+        bounds = [each.rows for each in estimates if each is not None]
+        if self.exact or len(bounds) < len(estimates):
             return self
         exact = all(each.least == each.most for each in bounds)
         return replace(self, rows=sum(each.most for each in bounds), exact=exact)
@@ -73,20 +73,20 @@ def candidates(run: Execution, cores: int) -> Candidates | KeepSparkScan:
         cores: Number of tasks that Spark runs at once.
     """
     plan = run.plan
-    declined = _without_use(plan)
-    if declined is not None:
-        return declined
+    reason = _without_use(plan)
+    if reason is not None:
+        return reason
     if plan.predicate is not None and matches_most(plan.predicate):
         return KeepSparkScan("a negated pattern matches most of the rows")
-    found = _Found(run, cores)
-    for _ in found.looks():
-        decision = found.decision()
+    estimates = _Estimates(run, cores)
+    for _ in estimates.refine():
+        decision = estimates.decision()
         if decision is not None:
             return decision
-    return found.at_most()
+    return estimates.at_most()
 
 
-class _Found:
+class _Estimates:
     """The current estimates of a relation's rows and of the cost of reading them."""
 
     def __init__(self, run: Execution, cores: int) -> None:
@@ -95,93 +95,95 @@ class _Found:
         model = CostModel.of(plan, reader.settings)
         self._costs = SparkCosts.of(plan, model, len(reader.query.output), cores)
         # Includes slices that are scanned because many rows match; their entries give the number.
-        covered = [each.for_counting() for each in plan.slices]
-        self._asked = [each for each in covered if each.access is Access.INDEX]
-        others = [each for each in covered if each.access in (Access.SCAN, Access.MERGE)]
-        self._scanned = len(others)
-        indexed, unindexed = base_file_bytes(self._asked), base_file_bytes(others)
-        self._readers = RelationCosts.of(self._costs, indexed, unindexed, searched=_searches(plan))
+        slices = [each.for_counting() for each in plan.slices]
+        self._indexed = [each for each in slices if each.access is Access.INDEX]
+        others = [each for each in slices if each.access in (Access.SCAN, Access.MERGE)]
+        self._scan_count = len(others)
+        indexed_bytes, other_bytes = base_file_bytes(self._indexed), base_file_bytes(others)
+        self._readers = RelationCosts.of(
+            self._costs, indexed_bytes, other_bytes, searched=_searches(plan)
+        )
         self._all = not others and not plan.count(Access.SKIP)
-        self._rows = [each.total for each in self._asked]
+        self._rows = [each.total for each in self._indexed]
         self._total = sum(self._rows)
-        self._told = [_by_manifest(each) for each in self._asked]
-        self._work = [self._between(n, rows) for n, rows in enumerate(self._told)]
+        self._row_estimates = [_by_manifest(each) for each in self._indexed]
+        self._work = [self._cost_range(n, rows) for n, rows in enumerate(self._row_estimates)]
         self._least = self._most = self._costs.scanning(others)
         for least, most in self._work:
             self._least += least
             self._most += most
         self._start()
 
-    def looks(self) -> Iterator[None]:
+    def refine(self) -> Iterator[None]:
         """Refines the estimates step by step; after each step `decision` may have a result."""
         yield
-        if len(self._asked) > DRIVER_SLICES:
+        if len(self._indexed) > DRIVER_SLICES:
             return
-        for look in (_bounded, _looked_up):
+        for look in (_by_bounds, _by_lookup):
             self._start()
-            for number, each in enumerate(self._asked):  # several threads would not be faster
-                self._tell(number, look(self._run, each, self._told[number]))
+            for number, each in enumerate(self._indexed):  # several threads would not be faster
+                self._update(number, look(self._run, each, self._row_estimates[number]))
                 yield
 
     def decision(self) -> Candidates | KeepSparkScan | None:
         """The decision, if no further look-up can change it; else None."""
         if self._all and self._least.rows == self._total:
             return KeepSparkScan("the index rules out no row")
-        likely = self._likely() if self._seen else None
+        likely = self._likely() if self._seen_rows else None
         reader = self._readers.settled(self._least, self._most, likely)
         if reader is not Reader.SPARK:
-            return None if reader is None else self._accepted(reader)
+            return None if reader is None else self._accept(reader)
         if self._readers.reader(self._least) is Reader.SPARK:
-            return self._declined(f"at least {round(self._least.rows)}")
-        return self._declined(f"about {round(self._guess * self._total / self._seen)}")
+            return self._decline(f"at least {round(self._least.rows)}")
+        return self._decline(f"about {round(self._guess * self._total / self._seen_rows)}")
 
     def at_most(self) -> Candidates | KeepSparkScan:
         """The decision by upper bounds, when no further look-up is possible."""
         reader = self._readers.reader(self._most)
         if reader is Reader.SPARK:
-            return self._declined(f"at most {round(self._most.rows)}")
-        return self._accepted(reader)
+            return self._decline(f"at most {round(self._most.rows)}")
+        return self._accept(reader)
 
     def _start(self) -> None:
         """Starts a new pass over the slices."""
-        self._seen, self._low, self._guess = 0, NOTHING, 0.0
+        self._seen_rows, self._low, self._guess = 0, NOTHING, 0.0
 
-    def _tell(self, number: int, rows: RowEstimate) -> None:
+    def _update(self, number: int, rows: RowEstimate) -> None:
         """Updates the estimates with a slice's rows."""
-        if rows is not self._told[number]:
-            before, now = self._work[number], self._between(number, rows)
-            self._told[number], self._work[number] = rows, now
+        if rows is not self._row_estimates[number]:
+            before, now = self._work[number], self._cost_range(number, rows)
+            self._row_estimates[number], self._work[number] = rows, now
             self._least += now[0] - before[0]
             self._most += now[1] - before[1]
-        self._seen += self._rows[number]
+        self._seen_rows += self._rows[number]
         self._guess += rows.expected
         low, least = rows.expected / TOO_HIGH, self._work[number][0]
-        self._low += least if low <= rows.least else self._costs.reading(self._asked[number], low)
+        self._low += least if low <= rows.least else self._costs.reading(self._indexed[number], low)
 
-    def _between(self, number: int, rows: RowEstimate) -> tuple[Work, Work]:
+    def _cost_range(self, number: int, rows: RowEstimate) -> tuple[Work, Work]:
         """The minimum and maximum cost of reading a slice."""
-        plan, costs = self._asked[number], self._costs
+        plan, costs = self._indexed[number], self._costs
         least = costs.reading(plan, rows.least)
         return least, least if rows.least == rows.most else costs.reading(plan, rows.most)
 
     def _likely(self) -> Work:
         """The cost of all slices, extrapolated from those seen; biased low."""
-        others = (self._total - self._seen) / self._seen / SLICES_UNLIKE
-        return self._low * (1 + others)
+        unseen = (self._total - self._seen_rows) / self._seen_rows / SLICES_UNLIKE
+        return self._low * (1 + unseen)
 
-    def _declined(self, rows: str) -> KeepSparkScan:
-        if all(each.least == each.most for each in self._told):
-            rows = str(sum(each.most for each in self._told))
+    def _decline(self, rows: str) -> KeepSparkScan:
+        if all(each.least == each.most for each in self._row_estimates):
+            rows = str(sum(each.most for each in self._row_estimates))
         if not self._least.rows and not self._guess:
             return KeepSparkScan("Spark scans the table faster than the index finds rows")
-        found = f"the index finds {rows} of {counted(self._total, 'row')}"
-        return KeepSparkScan(f"{found}, and Spark scans them faster")
+        summary = f"the index finds {rows} of {counted(self._total, 'row')}"
+        return KeepSparkScan(f"{summary}, and Spark scans them faster")
 
-    def _accepted(self, reader: Reader) -> Candidates:
-        exact = all(each.least == each.most for each in self._told)
-        rows = sum(each.most for each in self._told)
+    def _accept(self, reader: Reader) -> Candidates:
+        exact = all(each.least == each.most for each in self._row_estimates)
+        rows = sum(each.most for each in self._row_estimates)
         by_tasks = self._readers.reader(self._most, driver=False) is Reader.TASKS
-        return Candidates(rows, exact, reader is Reader.DRIVER, by_tasks, self._scanned)
+        return Candidates(rows, exact, reader is Reader.DRIVER, by_tasks, self._scan_count)
 
 
 def _by_manifest(plan: SlicePlan) -> RowEstimate:
@@ -190,24 +192,24 @@ def _by_manifest(plan: SlicePlan) -> RowEstimate:
     return RowEstimate(0, plan.total, plan.total)
 
 
-def _bounded(run: Execution, plan: SlicePlan, known: RowEstimate) -> RowEstimate:
+def _by_bounds(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEstimate:
     """The rows by the opened index's bounds, without a look-up."""
     predicate = run.plan.predicate
     assert predicate is not None, "without predicate there is no index access"
-    if known.least == known.most:
-        return known
-    told = narrowed_rows(plan, predicate, known, run.reader)
-    return known if told is None else told
+    if estimate.least == estimate.most:
+        return estimate
+    narrower = narrowed_rows(plan, predicate, estimate, run.reader)
+    return estimate if narrower is None else narrower
 
 
-def _looked_up(run: Execution, plan: SlicePlan, known: RowEstimate) -> RowEstimate:
+def _by_lookup(run: Execution, plan: SlicePlan, estimate: RowEstimate) -> RowEstimate:
     """The rows by look-ups, unless they are known exactly."""
-    if known.least == known.most:
-        return known
+    if estimate.least == estimate.most:
+        return estimate
     statistics = SliceStatistics(plan.file_slice.name, plan.access)
     run.reader.exact_rows(plan, statistics)
-    found = statistics.candidates
-    return known if found is None else RowEstimate(found, found, found)
+    count = statistics.candidates
+    return estimate if count is None else RowEstimate(count, count, count)
 
 
 def _searches(plan: QueryPlan) -> bool:
@@ -219,30 +221,30 @@ def _searches(plan: QueryPlan) -> bool:
 def scanned_alone(run: Execution, column: str | None) -> bool:
     """Whether row counts, in total or by the values of a column, come from the index alone, except
     for a few bytes that the driver scans."""
-    served, scanned = 0, 0
+    index_only, scan_bytes = 0, 0
     for each in run.plan.slices:
         file_slice = each.file_slice
         if run.reader.is_index_only(each) and (column is None or may_have_few_values(each, column)):
-            served += 1
+            index_only += 1
             continue
-        scanned += len(file_slice.log_files) * LOG_FILE_BYTES
+        scan_bytes += len(file_slice.log_files) * LOG_FILE_BYTES
         if file_slice.base_file is not None:
-            scanned += file_slice.base_file.size
-    return served > 0 and driver_may_count(scanned, len(run.plan.slices))
+            scan_bytes += file_slice.base_file.size
+    return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
 
 def _without_use(plan: QueryPlan) -> KeepSparkScan | None:
     """The reason to decline a plan without cost estimates; None if there is none."""
-    served = (Access.INDEX, Access.SKIP)
-    if not any(each.access in served for each in plan.slices):
+    by_entry = (Access.INDEX, Access.SKIP)
+    if not any(each.access in by_entry for each in plan.slices):
         reasons = dict.fromkeys(each.reason for each in plan.slices)
         return KeepSparkScan("; ".join(list(reasons)[:3]) or "the table is empty")
-    covered = [each.for_counting().access in served for each in plan.slices]
-    others = base_file_bytes(
-        each for each, has in zip(plan.slices, covered, strict=True) if not has
+    indexed = [each.for_counting().access in by_entry for each in plan.slices]
+    other_bytes = base_file_bytes(
+        each for each, is_indexed in zip(plan.slices, indexed, strict=True) if not is_indexed
     )
-    by_index = base_file_bytes(plan.slices) - others
-    if not enough_is_indexed(by_index, others):
-        share = round(100 * others / (others + by_index))
+    indexed_bytes = base_file_bytes(plan.slices) - other_bytes
+    if not enough_is_indexed(indexed_bytes, other_bytes):
+        share = round(100 * other_bytes / (other_bytes + indexed_bytes))
         return KeepSparkScan(f"no index serves {share} % of the table's bytes")
     return None

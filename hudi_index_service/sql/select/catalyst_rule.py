@@ -75,18 +75,18 @@ class SelectRewriter:
         elif explain is None and not _any_indexed(reads.tables, indexed):
             return frame, ()
         rewriting = Rewriting(self._spark, self._table, self._subqueries, explain, calls, indexed)
-        found = rewriting.rewritten(execution.optimizedPlan())
+        plan = rewriting.rewritten(execution.optimizedPlan())
         for use in rewriting.uses:
             log.info(
                 "%s is read by %s: %s.", use.table, "index" if use.by_index else "Spark", use.reason
             )
         if calls is not None:
-            found = calls.evaluated(execution.optimizedPlan() if found is None else found)
-        if found is None or explain == "plan":
+            plan = calls.evaluated(execution.optimizedPlan() if plan is None else plan)
+        if plan is None or explain == "plan":
             return frame, tuple(rewriting.uses)
-        found = described_as(self._spark._jvm, execution.analyzed(), found)
-        found.setAnalyzed()  # it is: Spark's analyzer has nothing to resolve in it
-        return frame_of_plan(self._spark, found), tuple(rewriting.uses)
+        plan = described_as(self._spark._jvm, execution.analyzed(), plan)
+        plan.setAnalyzed()  # it is: Spark's analyzer has nothing to resolve in it
+        return frame_of_plan(self._spark, plan), tuple(rewriting.uses)
 
     def close(self) -> None:
         """Closes the tables and their open index files."""
@@ -106,13 +106,13 @@ class SelectRewriter:
             return table
 
 
-def _any_indexed(tables: Iterable[str], indexed: IndexedTables) -> bool:
+def _any_indexed(tables: Iterable[str], indexed_tables: IndexedTables) -> bool:
     """Whether one of the tables has an index. The analyzed plan suffices for this, so that other
     queries need not wait for Spark's optimizer. A command has already run and contains its
     result."""
     for uri in tables:
         try:
-            if uri in indexed:
+            if uri in indexed_tables:
                 return True
         except (IndexServiceError, OSError) as error:
             log.info("Spark reads %s: %s", uri, error)

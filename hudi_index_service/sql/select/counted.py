@@ -1,4 +1,4 @@
-"""Counts and tests of existence that the index answers, in the place of a plan's nodes."""
+"""Replaces counts and tests of existence in a plan by answers of the index."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def may_count(node: PlanNode) -> bool:
-    """Whether a node may ask for nothing but the number of one relation's rows."""
+    """Whether a node may need only the number of one relation's rows."""
     if node.has_join:
         return False
     if node.kind == AGGREGATE:
@@ -48,11 +48,11 @@ def may_count(node: PlanNode) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CountedRows:
-    """Answers what asks for numbers of rows alone.
+    """Answers plan nodes that need only numbers of rows.
 
     Attributes:
         table: Opens the table of a path.
-        exact: The where text of a condition on a table, if it has one that means the very same.
+        exact: Returns the where text equivalent to a condition on a table; None if there is none.
         replaceable: Whether the node and its child may be replaced, whatever they count.
         explain: See `SelectRewriter.rewritten`.
     """
@@ -64,26 +64,26 @@ class CountedRows:
     explain: str | None
 
     def instead(self, node: Any) -> tuple[Any, RelationUse] | None:
-        """What takes the place of an Aggregate or a LocalLimit, and how its relation is used; None
-        if it asks for more than numbers, or the index does not tell them."""
+        """The replacement of an Aggregate or a LocalLimit, and the use of its relation; None if it
+        needs more than numbers, or the index does not have them."""
         if class_name(node) == AGGREGATE:
             counts = counts_of(node)
             if counts is None or not self.replaceable():
                 return None
-            return self._counted(node, counts)
-        limited = limited_rows(node)
-        if limited is None or not self.replaceable():
+            return self._count(node, counts)
+        limit = limited_rows(node)
+        if limit is None or not self.replaceable():
             return None
-        return self._limited(node, *limited)
+        return self._limit(node, *limit)
 
-    def _counted(self, node: Any, asked: Counts) -> tuple[Any, RelationUse] | None:
-        source = self._source(asked.rows, asked.rows.column(asked.group))
+    def _count(self, node: Any, counts: Counts) -> tuple[Any, RelationUse] | None:
+        source = self._source(counts.rows, counts.rows.column(counts.group))
         if source is None:
             return None
-        not_null = [asked.rows.column(each) for _, each in asked.counts]
+        not_null = [counts.rows.column(each) for _, each in counts.counts]
         conditions = [source.where_not_null(column) for column in not_null]
-        needed = dict.fromkeys(conditions if asked.group is None else [source.where, *conditions])
-        runs = {where: source.run(where) for where in needed}
+        wheres = dict.fromkeys(conditions if counts.group is None else [source.where, *conditions])
+        runs = {where: source.run(where) for where in wheres}
         reads = {where: run for where, run in runs.items() if run is not None}
         if len(reads) < len(runs):
             return None
@@ -91,7 +91,7 @@ class CountedRows:
         if self.explain == "plan":
             return node, source.use(first, self.explain)
         started = perf_counter()
-        if asked.group is None:
+        if counts.group is None:
             totals = {where: run.count() for where, run in reads.items()}
             values = [[totals[where]] for where in conditions]
         else:
@@ -101,32 +101,32 @@ class CountedRows:
         fields = [pa.field(f"count_{i}", pa.int64(), nullable=False) for i in range(len(values))]
         arrays = [pa.array(each, pa.int64()) for each in values]
         output: list[Any | None] = [None] * len(values)
-        if asked.group is not None:
+        if counts.group is not None:
             fields.insert(0, pa.field(source.columns[0], pa.string()))
             arrays.insert(0, pa.array(groups, pa.string()))
-            output.insert(0, asked.group)
+            output.insert(0, counts.group)
         rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
         leaf = read_here(self.spark, rows, output)
         jvm: Any = self.spark._jvm
-        counted = list(elements(leaf.output()))[len(output) - len(values) :]
-        pairs = [(each, by) for (each, _), by in zip(asked.counts, counted, strict=True)]
+        attributes = list(elements(leaf.output()))[len(output) - len(values) :]
+        pairs = [(each, by) for (each, _), by in zip(counts.counts, attributes, strict=True)]
         project = jvm.org.apache.spark.sql.catalyst.plans.logical.Project(
             node.aggregateExpressions(), leaf
         )
         use = source.use(first, self.explain, rows.num_rows, perf_counter() - started)
         return project.transformExpressions(partial_function(jvm, pairs)), use
 
-    def _limited(self, node: Any, asked: Rows, wanted: int) -> tuple[Any, RelationUse] | None:
-        source = self._source(asked, None)
+    def _limit(self, node: Any, rows: Rows, most: int) -> tuple[Any, RelationUse] | None:
+        source = self._source(rows, None)
         run = None if source is None else source.run(source.where)
         if source is None or run is None:
             return None
         if self.explain == "plan":
             return node, source.use(run, self.explain)
         started = perf_counter()
-        found = int(run.exists()) if wanted == 1 else min(wanted, run.count())
-        leaf = read_here(self.spark, pa.table({"row": pa.array(range(found), pa.int64())}), [None])
-        use = source.use(run, self.explain, found, perf_counter() - started)
+        count = int(run.exists()) if most == 1 else min(most, run.count())
+        leaf = read_here(self.spark, pa.table({"row": pa.array(range(count), pa.int64())}), [None])
+        use = source.use(run, self.explain, count, perf_counter() - started)
         jvm = self.spark._jvm
         project = node.child().withNewChildren(sequence(jvm, [leaf]))
         return node.withNewChildren(sequence(jvm, [project])), use
@@ -165,7 +165,7 @@ class _Source:
         return f"({self.where}) AND ({identifier_sql(str(column.name()))} IS NOT NULL)"
 
     def run(self, where: str) -> Execution | None:
-        """The query planned, if the index answers it but for little that has to be read."""
+        """The planned query, if the index answers it except for a few bytes to scan; else None."""
         run = pinned(self.table, self.relation, where, self.columns)
         if isinstance(run, str) or not scanned_alone(run, next(iter(self.columns), None)):
             return None
@@ -176,7 +176,7 @@ class _Source:
     def use(
         self, run: Execution, explain: str | None, rows: int | None = None, seconds: float = 0.0
     ) -> RelationUse:
-        others = run.plan.count(Access.SCAN) + run.plan.count(Access.MERGE)
+        other_slices = run.plan.count(Access.SCAN) + run.plan.count(Access.MERGE)
         observed = None
         if explain == "analyze":
             observed = Observed()
@@ -184,7 +184,7 @@ class _Source:
         return RelationUse(
             self.relation.uri,
             by_index=True,
-            reason=with_others("the index counts its rows", others),
+            reason=with_others("the index counts its rows", other_slices),
             where=self.where,
             columns=tuple(self.columns),
             instant=run.plan.snapshot.instant,
@@ -197,7 +197,7 @@ class _Source:
 
 
 def _every_row(table: IndexedTable, group: Any | None) -> str | None:
-    """A condition that every row fulfils, and the index knows so; None without a column to ask."""
+    """A condition that is TRUE for every row by the index alone; None without a column for it."""
     columns = [column.name for index in table.indexes() for column in index.columns]
     if group is not None:
         columns = [each for each in columns if each.lower() == str(group.name()).lower()]

@@ -14,10 +14,10 @@ class IndexedTables:
 
     def __init__(self, table: Callable[[str], IndexedTable]) -> None:
         self._table = table
-        self._known: dict[str, bool] = {}
+        self._has_index: dict[str, bool] = {}
 
     def __contains__(self, uri: str) -> bool:
         """Raises IndexServiceError or OSError for a table that cannot be opened, or listed."""
-        if uri not in self._known:
-            self._known[uri] = bool(self._table(uri).indexes())
-        return self._known[uri]
+        if uri not in self._has_index:
+            self._has_index[uri] = bool(self._table(uri).indexes())
+        return self._has_index[uri]

@@ -63,47 +63,47 @@ class JoinKeys:
         """Finds the leaves of some plans whose joins can take keys from other leaves."""
         seen: set[int] = set()
         for plan in plans:
-            found = told(join_reader(plan).read(plan))
-            leaves = found["leaves"]
+            joins = told(join_reader(plan).read(plan))
+            leaves = joins["leaves"]
             for number in (each["ids"][0] for each in leaves if each["table"] is not None):
                 (self.shared if number in seen else seen).add(number)
-            for giving, key, taking, attribute in found["links"]:
+            for giving, key, taking, attribute in joins["links"]:
                 if leaves[taking]["table"] is not None:
                     source = _leaf(plan, giving, leaves[giving], key)
                     self._links.append((source, _leaf(plan, taking, leaves[taking], attribute)))
 
-    def learn(self, values: Values, wanted: Callable[[int], bool]) -> bool:
+    def learn(self, values: Values, can_use_keys: Callable[[int], bool]) -> bool:
         """Collects keys from leaves with known values. Returns whether there are new ones.
 
         Args:
-            wanted: Whether a relation, by its number, can use keys.
+            can_use_keys: Whether a relation, by its number, can use keys.
         """
         found = False
         for source, target in self._links:
-            if target.attribute in self.by_attribute or not wanted(target.number):
+            if target.attribute in self.by_attribute or not can_use_keys(target.number):
                 continue
-            known = values(source)
-            if known is not None:
-                self.by_attribute[target.attribute] = known
+            keys = values(source)
+            if keys is not None:
+                self.by_attribute[target.attribute] = keys
                 self.changed[target.number] += 1
                 found = True
         return found
 
-    def condition(self, columns: Columns, answered: Callable[[str], bool]) -> str | None:
+    def condition(self, columns: Columns, can_answer: Callable[[str], bool]) -> str | None:
         """The keys of a relation with these columns as a where text; None without keys.
 
         Args:
-            answered: Whether the service supports a where text on the relation's table.
+            can_answer: Whether the service supports a where text on the relation's table.
         """
-        asked = []
+        conditions = []
         for number, name in zip(columns.ids, columns.names, strict=True):
             values = self.by_attribute.get(number)
             column = identifier_sql(name)
-            if values is not None and answered(f"{column} IN ({literal_sql(values[0])})"):
-                asked.append(f"{column} IN ({', '.join(map(literal_sql, values))})")
-        if len(asked) < 2:
-            return asked[0] if asked else None
-        return " AND ".join(f"({each})" for each in asked)
+            if values is not None and can_answer(f"{column} IN ({literal_sql(values[0])})"):
+                conditions.append(f"{column} IN ({', '.join(map(literal_sql, values))})")
+        if len(conditions) < 2:
+            return conditions[0] if conditions else None
+        return " AND ".join(f"({each})" for each in conditions)
 
 
 def distinct_keys(column: pa.ChunkedArray) -> pa.Array | None:
@@ -116,13 +116,13 @@ def distinct_keys(column: pa.ChunkedArray) -> pa.Array | None:
     return values
 
 
-def _leaf(plan: Any, number: int, described: dict[str, Any], attribute: int) -> Leaf:
+def _leaf(plan: Any, number: int, description: dict[str, Any], attribute: int) -> Leaf:
     """A leaf of a plan, and one of its attributes.
 
     Args:
         number: The leaf's position among the plan's leaves.
-        described: The leaf as `JoinReader.java` describes it.
+        description: The leaf as `JoinReader.java` describes it.
         attribute: The attribute's id.
     """
-    ids, node = described["ids"], partial(join_reader(plan).leaf, plan, number)
-    return Leaf(described["kind"], ids[0], attribute, ids.index(attribute), node)
+    ids, node = description["ids"], partial(join_reader(plan).leaf, plan, number)
+    return Leaf(description["kind"], ids[0], attribute, ids.index(attribute), node)

@@ -65,12 +65,12 @@ class RelationLeaves:
     keys: JoinKeys = field(default_factory=JoinKeys)
     defer_task_scans: bool = False
     deferred: bool = False
-    _left: bool = False
-    _told: dict[Hashable, Leaf] = field(default_factory=dict)
-    _made: dict[Hashable, Leaf] = field(default_factory=dict)
-    _declined: dict[Hashable, str] = field(default_factory=dict)
-    _read: dict[int, pa.ChunkedArray] = field(default_factory=dict)
-    _done: set[int] = field(default_factory=set)
+    _has_unread: bool = False
+    _leaf_of_request: dict[Hashable, Leaf] = field(default_factory=dict)
+    _leaf_of_query: dict[Hashable, Leaf] = field(default_factory=dict)
+    _reason_of_query: dict[Hashable, str] = field(default_factory=dict)
+    _columns_read: dict[int, pa.ChunkedArray] = field(default_factory=dict)
+    _relations_read: set[int] = field(default_factory=set)
 
     def instead(
         self, node: PlanNode, condition: PlanNode | None, above: PlanNode | None, use: RelationUse
@@ -85,21 +85,21 @@ class RelationLeaves:
         """
         if use.table not in self.indexed:
             return None, replace(use, reason="the table has no index")
-        asked = node.asked(condition, above)
+        request = node.asked(condition, above)
         # The plan is visited again for each set of keys.
-        key = (*asked.key, self.keys.changed[asked.number])
-        if key in self._told:
-            return self._told[key]
-        if isinstance(asked.relation, str):
-            found: Leaf = None, replace(use, reason=asked.relation)
+        key = (*request.key, self.keys.changed[request.number])
+        if key in self._leaf_of_request:
+            return self._leaf_of_request[key]
+        if isinstance(request.relation, str):
+            leaf: Leaf = None, replace(use, reason=request.relation)
         else:
-            found = self._instead(asked.relation, asked.condition, asked.ids, use)
-        self._left |= found[1].rows is None
-        if found[0] is None and found[1].by_index:
+            leaf = self._instead(request.relation, request.condition, request.ids, use)
+        self._has_unread |= leaf[1].rows is None
+        if leaf[0] is None and leaf[1].by_index:
             self.deferred = True
         else:
-            self._told[key] = found
-        return found
+            self._leaf_of_request[key] = leaf
+        return leaf
 
     def _instead(
         self,
@@ -124,25 +124,25 @@ class RelationLeaves:
         columns = relation.columns.asked(ids)
         # Identical rows, such as those of a CTE that must not be computed twice, are one leaf.
         key = (relation.uri, where, *columns.ids, *columns.types)
-        if key not in self._made:
-            made = self._leaf(table, relation, columns, replace(use, where=where))
-            if made[0] is None and made[1].by_index:
-                return made
-            self._made[key] = made
-        return self._made[key]
+        if key not in self._leaf_of_query:
+            leaf = self._leaf(table, relation, columns, replace(use, where=where))
+            if leaf[0] is None and leaf[1].by_index:
+                return leaf
+            self._leaf_of_query[key] = leaf
+        return self._leaf_of_query[key]
 
     def may_learn(self, plan: Any) -> bool:
         """Whether joins of the plan may yield keys: some rows are known, and a relation of an
         indexed table has not been read."""
-        if not self._left:
+        if not self._has_unread:
             return False
-        leaves = str(plan.collectLeaves().mkString(" ")) if not self._read else ""
-        return bool(self._read) or "LocalRelation" in leaves
+        leaves = str(plan.collectLeaves().mkString(" ")) if not self._columns_read else ""
+        return bool(self._columns_read) or "LocalRelation" in leaves
 
     def values(self, leaf: KeyLeaf) -> pa.Array | None:
         """The values of an attribute in a leaf of the plan: a relation read in the driver, or rows
         in the plan itself. None if they are unknown or too many."""
-        column = self._read.get(leaf.attribute)
+        column = self._columns_read.get(leaf.attribute)
         if column is not None and leaf.number not in self.keys.shared:
             return distinct_keys(column)
         if leaf.kind != _LOCAL:
@@ -160,7 +160,7 @@ class RelationLeaves:
     def would_gain(self, relation: int) -> bool:
         """Whether new keys could reduce a relation (the id of its first attribute), because it has
         not been read yet."""
-        return relation not in self._done and relation not in self.keys.shared
+        return relation not in self._relations_read and relation not in self.keys.shared
 
     def _leaf(
         self,
@@ -170,35 +170,35 @@ class RelationLeaves:
         use: RelationUse,
     ) -> Leaf:
         assert use.where is not None
-        asked = (relation.uri, relation.query_type, relation.as_of, use.where, *columns.names)
-        if asked in self._declined and self.explain is None:
-            return None, replace(use, reason=self._declined[asked])
+        query = (relation.uri, relation.query_type, relation.as_of, use.where, *columns.names)
+        if query in self._reason_of_query and self.explain is None:
+            return None, replace(use, reason=self._reason_of_query[query])
         run = pinned(table, relation, use.where, columns.names)
         if isinstance(run, str):
             return None, replace(use, reason=run)
         use = replace(use, instant=run.plan.snapshot.instant)
         if self.explain is not None:
-            told = with_index_estimates(run.plan, run.reader)
-            use = replace(use, plan=told, indexes=serving_indexes(table, run.plan))
+            plan = with_index_estimates(run.plan, run.reader)
+            use = replace(use, plan=plan, indexes=serving_indexes(table, run.plan))
         output = as_spark_sees(run.reader.query.output, columns.types)
         if output is None:
             return None, replace(use, reason="Spark sees its columns in other types")
         run = run.narrowed(output)
-        weighed = candidates(run, cores(self.spark))
-        if isinstance(weighed, KeepSparkScan):
-            self._declined[asked] = weighed.reason
-            return None, replace(use, reason=weighed.reason)
+        decision = candidates(run, cores(self.spark))
+        if isinstance(decision, KeepSparkScan):
+            self._reason_of_query[query] = decision.reason
+            return None, replace(use, reason=decision.reason)
         if use.plan is not None:
-            weighed = weighed.as_told_by(use.plan)
+            decision = decision.as_told_by(use.plan)
         use = replace(use, columns=tuple(columns.names), by_index=True)
-        rows_told = counted(weighed.rows, "row")
-        most = rows_told if weighed.exact else f"at most {rows_told}"
-        use = replace(use, reason=_finds(most, weighed), expected=weighed.rows)
+        row_count = counted(decision.rows, "row")
+        most = row_count if decision.exact else f"at most {row_count}"
+        use = replace(use, reason=_reason(most, decision), expected=decision.rows)
         if self.explain == "plan":
-            return columns.java(), replace(use, in_tasks=not weighed.few)
+            return columns.java(), replace(use, in_tasks=not decision.few)
         observed = Observed() if self.explain == "analyze" else None
         use = replace(use, observed=observed)
-        if weighed.few:
+        if decision.few:
             started = perf_counter()
             rows = run.table()
             if rows.nbytes <= DRIVER_BYTES:
@@ -207,14 +207,14 @@ class RelationLeaves:
                 node = read_here(self.spark, rows, columns.attributes())
                 if self.calls is not None:
                     self.calls.here.remember(node, rows)
-                self._done.add(relation.columns.ids[0])
-                self._read.update(zip(columns.ids, rows.columns, strict=True))
-                if not weighed.exact:
-                    use = replace(use, reason=_finds(counted(rows.num_rows, "row"), weighed))
+                self._relations_read.add(relation.columns.ids[0])
+                self._columns_read.update(zip(columns.ids, rows.columns, strict=True))
+                if not decision.exact:
+                    use = replace(use, reason=_reason(counted(rows.num_rows, "row"), decision))
                 return node, replace(use, rows=rows.num_rows, read=run.statistics)
-            if not weighed.by_tasks:
+            if not decision.by_tasks:
                 reason = "the rows that the index finds are large, and Spark scans them faster"
-                self._declined[asked] = reason
+                self._reason_of_query[query] = reason
                 return None, replace(use, reason=reason, by_index=False, observed=None)
         if self.defer_task_scans:
             return None, use
@@ -222,5 +222,5 @@ class RelationLeaves:
         return node, replace(use, in_tasks=True)
 
 
-def _finds(rows: str, weighed: Candidates) -> str:
-    return with_others(f"the index finds {rows}", weighed.scanned)
+def _reason(rows: str, decision: Candidates) -> str:
+    return with_others(f"the index finds {rows}", decision.scanned)

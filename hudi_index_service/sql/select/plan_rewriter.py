@@ -60,35 +60,35 @@ class Rewriting:
         subqueries: Subqueries,
         explain: Explain | None,
         calls: Calls | None,
-        indexed: IndexedTables,
+        indexed_tables: IndexedTables,
     ) -> None:
         self._spark = spark
         self._subqueries = subqueries
         self._table = table
         self._explain = explain
         self._calls = calls
-        self._leaves = RelationLeaves(spark, table, explain, calls, indexed)
+        self._leaves = RelationLeaves(spark, table, explain, calls, indexed_tables)
         self._needs_spark: str | None = None
         self.uses: list[RelationUse] = []
 
     def rewritten(self, plan: Any) -> Any | None:
         """The plan with its relations replaced, or None if nothing changes. Relations that tasks
         would read come last, since the rows of others may provide join keys for them."""
-        made, root = self._leaves, read_plan(plan)
+        leaves, root = self._leaves, read_plan(plan)
         if self._calls is None and self._explain != "plan":
-            made.defer_task_scans = root.has_join
-        found = self.replaced(root)
-        if made.defer_task_scans and made.may_learn(plan):
+            leaves.defer_task_scans = root.has_join
+        new_plan = self.replaced(root)
+        if leaves.defer_task_scans and leaves.may_learn(plan):
             try:
-                made.keys.look_at(self._subqueries.plans(plan))
-                while made.keys.learn(made.values, made.would_gain):
-                    found = self._again(root)
+                leaves.keys.look_at(self._subqueries.plans(plan))
+                while leaves.keys.learn(leaves.values, leaves.would_gain):
+                    new_plan = self._again(root)
             except _FAILURES as error:
                 log.info("No keys of joins: %s", _without_literals(error))
-        if made.deferred:
-            made.defer_task_scans = False
-            found = self._again(root)
-        return found
+        if leaves.deferred:
+            leaves.defer_task_scans = False
+            new_plan = self._again(root)
+        return new_plan
 
     def _again(self, root: PlanNode) -> Any | None:
         self.uses = []
@@ -97,7 +97,7 @@ class Rewriting:
     def replaced(self, node: PlanNode) -> Any | None:
         """The plan with its relations replaced; None if nothing changes."""
         with self._left_to_spark_below(node):
-            return self._replaced(node)
+            return self._replace(node)
 
     @contextmanager
     def _left_to_spark_below(self, node: PlanNode) -> Iterator[None]:
@@ -110,7 +110,7 @@ class Rewriting:
         finally:
             self._needs_spark = before
 
-    def _replaced(self, node: PlanNode) -> Any | None:
+    def _replace(self, node: PlanNode) -> Any | None:
         kind = node.kind
         if node.table is not None:
             return self._relation(node, None, None)
@@ -123,14 +123,14 @@ class Rewriting:
         if self._needs_spark is None:
             if kind == LIMIT and (best := self._best(node)) is not None:
                 return best
-            if may_count(node) and (counted := self._counted(node)) is not None:
-                return counted
+            if may_count(node) and (counted_plan := self._count(node)) is not None:
+                return counted_plan
         if kind == _FILTER:
-            return self._filtered(node, above=None)
+            return self._filter(node, above=None)
         if kind == _PROJECT:
             [below] = node.children
             if below.kind == _FILTER:
-                return self._above(node, [self._filtered(below, above=node)])
+                return self._above(node, [self._filter(below, above=node)])
             if below.table is not None:
                 return self._above(node, [self._relation(below, None, node)])
         return self._above(node, [self.replaced(each) for each in node.children])
@@ -141,7 +141,7 @@ class Rewriting:
         best = BestRows(self._spark, self._table, self._calls)
         return self._instead(node.java, best, "Its best rows are not asked for")
 
-    def _counted(self, node: PlanNode) -> Any | None:
+    def _count(self, node: PlanNode) -> Any | None:
         counting = CountedRows(
             self._spark, self._table, self._exact, lambda: self._is_replaceable(node), self._explain
         )
@@ -153,26 +153,26 @@ class Rewriting:
         if any(each.needs_spark for each in nodes):
             return False
         own = (self._subqueries.own(each.java) for each in nodes if each.has_subquery)
-        return not any(True for found in own for _ in found)
+        return not any(True for subqueries in own for _ in subqueries)
 
-    def _instead(self, node: Any, reader: BestRows | CountedRows, failed: str) -> Any | None:
+    def _instead(self, node: Any, reader: BestRows | CountedRows, failure: str) -> Any | None:
         """The reader's replacement of a node; None if there is none.
 
         Args:
-            failed: Log message for errors.
+            failure: Log message for errors.
         """
         try:
-            found = reader.instead(node)
+            replacement = reader.instead(node)
         except _FAILURES as error:
-            log.info("%s: %s", failed, _without_literals(error))
+            log.info("%s: %s", failure, _without_literals(error))
             return None
-        if found is None:
+        if replacement is None:
             return None
-        instead, use = found
+        instead, use = replacement
         self.uses.append(use)
         return instead
 
-    def _filtered(self, node: PlanNode, above: PlanNode | None) -> Any | None:
+    def _filter(self, node: PlanNode, above: PlanNode | None) -> Any | None:
         """A filter, possibly directly above a relation.
 
         Args:
@@ -182,10 +182,12 @@ class Rewriting:
         if child.table is None:
             return self._above(node, [self.replaced(child)])
         with self._left_to_spark_below(node):
-            found = self._relation(child, node, above)
-        if found is None or self._calls is None:
-            return self._above(node, [found])
-        return self._above(node, [found], self._calls.decided(node.java, self._table(child.table)))
+            relation = self._relation(child, node, above)
+        if relation is None or self._calls is None:
+            return self._above(node, [relation])
+        return self._above(
+            node, [relation], self._calls.decided(node.java, self._table(child.table))
+        )
 
     def _relation(
         self, node: PlanNode, condition: PlanNode | None, above: PlanNode | None
@@ -205,7 +207,7 @@ class Rewriting:
         return rows
 
     def _above(
-        self, node: PlanNode, found: list[Any | None], instead: Any | None = None
+        self, node: PlanNode, new_children: list[Any | None], instead: Any | None = None
     ) -> Any | None:
         """The node with new children (None keeps an old one) and rewritten sub-queries; None if
         nothing changes.
@@ -213,33 +215,34 @@ class Rewriting:
         Args:
             instead: JVM node that replaces the node if something changes; None to keep it.
         """
-        anything = any(each is not None for each in found)
-        if not anything and not node.has_subquery:
+        any_new = any(each is not None for each in new_children)
+        if not any_new and not node.has_subquery:
             return None
         top = node.java if instead is None else instead
-        changed = None
+        new_top = None
         if node.has_subquery:
-            changed = self._subqueries.rewritten(top, self._subquery)
-        if not anything:
-            return changed
-        if changed is not None:
-            top = changed
-        every = [
-            old.java if new is None else new for old, new in zip(node.children, found, strict=True)
+            new_top = self._subqueries.rewritten(top, self._subquery)
+        if not any_new:
+            return new_top
+        if new_top is not None:
+            top = new_top
+        children = [
+            old.java if new is None else new
+            for old, new in zip(node.children, new_children, strict=True)
         ]
-        return top.withNewChildren(sequence(self._spark._jvm, every))
+        return top.withNewChildren(sequence(self._spark._jvm, children))
 
     def _subquery(self, plan: Any, prunes: bool) -> Any | None:
-        seen, outside = len(self.uses), self._needs_spark
+        use_count, needs_spark = len(self.uses), self._needs_spark
         if not prunes:
             self._needs_spark = None
         try:
-            found = self.replaced(read_plan(plan))
+            new_plan = self.replaced(read_plan(plan))
         finally:
-            self._needs_spark = outside
+            self._needs_spark = needs_spark
         if prunes:  # a copy of a part of the plan, which determines the partitions to read
-            del self.uses[seen:]
-        return found
+            del self.uses[use_count:]
+        return new_plan
 
     def _exact(self, table: IndexedTable, condition: Described) -> str | None:
         return conditions_on(table, self._calls).exact(condition)
