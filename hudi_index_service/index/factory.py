@@ -29,51 +29,51 @@ def index_type(name: str) -> IndexType:
         IndexTypeUnknown: no index type of that name is installed.
         IndexTypeBroken: it cannot be loaded, or does not fulfil the contract.
     """
-    found = _installed().get(name.lower(), [])
-    if not found:
+    points = _installed().get(name.lower(), [])
+    if not points:
         raise IndexTypeUnknown(
             f"There is no index type {name!r}.",
             remedy=f"Use one that is installed: {', '.join(index_type_names())}.",
         )
-    if len({point.value for point in found}) > 1:
-        values = " and ".join(sorted(point.value for point in found))
+    if len({point.value for point in points}) > 1:
+        values = " and ".join(sorted(point.value for point in points))
         raise IndexTypeBroken(
             f"Several packages provide an index type {name!r}: {values}.",
             remedy="Uninstall all but one of them.",
         )
-    return _loaded(name.lower(), found[0])
+    return _load(name.lower(), points[0])
 
 
-def _loaded(name: str, entry_point: EntryPoint) -> IndexType:
+def _load(name: str, entry_point: EntryPoint) -> IndexType:
     """An instance of the entry point's class. Raises IndexTypeBroken if anything is wrong."""
     package = f"Index type {name!r} ({entry_point.value})"
     try:
-        found: object = entry_point.load()()
+        instance: object = entry_point.load()()
     except Exception as error:  # a plug-in can fail in any way while it is imported
         raise IndexTypeBroken(f"{package} cannot be loaded: {error!r}.") from error
-    if not isinstance(found, IndexType):
+    if not isinstance(instance, IndexType):
         raise IndexTypeBroken(
             f"{package} is not a subclass of {IndexType.__module__}.IndexType, as version "
             f"{CONTRACT_VERSION} of the contract requires."
         )
-    wrong = _what_is_wrong(found, name)
-    if wrong is not None:
-        raise IndexTypeBroken(f"{package} {wrong}.")
-    return found
+    defect = _defect(instance, name)
+    if defect is not None:
+        raise IndexTypeBroken(f"{package} {defect}.")
+    return instance
 
 
-def _what_is_wrong(found: IndexType, name: str) -> str | None:
-    if found.contract != CONTRACT_VERSION:
+def _defect(instance: IndexType, name: str) -> str | None:
+    if instance.contract != CONTRACT_VERSION:
         return (
-            f"was made for version {found.contract} of the contract (its attribute contract), "
+            f"was made for version {instance.contract} of the contract (its attribute contract), "
             f"but this release has version {CONTRACT_VERSION}"
         )
-    if found.name != name:
-        return f"has the name {found.name!r}"
-    version: object = found.version
+    if instance.name != name:
+        return f"has the name {instance.name!r}"
+    version: object = instance.version
     if not isinstance(version, int):
         return "has no integer version"
-    kind = type(found)
+    kind = type(instance)
     if kind.store is not IndexType.store:  # what it stores must be found and removed, too
         if kind.stored is IndexType.stored:
             return "lacks the method stored"
@@ -93,22 +93,22 @@ def index_types(names: Iterable[str]) -> tuple[IndexType, ...]:
     for name in names:
         if not isinstance(name, str):
             raise IndexTypeUnknown(f"{name!r} is not the name of an index type.")
-    found = tuple(index_type(name) for name in names)
-    if not found:
+    kinds = tuple(index_type(name) for name in names)
+    if not kinds:
         raise IndexDefinitionInvalid(
             "No index type is given.",
             remedy=f"Use one that is installed: {', '.join(index_type_names())}.",
         )
-    for kind in found:
-        if [each.name for each in found].count(kind.name) > 1:
+    for kind in kinds:
+        if [each.name for each in kinds].count(kind.name) > 1:
             raise IndexDefinitionInvalid(
                 f"Index type {kind.name} is named twice.", remedy="Name each index type once."
             )
-    return found
+    return kinds
 
 
 def _installed() -> dict[str, list[EntryPoint]]:
-    found = defaultdict(list)
+    points = defaultdict(list)
     for point in entry_points(group=ENTRY_POINT_GROUP):
-        found[point.name.lower()].append(point)
-    return dict(found)
+        points[point.name.lower()].append(point)
+    return dict(points)

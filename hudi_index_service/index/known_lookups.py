@@ -1,5 +1,5 @@
-"""Keeps look-ups, so that a query makes them once and not once per entry. A look-up for a long list
-of values takes longer to make than to run, and is the same for all base files of a table."""
+"""Caches look-ups, so that a query makes them once and not once per entry. A look-up for a long
+list of values takes longer to make than to run, and is the same for all base files of a table."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeAlias, TypeVar
@@ -17,8 +17,8 @@ queries have fewer; the limit exists because a list of 10,000 values takes some 
 
 
 class KnownLookups(Generic[_Found]):
-    """Returns what `lookup` returns, and keeps it for other entries with the same column layouts.
-    Safe to use from several threads.
+    """Returns the results of `lookup`, and caches them for other entries with the same column
+    layouts. Safe to use from several threads.
 
     Args:
         lookup: A function that makes an index type's look-up for a leaf, or for conjuncts, on an
@@ -28,37 +28,37 @@ class KnownLookups(Generic[_Found]):
     def __init__(self, lookup: Callable[[Predicate, _Columns], _Found]) -> None:
         self._lookup = lookup
         # Keyed by the leaves' ids; holds the leaves, so that no id is reused.
-        self._known: dict[
+        self._cache: dict[
             tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Layouts, _Found]]
         ] = {}
 
-    def __call__(self, asked: Predicate, columns: _Columns) -> _Found:
+    def __call__(self, predicate: Predicate, columns: _Columns) -> _Found:
         """The look-up.
 
         Args:
-            asked: A leaf object of a predicate, or a conjunction of such leaves, which may be a new
-                object.
+            predicate: A leaf object of a predicate, or a conjunction of such leaves, which may be a
+                new object.
             columns: The entry's columns by name.
         """
         leaves: list[Predicate] = []
-        key = _key(asked, leaves)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[key] = leaves, asked.columns(), {}
-        _, names, found = known
+        key = _key(predicate, leaves)
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
+            cached = self._cache[key] = leaves, predicate.columns(), {}
+        _, names, lookups = cached
         layouts = tuple([columns[name].layout for name in names if name in columns])
-        if layouts not in found:
-            found[layouts] = self._lookup(asked, columns)
-        return found[layouts]
+        if layouts not in lookups:
+            lookups[layouts] = self._lookup(predicate, columns)
+        return lookups[layouts]
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._cache)
 
 
-def _key(asked: Predicate, leaves: list[Predicate]) -> tuple[object, ...]:
-    if isinstance(asked, And):
-        return (type(asked), *[_key(each, leaves) for each in asked.operands])
-    leaves.append(asked)
-    return (id(asked),)
+def _key(predicate: Predicate, leaves: list[Predicate]) -> tuple[object, ...]:
+    if isinstance(predicate, And):
+        return (type(predicate), *[_key(each, leaves) for each in predicate.operands])
+    leaves.append(predicate)
+    return (id(predicate),)

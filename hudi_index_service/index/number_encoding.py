@@ -48,8 +48,8 @@ def _encode_floats(array: pa.Array) -> pa.Array:
     values = np.array(pc.fill_null(array, 0.0), dtype=np.float64)
     bits = (values + 0.0).view(np.int64)  # adding 0.0 turns -0.0 into 0.0
     bits[np.isnan(values)] = _CANONICAL_NAN
-    ordered = bits ^ ((bits >> 63) & INT64_MAX)
-    return pa.array(ordered, mask=np.asarray(array.is_null()))
+    encoded = bits ^ ((bits >> 63) & INT64_MAX)
+    return pa.array(encoded, mask=np.asarray(array.is_null()))
 
 
 def _unscaled_decimals(array: pa.Array) -> pa.Array:
@@ -118,18 +118,18 @@ def encode_range(operator: Operator, value: pa.Scalar, type: pa.DataType) -> Num
     least, greatest = (WIDE_MIN, WIDE_MAX) if is_wide_number(type) else (INT64_MIN, INT64_MAX)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
-            found = NumberRange(floor, ceiling) if floor == ceiling else EMPTY
+            result = NumberRange(floor, ceiling) if floor == ceiling else EMPTY
         case Operator.LT:
-            found = NumberRange(least, ceiling - 1)
+            result = NumberRange(least, ceiling - 1)
         case Operator.LE:
-            found = NumberRange(least, floor)
+            result = NumberRange(least, floor)
         case Operator.GT:
-            found = NumberRange(floor + 1, greatest)
+            result = NumberRange(floor + 1, greatest)
         case Operator.GE:
-            found = NumberRange(ceiling, greatest)
+            result = NumberRange(ceiling, greatest)
         case _:
             return None
-    clipped = NumberRange(max(found.low, least), min(found.high, greatest))
+    clipped = NumberRange(max(result.low, least), min(result.high, greatest))
     return EMPTY if clipped.is_empty else clipped
 
 

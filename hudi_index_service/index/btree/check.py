@@ -23,9 +23,9 @@ _AT_ONCE = 64  # leaves
 def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
     """The defects of the index, one sentence each; see `IndexType.verify`."""
     try:
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             source = Source.of_part(index)
-            opened.callback(source.close)
+            stack.callback(source.close)
             return list(findings(source, index.rows, columns))
     except EntryInvalid as error:
         return [error.message]
@@ -55,32 +55,32 @@ def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> 
             f"column {column.name} is NULL in {len(nulls)} rows; the manifest says "
             f"{column.null_count}."
         )
-    held, last = 0, b""
-    seen = BitMap(nulls)
-    for place in _expected(source, number):
+    values, last = 0, b""
+    row_ids = BitMap(nulls)
+    for place in _leaf_places(source, number):
         try:
             keys, ids = _checked_leaf(source.leaves, place)
         except EntryInvalid as error:
             yield f"column {column.name}: {error.message}"
             return
         first = key_bytes(keys, 0)
-        if place.before != held or first != place.key or (held and first <= last):
+        if place.before != values or first != place.key or (values and first <= last):
             yield f"column {column.name} has leaves that do not follow each other."
             return
-        held, last = held + place.rows, key_bytes(keys, len(keys) - 1)
-        seen |= ids
-    if seen and seen.max() >= rows:
+        values, last = values + place.rows, key_bytes(keys, len(keys) - 1)
+        row_ids |= ids
+    if row_ids and row_ids.max() >= rows:
         yield f"column {column.name} has rows that the base file does not have."
-    if not is_array(column.type) and (held + len(nulls), len(seen)) != (rows, rows):
-        yield f"column {column.name} has {held} values and {len(nulls)} NULLs in {rows} rows."
+    if not is_array(column.type) and (values + len(nulls), len(row_ids)) != (rows, rows):
+        yield f"column {column.name} has {values} values and {len(nulls)} NULLs in {rows} rows."
 
 
-def _expected(source: Source, column: int) -> Iterator[LeafPlace]:
-    """The leaves of a column's values, some of them fetched at a time."""
+def _leaf_places(source: Source, column: int) -> Iterator[LeafPlace]:
+    """The leaves of a column's values, fetched in batches."""
     places = source.tree.leaves(column, Branch.VALUES)
-    while some := list(islice(places, _AT_ONCE)):
-        source.leaves.expect(some)
-        yield from some
+    while batch := list(islice(places, _AT_ONCE)):
+        source.leaves.expect(batch)
+        yield from batch
 
 
 def _checked_leaf(leaves: LeafStore, place: LeafPlace) -> tuple[Keys, BitMap]:
@@ -90,12 +90,12 @@ def _checked_leaf(leaves: LeafStore, place: LeafPlace) -> tuple[Keys, BitMap]:
         EntryInvalid: it is damaged, or out of order.
     """
     if place.is_set:
-        only = np.array([0, len(place.key)], dtype=np.int64)
-        return ByteKeys(only, memoryview(place.key)), leaves.set(place)
+        offsets = np.array([0, len(place.key)], dtype=np.int64)
+        return ByteKeys(offsets, memoryview(place.key)), leaves.set(place)
     leaf = leaves.packed(place)
     keys, rows = leaf.keys, leaf.rows
-    ordered = list(keys) if isinstance(keys, ByteKeys) else keys.tolist()
-    if any(one >= other for one, other in pairwise(ordered)):
+    values = list(keys) if isinstance(keys, ByteKeys) else keys.tolist()
+    if any(first >= second for first, second in pairwise(values)):
         raise EntryInvalid(f"the keys of the leaf at {place.offset} are out of order.")
     begins = np.zeros(len(rows) + 1, dtype=bool)
     begins[leaf.starts] = True

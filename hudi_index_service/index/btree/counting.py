@@ -6,16 +6,17 @@ from hudi_index_service.index.btree.intervals import Interval, Intervals, after
 from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.tree import LeafPlace, Tree
 
-_LOOKED_INTO = 8  # intervals; with more, the leaves at their ends are not read
-_SAMPLED = 64
+_FEW_INTERVALS = 8  # intervals; with more, the leaves at their ends are not read
+_SAMPLE_INTERVALS = 64
 _ABOVE_ALL = b"\xff" * 512
 
 
 class Counter:
-    """Counts rows, that is pairs of a key and a row, by the numbers that inner keys hold.
+    """Counts rows, that is pairs of a key and a row, from the numbers in the tree's inner keys.
 
     Args:
-        leaves: Those at the ends of a few intervals are read; None: none ever is.
+        leaves: The leaves, of which those at the ends of a few intervals are read; None to read
+            none.
     """
 
     def __init__(self, tree: Tree, leaves: LeafStore | None) -> None:
@@ -24,17 +25,17 @@ class Counter:
 
     def about(self, column: int, keys: Intervals) -> int:
         """An estimate of the rows; exact for a few intervals."""
-        if self._leaves is not None and len(keys) <= _LOOKED_INTO:
+        if self._leaves is not None and len(keys) <= _FEW_INTERVALS:
             return self._exact(self._leaves, column, keys)
         if not keys:
             return 0
-        some = keys[:: -(-len(keys) // _SAMPLED)]
-        counts = [high for _, high in self._around(column, some, of_a_key=True)]
-        return sum(counts) * len(keys) // len(some)
+        sample = keys[:: -(-len(keys) // _SAMPLE_INTERVALS)]
+        counts = [high for _, high in self._around(column, sample, of_a_key=True)]
+        return sum(counts) * len(keys) // len(sample)
 
     def bounds(self, column: int, keys: Intervals) -> tuple[int, int]:
         """Hard lower and upper bounds; equal for a few intervals if leaves are read."""
-        if self._leaves is not None and len(keys) <= _LOOKED_INTO:
+        if self._leaves is not None and len(keys) <= _FEW_INTERVALS:
             exact = self._exact(self._leaves, column, keys)
             return exact, exact
         around = self._around(column, keys)
@@ -51,8 +52,8 @@ class Counter:
     def _around(
         self, column: int, keys: Sequence[Interval], *, of_a_key: bool = False
     ) -> list[tuple[int, int]]:
-        """Of each interval at least and at most how many rows; `of_a_key`: of an interval of one
-        key not the most, but as many as keys of its leaf have on average."""
+        """Lower and upper bounds of the rows in each interval. With `of_a_key`, the second number
+        for an interval of one key is not a bound, but the average rows per key of its leaf."""
         ends = [end for each in keys for end in (each.low, each.high)]
         places = self._places(column, ends)
         return [
@@ -61,12 +62,12 @@ class Counter:
         ]
 
     def _places(self, column: int, bounds: Sequence[bytes | None]) -> list[LeafPlace | None]:
-        wanted = (_ABOVE_ALL if bound is None else bound for bound in bounds)
-        return self._tree.floors(column, wanted)
+        keys = (_ABOVE_ALL if bound is None else bound for bound in bounds)
+        return self._tree.floors(column, keys)
 
 
 def _below(leaves: LeafStore, place: LeafPlace | None, bound: bytes | None) -> int:
-    """Rows with keys below the bound, which lies in that leaf or between it and the next."""
+    """The rows with keys below the bound, which lies in this leaf or between it and the next."""
     if place is None:
         return 0
     if bound is None or (place.is_set and place.key < bound):
@@ -77,8 +78,8 @@ def _below(leaves: LeafStore, place: LeafPlace | None, bound: bytes | None) -> i
 
 
 def _span(first: LeafPlace | None, last: LeafPlace | None, *, of_a_key: bool) -> tuple[int, int]:
-    """At least and at most so many rows lie between a bound in the first leaf, or before it if it
-    is None, and one in the last."""
+    """Lower and upper bounds of the rows between a bound in the first leaf (None: before all
+    leaves) and one in the last."""
     if last is None:
         return 0, 0
     end = last.before + last.rows

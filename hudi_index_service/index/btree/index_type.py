@@ -55,8 +55,8 @@ class BTreeIndexType(IndexType):
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """Depends only on the columns' types and numbers of truncated values."""
-        found = known_lookup(leaf, {column.name: column for column in columns})
-        return Answer.NONE if found is None else found.answer
+        lookup = known_lookup(leaf, {column.name: column for column in columns})
+        return Answer.NONE if lookup is None else lookup.answer
 
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Checks each leaf's checksum, order and counts, and compares them with the manifest."""

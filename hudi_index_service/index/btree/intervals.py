@@ -28,7 +28,7 @@ Intervals = tuple[Interval, ...]
 
 
 def point(key: bytes) -> Interval:
-    """The one key."""
+    """The interval of one key."""
     return Interval(key, after(key))
 
 
@@ -39,8 +39,8 @@ def after(key: bytes) -> bytes:
 
 def above_prefix(start: bytes) -> bytes | None:
     """The least byte string above all that begin with `start`; None if there is none."""
-    kept = start.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+    stem = start.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 def prefixed(start: bytes) -> Interval:
@@ -51,17 +51,17 @@ def prefixed(start: bytes) -> Interval:
 def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Intervals:
     """The keys that lie in both."""
     left, right = list(one), list(other)
-    found, at, to = [], 0, 0
-    while at < len(left) and to < len(right):
-        a, b = left[at], right[to]
+    overlaps, i, j = [], 0, 0
+    while i < len(left) and j < len(right):
+        a, b = left[i], right[j]
         both = Interval(max(a.low, b.low), _least(a.high, b.high))
         if not both.is_empty:
-            found.append(both)
+            overlaps.append(both)
         if a.high is not None and a.high == both.high:
-            at += 1
+            i += 1
         else:
-            to += 1
-    return tuple(found)
+            j += 1
+    return tuple(overlaps)
 
 
 def _least(one: bytes | None, other: bytes | None) -> bytes | None:

@@ -1,9 +1,9 @@
 """Values as keys whose order is Spark's order of the values.
 
 A number, boolean, date or timestamp, and a decimal of up to 18 digits, is an integer of 64 bits
-(see `hudi_index_service.index.number_encoding`: NaN is one value above all others, -0.0 is 0.0). As
-a key it is unsigned, the least one 0, and its bytes are big-endian. Longer decimals are 16 such
-bytes. Strings are their UTF-8, binary is itself; of a long value a key has the first `CUT_BYTES`.
+(see `hudi_index_service.index.number_encoding`: NaN is one value above all others, -0.0 is 0.0).
+Its key is unsigned, 0 for the least integer, with big-endian bytes. Longer decimals are 16 such
+bytes. Strings are UTF-8, binary is unchanged; the key of a long value is its first `CUT_BYTES`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _NUMBER_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class ByteKeys:
-    """Keys that are bytes, one behind the other: key i is ``data[offsets[i]:offsets[i + 1]]``."""
+    """Byte keys, concatenated: key i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     offsets: np.ndarray
     data: memoryview
@@ -46,7 +46,7 @@ class ByteKeys:
         return (bytes(self.data[a:b]) for a, b in pairwise(ends))
 
     def slice(self, start: int, end: int) -> "ByteKeys":
-        """Those of [start, end)."""
+        """The keys of [start, end)."""
         offsets = self.offsets[start : end + 1]
         data = self.data[int(offsets[0]) : int(offsets[-1])]
         return ByteKeys(offsets - offsets[0], data)
@@ -72,7 +72,7 @@ Keys = np.ndarray | ByteKeys
 
 
 def chained_keys(parts: Sequence[Keys]) -> Keys:
-    """All keys of several of one kind, one behind the other."""
+    """Concatenates keys of one kind."""
     if all(isinstance(part, ByteKeys) for part in parts):
         return ByteKeys.of(
             pa.concat_arrays([part.to_arrow() for part in parts if isinstance(part, ByteKeys)])
@@ -86,7 +86,7 @@ def number_keys(values: pa.Array) -> np.ndarray:
 
 
 def byte_keys(values: pa.Array) -> tuple[pa.Array, int]:
-    """The keys of all other values without NULL, as binary of some kind, and how many were cut."""
+    """The keys of all other values without NULL, in a binary type, and the number of cut ones."""
     if is_wide_number(values.type):
         return encode_wide(values), 0
     keys = _as_binary(values)
@@ -105,7 +105,7 @@ def _as_binary(values: pa.Array) -> pa.Array:
 
 
 def key_of_number(encoded: int) -> bytes:
-    """The key of a number that `encode_range` gives."""
+    """The key of a number that `encode_range` returns."""
     return (encoded + (1 << 63)).to_bytes(_NUMBER_BYTES, "big")
 
 
@@ -123,7 +123,7 @@ def key_bytes(keys: Keys, at: int) -> bytes:
 
 
 def position(keys: Keys, bound: bytes) -> int:
-    """How many of the sorted keys are below a byte string."""
+    """The number of the sorted keys that are below a byte string."""
     if isinstance(keys, ByteKeys):
         low, high = 0, len(keys)
         while low < high:

@@ -18,7 +18,7 @@ from hudi_index_service.index.contract import PackedIndex
 LEAVES = "leaves"
 TREE = "tree"
 
-_KEPT = 16  # decoded leaves
+_CACHED_LEAVES = 16  # decoded leaves
 _AT_ONCE = 2**20  # bytes of neighbours read by one call
 
 
@@ -87,21 +87,21 @@ class LeafFile:
         except OSError as error:
             raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error
         self._close = weakref.finalize(self, os.close, self._handle)
-        self._kept: OrderedDict[int, PackedLeaf] = OrderedDict()
+        self._leaf_cache: OrderedDict[int, PackedLeaf] = OrderedDict()
 
     def packed(self, place: LeafPlace) -> PackedLeaf:
-        """A packed leaf; the last ones are kept."""
-        leaf = self._kept.get(place.offset)
+        """A packed leaf; the last ones are cached."""
+        leaf = self._leaf_cache.get(place.offset)
         if leaf is None:
             leaf = PackedLeaf(self._read(place), place.rows, place.keys)
-            self._kept[place.offset] = leaf
-            if len(self._kept) > _KEPT:
+            self._leaf_cache[place.offset] = leaf
+            if len(self._leaf_cache) > _CACHED_LEAVES:
                 self._forget()
         return leaf
 
     def _forget(self) -> None:
         try:
-            self._kept.popitem(last=False)
+            self._leaf_cache.popitem(last=False)
         except KeyError:  # another thread was faster
             return
 
@@ -124,7 +124,7 @@ class LeafFile:
         return bodies
 
     def close(self) -> None:
-        """Gives up the file."""
+        """Closes the file."""
         self._close()
 
     def _read(self, place: LeafPlace) -> bytes:
@@ -154,11 +154,11 @@ def _is_sound(body: bytes, place: LeafPlace) -> bool:
 
 
 def _runs(places: list[LeafPlace]) -> list[tuple[int, int]]:
-    """[first, end) of places that lie side by side, up to `_AT_ONCE` bytes."""
+    """[first, end) of adjacent places, up to `_AT_ONCE` bytes each."""
     breaks, start = [0], places[0].offset if places else 0
-    for number, (one, other) in enumerate(pairwise(places), start=1):
-        beyond = other.offset + other.length - start > _AT_ONCE
-        if other.offset != one.offset + one.length or beyond:
+    for number, (previous, place) in enumerate(pairwise(places), start=1):
+        beyond = place.offset + place.length - start > _AT_ONCE
+        if place.offset != previous.offset + previous.length or beyond:
             breaks.append(number)
-            start = other.offset
+            start = place.offset
     return list(pairwise([*breaks, len(places)])) if places else []

@@ -80,57 +80,56 @@ def _is_null(leaf: IsNull, columns: Columns) -> TreeLookup | None:
 
 @lookup.register
 def _compare(leaf: Compare, columns: Columns) -> TreeLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or is_array(stored.type):  # Spark orders arrays, and compares them whole
+    column = columns.get(leaf.column.name)
+    if column is None or is_array(column.type):  # Spark orders arrays, and compares them whole
         return None
     if leaf.operator is Operator.NE:
-        return _negated(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
-    return _keys_where(stored, leaf.operator, leaf.value)
+        return _negate(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
+    return _keys_where(column, leaf.operator, leaf.value)
 
 
-def _keys_where(stored: StoredColumn, operator: Operator, value: pa.Scalar) -> TreeLookup | None:
-    """The keys of the column's values, or of its elements, that compare so with a literal."""
-    type = element_type(stored.type)
+def _keys_where(column: StoredColumn, operator: Operator, value: pa.Scalar) -> TreeLookup | None:
+    """The look-up for values of the column, or elements, for which the comparison is TRUE."""
+    type = element_type(column.type)
     if has_number_keys(type) or is_wide_number(type):
-        found = encode_range(operator, value, type)
-        if found is None:
+        bounds = encode_range(operator, value, type)
+        if bounds is None:
             return None
-        if found.is_empty:
-            return TreeLookup(stored.name, ())
+        if bounds.is_empty:
+            return TreeLookup(column.name, ())
         key = key_of_number if has_number_keys(type) else wide_bytes
-        return TreeLookup(stored.name, (Interval(key(found.low), after(key(found.high))),))
+        return TreeLookup(column.name, (Interval(key(bounds.low), after(key(bounds.high))),))
     comparable = is_binary if is_binary(type) else is_string
     if not comparable(value.type):
         return None
-    return _byte_keys_where(stored, operator, bytes(value.as_buffer()))
+    return _byte_keys_where(column, operator, bytes(value.as_buffer()))
 
 
-def _byte_keys_where(stored: StoredColumn, operator: Operator, value: bytes) -> TreeLookup:
-    # A literal shorter than a cut key compares with that as with the value itself. A longer one
-    # compares by its beginning, and then the values that share it may be on either side, if there
-    # are any.
+def _byte_keys_where(column: StoredColumn, operator: Operator, value: bytes) -> TreeLookup:
+    # A literal shorter than a cut key compares with the key as with the value itself. A longer one
+    # compares by its prefix; values that share the prefix, if there are any, may be on either side.
     key, is_long = value[:CUT_BYTES], len(value) >= CUT_BYTES
-    answer = Answer.SUPERSET if is_long and stored.truncated else Answer.EXACT
-    if is_long and not stored.truncated:
+    answer = Answer.SUPERSET if is_long and column.truncated else Answer.EXACT
+    if is_long and not column.truncated:
         keys = {
             Operator.LT: (Interval(b"", key),),
             Operator.LE: (Interval(b"", key),),
             Operator.GT: (Interval(key, None),),
             Operator.GE: (Interval(key, None),),
         }.get(operator, ())
-        return TreeLookup(stored.name, _not_empty(keys), answer)
+        return TreeLookup(column.name, _not_empty(keys), answer)
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
-            found = point(key)
+            interval = point(key)
         case Operator.LT:
-            found = Interval(b"", after(key) if is_long else key)
+            interval = Interval(b"", after(key) if is_long else key)
         case Operator.LE:
-            found = Interval(b"", after(key))
+            interval = Interval(b"", after(key))
         case Operator.GT:
-            found = Interval(key if is_long else after(key), None)
+            interval = Interval(key if is_long else after(key), None)
         case _:
-            found = Interval(key, None)
-    return TreeLookup(stored.name, _not_empty((found,)), answer)
+            interval = Interval(key, None)
+    return TreeLookup(column.name, _not_empty((interval,)), answer)
 
 
 def _not_empty(keys: Sequence[Interval]) -> Intervals:
@@ -139,20 +138,20 @@ def _not_empty(keys: Sequence[Interval]) -> Intervals:
 
 @lookup.register
 def _in(leaf: In, columns: Columns) -> TreeLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or is_array(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or is_array(column.type):
         return None
-    if has_number_keys(stored.type) and all(value.type == stored.type for value in leaf.values):
-        numbers = np.unique(number_keys(pa.array(leaf.values, stored.type)))
-        return TreeLookup(stored.name, tuple(map(point, bytes_of_numbers(numbers))))
-    found = [_keys_where(stored, Operator.EQ, value) for value in leaf.values]
-    known = [each for each in found if each is not None and each.keys is not None]
-    if len(known) < len(found):
+    if has_number_keys(column.type) and all(value.type == column.type for value in leaf.values):
+        numbers = np.unique(number_keys(pa.array(leaf.values, column.type)))
+        return TreeLookup(column.name, tuple(map(point, bytes_of_numbers(numbers))))
+    lookups = [_keys_where(column, Operator.EQ, value) for value in leaf.values]
+    key_lookups = [each for each in lookups if each is not None and each.keys is not None]
+    if len(key_lookups) < len(lookups):
         return None
-    exact = all(each.answer is Answer.EXACT for each in known)
-    ends = {key.low: key for each in known for key in each.keys or ()}
+    exact = all(each.answer is Answer.EXACT for each in key_lookups)
+    ends = {key.low: key for each in key_lookups for key in each.keys or ()}
     return TreeLookup(
-        stored.name,
+        column.name,
         tuple(ends[low] for low in sorted(ends)),
         Answer.EXACT if exact else Answer.SUPERSET,
     )
@@ -160,66 +159,66 @@ def _in(leaf: In, columns: Columns) -> TreeLookup | None:
 
 @lookup.register
 def _array_contains(leaf: ArrayContains, columns: Columns) -> TreeLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or not is_array(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or not is_array(column.type):
         return None
-    return _keys_where(stored, Operator.EQ, leaf.value)
+    return _keys_where(column, Operator.EQ, leaf.value)
 
 
 @lookup.register
 def _like(leaf: Like, columns: Columns) -> TreeLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or not is_string(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or not is_string(column.type):
         return None
     kinds = [part.kind for part in leaf.parts]
     if kinds == ["any"]:
-        return TreeLookup(stored.name, (EVERY_KEY,))
+        return TreeLookup(column.name, (EVERY_KEY,))
     if _BROKEN not in leaf.pattern and kinds in ([], ["text"]):
-        return _byte_keys_where(stored, Operator.EQ, leaf.prefix.encode())
-    return _beginning(stored, leaf.prefix, exact=leaf.is_prefix_only)
+        return _byte_keys_where(column, Operator.EQ, leaf.prefix.encode())
+    return _with_prefix(column, leaf.prefix, exact=leaf.is_prefix_only)
 
 
 @lookup.register
 def _rlike(leaf: RLike, columns: Columns) -> TreeLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or not is_string(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or not is_string(column.type):
         return None
-    return _beginning(stored, leaf.regex.prefix, exact=False)
+    return _with_prefix(column, leaf.regex.prefix, exact=False)
 
 
-def _beginning(stored: StoredColumn, text: str, *, exact: bool) -> TreeLookup | None:
-    """The texts with that beginning; None if it excludes no text."""
-    sure = text.split(_BROKEN)[0]
-    start = sure.encode()
+def _with_prefix(column: StoredColumn, text: str, *, exact: bool) -> TreeLookup | None:
+    """The look-up for texts with this prefix; None if it excludes no text."""
+    prefix = text.split(_BROKEN)[0]
+    start = prefix.encode()
     if not start:
         return None
-    exact = exact and sure == text and len(start) <= CUT_BYTES
+    exact = exact and prefix == text and len(start) <= CUT_BYTES
     answer = Answer.EXACT if exact else Answer.SUPERSET
-    return TreeLookup(stored.name, (prefixed(start[:CUT_BYTES]),), answer)
+    return TreeLookup(column.name, (prefixed(start[:CUT_BYTES]),), answer)
 
 
 @lookup.register
 def _and(conjuncts: And, columns: Columns) -> TreeLookup | None:
     """The look-up for conjuncts on one column: the keys that all of them look for."""
-    whole: TreeLookup | None = None
+    combined: TreeLookup | None = None
     for leaf in conjuncts.operands:
-        found = lookup(leaf, columns)
-        if found is None or found.keys is None or found.complement:
+        leaf_lookup = lookup(leaf, columns)
+        if leaf_lookup is None or leaf_lookup.keys is None or leaf_lookup.complement:
             return None
-        if is_array(columns[found.column].type):
+        if is_array(columns[leaf_lookup.column].type):
             return None  # different elements may satisfy different conjuncts
-        if whole is None:
-            whole = found
+        if combined is None:
+            combined = leaf_lookup
             continue
-        if whole.column != found.column or whole.keys is None:
+        if combined.column != leaf_lookup.column or combined.keys is None:
             return None
-        exact = whole.answer is found.answer is Answer.EXACT
-        whole = replace(
-            whole,
-            keys=intersection(whole.keys, found.keys),
+        exact = combined.answer is leaf_lookup.answer is Answer.EXACT
+        combined = replace(
+            combined,
+            keys=intersection(combined.keys, leaf_lookup.keys),
             answer=Answer.EXACT if exact else Answer.SUPERSET,
         )
-    return whole
+    return combined
 
 
 @lookup.register
@@ -236,14 +235,14 @@ def _not(leaf: Not, columns: Columns) -> TreeLookup | None:
         return TreeLookup(operand.column.name, ()) if operand.column.name in columns else None
     null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
     without_null = not (isinstance(operand, IsNull) or null_safe)
-    return _negated(lookup(operand, columns), without_null=without_null)
+    return _negate(lookup(operand, columns), without_null=without_null)
 
 
-def _negated(found: TreeLookup | None, *, without_null: bool) -> TreeLookup | None:
+def _negate(positive: TreeLookup | None, *, without_null: bool) -> TreeLookup | None:
     """The complement; None unless the answer is exact and not itself a complement."""
-    if found is None or found.answer is not Answer.EXACT or found.complement:
+    if positive is None or positive.answer is not Answer.EXACT or positive.complement:
         return None
-    return replace(found, complement=True, without_null=without_null)
+    return replace(positive, complement=True, without_null=without_null)
 
 
 known_lookup = KnownLookups(lookup)

@@ -45,11 +45,11 @@ class BTreeReader(IndexReader):
         self._rows = index.rows
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             self._leaves: LeafStore = LeafFile(index) if leaves is None else leaves
-            opened.callback(self._leaves.close)
+            stack.callback(self._leaves.close)
             self._tree = Tree(lambda: read_member(index, TREE))
-            opened.callback(self._tree.close)
+            stack.callback(self._tree.close)
             description = self._tree.description()
             if description.rows != self._rows:
                 raise EntryInvalid(f"{index.path} holds {description.rows} rows, not {self._rows}.")
@@ -58,13 +58,13 @@ class BTreeReader(IndexReader):
             if missing:
                 raise EntryInvalid(f"{index.path} lacks the column {missing[0]}.")
             self._counter = Counter(self._tree, self._leaves if leaves is None else None)
-            opened.pop_all()
+            stack.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
         """The rows where the leaf is TRUE, or a superset (see `IndexType.answer`)."""
-        found = self._lookup(leaf)
-        rows = self._found(found)
-        return self._rest(found, rows, BitMap(range(self._rows))) if found.complement else rows
+        lookup = self._lookup(leaf)
+        rows = self._rows_of(lookup)
+        return self._invert(lookup, rows, BitMap(range(self._rows))) if lookup.complement else rows
 
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
         """The rows of `row_ids`; None if that takes too many steps."""
@@ -74,68 +74,68 @@ class BTreeReader(IndexReader):
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
         """Narrows the rows by looking them all up, if they are few."""
-        found = known_lookup(leaf, self._columns)
-        if found is None or self._steps(found) > _FEW_STEPS:
+        lookup = known_lookup(leaf, self._columns)
+        if lookup is None or self._steps(lookup) > _FEW_STEPS:
             return rows, Answer.NONE
-        hit = self._found(found)
-        return self._rest(found, hit, rows) if found.complement else rows & hit, found.answer
+        hit = self._rows_of(lookup)
+        return self._invert(lookup, hit, rows) if lookup.complement else rows & hit, lookup.answer
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
         """Rows of some evenly spaced leaves."""
-        found = self._lookup(leaf)
-        if found.complement:
-            if self._steps(found) > self._rows // _LITTLE:
+        lookup = self._lookup(leaf)
+        if lookup.complement:
+            if self._steps(lookup) > self._rows // _LITTLE:
                 return BitMap()
             spread = range(0, self._rows, max(1, -(-self._rows // most)))
-            return self._rest(found, self._found(found), BitMap(spread))
-        if found.keys is None:
-            return _thinned(self._found(found), most)
-        return _thinned(self._of_keys(found.column, found.keys, _SAMPLED_LEAVES), most)
+            return self._invert(lookup, self._rows_of(lookup), BitMap(spread))
+        if lookup.keys is None:
+            return _thin(self._rows_of(lookup), most)
+        return _thin(self._rows_of_keys(lookup.column, lookup.keys, _SAMPLED_LEAVES), most)
 
     def estimate(self, leaf: Predicate) -> int:
-        """How many rows are found, or left out, as `row_bounds` counts them."""
-        found = self._lookup(leaf)
-        steps = self._steps(found)
-        return self._rows - steps if found.complement else steps
+        """The number of rows that are found, or excluded, as `row_bounds` counts them."""
+        lookup = self._lookup(leaf)
+        steps = self._steps(lookup)
+        return self._rows - steps if lookup.complement else steps
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
-        """Least and most rows of which the leaf may be TRUE: hard bounds, from the inner tree and
-        the leaves at a range's ends alone."""
-        found = self._lookup(leaf)
-        least, most = self._counted(found, exactly=True)
-        if found.complement:
-            nulls = self._left_out(found)
-            # An array may hold what is looked for, and a NULL.
-            apart = not is_array(self._columns[found.column].type)
-            without = least + nulls if apart else max(least, nulls)
-            least, most = self._rows - nulls - most, self._rows - without
+        """Hard lower and upper bounds of the rows for which the leaf is TRUE, from the inner tree
+        and the leaves at a range's ends alone."""
+        lookup = self._lookup(leaf)
+        least, most = self._row_count_bounds(lookup, exactly=True)
+        if lookup.complement:
+            nulls = self._null_row_count(lookup)
+            # An array may hold a matching element and a NULL.
+            disjoint = not is_array(self._columns[lookup.column].type)
+            excluded = least + nulls if disjoint else max(least, nulls)
+            least, most = self._rows - nulls - most, self._rows - excluded
         most = min(max(most, 0), self._rows)
-        return (0 if found.answer is Answer.SUPERSET else max(least, 0)), most
+        return (0 if lookup.answer is Answer.SUPERSET else max(least, 0)), most
 
     def value_counts(self, column: str, among: BitMap | None, most: int) -> dict[str, int] | None:
         """The number of rows per value of a text column, counting only `among` if given."""
-        stored = self._columns[column]
-        if not is_string(stored.type) or stored.truncated:
+        stored_column = self._columns[column]
+        if not is_string(stored_column.type) or stored_column.truncated:
             return None
         places = self._places(column, (EVERY_KEY,))[0]
         if sum(place.keys for place in places) > most:
             return None
         self._leaves.expect(place for place in places if among is not None or not place.is_set)
-        wanted = np.zeros(self._rows, dtype=bool)
+        mask = np.zeros(self._rows, dtype=bool)
         if among is not None:
-            wanted[_ids(among)] = True
+            mask[_ids(among)] = True
         counts: dict[str, int] = {}
         try:
             for place in places:
                 if place.is_set:
-                    of_all = place.rows if among is None else len(self._leaves.set(place) & among)
-                    counts[place.key.decode()] = of_all
+                    total = place.rows if among is None else len(self._leaves.set(place) & among)
+                    counts[place.key.decode()] = total
                     continue
                 leaf = self._leaves.packed(place)
                 keys, starts = leaf.keys, leaf.starts
                 numbers = np.diff(starts)
                 if among is not None:
-                    hits = wanted[self._checked(leaf.rows)].astype(np.int64)
+                    hits = mask[self._check_rows(leaf.rows)].astype(np.int64)
                     numbers = np.add.reduceat(hits, starts[:-1])
                 assert isinstance(keys, ByteKeys), "of text"
                 counts |= zip((key.decode() for key in keys), numbers.tolist(), strict=True)
@@ -149,30 +149,30 @@ class BTreeReader(IndexReader):
         self._leaves.close()
 
     def _lookup(self, leaf: Predicate) -> TreeLookup:
-        found = known_lookup(leaf, self._columns)
-        if found is None:
+        lookup = known_lookup(leaf, self._columns)
+        if lookup is None:
             raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
-        return found
+        return lookup
 
-    def _found(self, found: TreeLookup) -> BitMap:
-        """The rows that are looked for, before any complement."""
-        if found.keys is None:
-            return self._branch(found.column, Branch.NULLS)
-        return self._of_keys(found.column, found.keys)
+    def _rows_of(self, lookup: TreeLookup) -> BitMap:
+        """The rows that the look-up finds, before any complement."""
+        if lookup.keys is None:
+            return self._branch(lookup.column, Branch.NULLS)
+        return self._rows_of_keys(lookup.column, lookup.keys)
 
-    def _rest(self, found: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
+    def _invert(self, lookup: TreeLookup, without: BitMap, rows: BitMap) -> BitMap:
         """The given rows that are in the look-up's complement."""
-        rest = rows - without
-        return rest - self._null_rows(found.column) if found.without_null else rest
+        remaining = rows - without
+        return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
 
-    def _left_out(self, found: TreeLookup) -> int:
-        """How many rows are left out for NULL."""
-        stored = self._columns[found.column]
-        if not found.without_null:
+    def _null_row_count(self, lookup: TreeLookup) -> int:
+        """The number of rows that a complement excludes for NULL."""
+        column = self._columns[lookup.column]
+        if not lookup.without_null:
             return 0
-        if is_array(stored.type):
-            return len(self._null_rows(found.column))
-        return stored.null_count
+        if is_array(column.type):
+            return len(self._null_rows(lookup.column))
+        return column.null_count
 
     def _null_rows(self, column: str) -> BitMap:
         """The rows where the column is NULL, or is an array with a NULL element."""
@@ -191,18 +191,18 @@ class BTreeReader(IndexReader):
         return self._within(rows)
 
     def _places(self, column: str, keys: Sequence[Interval]) -> list[list[LeafPlace]]:
-        """For each interval the leaves that may hold its keys."""
+        """For each interval, the leaves that may hold its keys."""
         ranges = [(each.low, each.high) for each in keys]
         return self._tree.places(self._numbers[column], ranges)
 
-    def _of_keys(
+    def _rows_of_keys(
         self, column: str, keys: Sequence[Interval], most_leaves: int | None = None
     ) -> BitMap:
-        """The rows of the keys; of so many leaves at most, if given."""
+        """The rows of the keys, from at most `most_leaves` leaves, if given."""
         keys = keys if most_leaves is None else _spread(keys, most_leaves)
-        sets, packed = BitMap(), [np.zeros(0, dtype=np.uint32)]
+        sets, id_arrays = BitMap(), [np.zeros(0, dtype=np.uint32)]
         places_of = self._places(column, keys)
-        self._leaves.expect(_wanted(keys, places_of, most_leaves))
+        self._leaves.expect(_leaves_to_read(keys, places_of, most_leaves))
         for interval, places in zip(keys, places_of, strict=True):
             inner = []
             numbered = list(enumerate(places))
@@ -215,45 +215,45 @@ class BTreeReader(IndexReader):
                 elif 0 < number < len(places) - 1:
                     inner.append(place)
                 else:
-                    packed.append(_part(self._leaves.packed(place), interval))
+                    id_arrays.append(_part(self._leaves.packed(place), interval))
             for place, body in zip(inner, self._leaves.neighbours(inner), strict=True):
-                packed.append(PackedLeaf(body, place.rows, place.keys).rows)
-        ids = packed[1] if len(packed) == 2 else np.concatenate(packed)
-        # Sorted, and by way of an array, is by far the fastest way into a bitmap.
-        found = BitMap(array("I", np.sort(ids).tobytes()))
-        return self._within(sets | found if sets else found)
+                id_arrays.append(PackedLeaf(body, place.rows, place.keys).rows)
+        ids = id_arrays[1] if len(id_arrays) == 2 else np.concatenate(id_arrays)
+        # A sorted array is by far the fastest way into a bitmap.
+        packed_rows = BitMap(array("I", np.sort(ids).tobytes()))
+        return self._within(sets | packed_rows if sets else packed_rows)
 
     def _within(self, rows: BitMap) -> BitMap:
         if rows and rows.max() >= self._rows:
             raise EntryInvalid("A btree index names rows that the base file does not have.")
         return rows
 
-    def _checked(self, rows: np.ndarray) -> np.ndarray:
+    def _check_rows(self, rows: np.ndarray) -> np.ndarray:
         if len(rows) and int(rows.max()) >= self._rows:
             raise EntryInvalid("A btree index names rows that the base file does not have.")
         return rows
 
-    def _steps(self, found: TreeLookup) -> int:
-        return min(self._counted(found)[1], self._rows)
+    def _steps(self, lookup: TreeLookup) -> int:
+        return min(self._row_count_bounds(lookup)[1], self._rows)
 
-    def _counted(self, found: TreeLookup, *, exactly: bool = False) -> tuple[int, int]:
+    def _row_count_bounds(self, lookup: TreeLookup, *, exactly: bool = False) -> tuple[int, int]:
         """Lower and upper bounds of the rows found before any complement; estimates unless exact
         bounds are requested."""
-        if found.keys is None:
-            nulls = self._columns[found.column].null_count
+        if lookup.keys is None:
+            nulls = self._columns[lookup.column].null_count
             return nulls, nulls
-        column = self._numbers[found.column]
+        column = self._numbers[lookup.column]
         if exactly:
-            return self._counter.bounds(column, found.keys)
-        about = self._counter.about(column, found.keys)
-        return about, about
+            return self._counter.bounds(column, lookup.keys)
+        estimate = self._counter.about(column, lookup.keys)
+        return estimate, estimate
 
 
-def _wanted(
+def _leaves_to_read(
     keys: Sequence[Interval], places_of: Sequence[Sequence[LeafPlace]], most: int | None
 ) -> Iterator[LeafPlace]:
-    """The leaves that are read of those that may hold the keys of each interval; of each interval
-    so many at most, if given."""
+    """The leaves to read of those that may hold the keys of each interval: at most `most` for each
+    interval, if given."""
     for interval, places in zip(keys, places_of, strict=True):
         for place in places if most is None else _spread(places, most):
             if not place.is_set or interval.holds(place.key):
@@ -265,13 +265,13 @@ def _part(leaf: PackedLeaf, interval: Interval) -> np.ndarray:
     return leaf.rows_between(*leaf.span(interval.low, interval.high))
 
 
-def _spread(some: Sequence[_Item], most: int) -> Sequence[_Item]:
-    """A limited number of them, evenly spaced."""
-    return some[:: max(1, -(-len(some) // most))]
+def _spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
+    """At most `most` of the items, evenly spaced."""
+    return items[:: max(1, -(-len(items) // most))]
 
 
-def _thinned(rows: BitMap, most: int) -> BitMap:
-    """A limited number of the rows, evenly spaced."""
+def _thin(rows: BitMap, most: int) -> BitMap:
+    """At most `most` of the rows, evenly spaced."""
     if len(rows) <= most:
         return rows
     return BitMap(_ids(rows)[:: -(-len(rows) // most)])

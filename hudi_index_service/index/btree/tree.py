@@ -1,8 +1,8 @@
 """The inner part of the tree: an LMDB file that maps first keys to the places of leaves.
 
-A key in LMDB is the number of the column (two bytes), what follows (one byte: the rows where the
-column is NULL, the arrays with an element that is NULL, or values), and of values the key itself.
-The last key of all holds the description of the columns.
+A key in LMDB is the number of the column (two bytes), the branch (one byte: the rows where the
+column is NULL, the arrays with a NULL element, or values), and, for values, the key itself. The
+last key of all holds the description of the columns.
 
 LMDB maps its file into memory and trusts it, so that a damaged file could end the process. The file
 is therefore stored compressed, checked before it is unpacked, and unpacked into an unnamed file of
@@ -35,14 +35,14 @@ LEAF = struct.Struct("<BQIIQIQ")
 
 _DESCRIPTION = b"\xff\xff\xff"
 _PREFIX = struct.Struct(">HB")
-_SLACK = 64  # pages beyond what the leaves' keys take: inner ones, and LMDB's own
+_SLACK = 64  # pages in addition to those for the leaves' keys: inner ones, and LMDB's own
 _LENGTH = struct.Struct("<Q")
 _CODEC = "zstd"
-_FILES = 20  # that are tried
+_FILES = 20  # new files to try
 
 
 class Branch(IntEnum):
-    """What of a column lies below an inner key."""
+    """The part of a column that lies below an inner key."""
 
     NULLS = 0
     NULL_ELEMENTS = 1
@@ -53,15 +53,15 @@ class LeafPlace(NamedTuple):
     """The place of a leaf, and the facts about it that the tree holds.
 
     Attributes:
-        key: The first key; of a set, the only one.
+        key: The first key; for a set, the only one.
         is_set: Whether it is a set of rows, else a packed leaf.
-        offset: Where it begins among the leaves.
-        length: Its bytes.
-        crc32: Of its bytes.
-        rows: Rows in it: pairs of a key and a row id.
-        keys: Keys in it.
-        before: Rows in the leaves of the same branch before this one.
-        prefix: What stands before its key in the tree: the number of its column, and its branch.
+        offset: Its start among the bytes of all leaves.
+        length: Its length in bytes.
+        crc32: The checksum of its bytes.
+        rows: The number of its rows: pairs of a key and a row id.
+        keys: The number of its keys.
+        before: The number of rows in the leaves of the same branch before this one.
+        prefix: The bytes before its key in the tree: the number of its column, and its branch.
     """
 
     key: bytes
@@ -91,15 +91,15 @@ def write_tree(
     last = json.dumps(
         {"layout": LAYOUT, "rows": description.rows, "columns": list(description.columns.items())}
     ).encode()
-    taken = sum(len(leaf.key) + LEAF.size + 16 for _, _, leaf in leaves) + len(last)
-    size = PAGESIZE * (2 * taken // PAGESIZE + _SLACK)
+    entry_bytes = sum(len(leaf.key) + LEAF.size + 16 for _, _, leaf in leaves) + len(last)
+    size = PAGESIZE * (2 * entry_bytes // PAGESIZE + _SLACK)
     with ExitStack() as files:
-        plain, environment = _created(path, size, files)
+        plain, environment = _new_environment(path, size, files)
         try:
             with environment.begin(write=True) as transaction:
                 for column, branch, leaf in leaves:
                     key = branch_prefix(column, branch) + leaf.key
-                    transaction.put(key, _packed(leaf), append=True)
+                    transaction.put(key, _pack(leaf), append=True)
                 transaction.put(_DESCRIPTION, last, append=True)
         finally:
             environment.close()
@@ -107,8 +107,8 @@ def write_tree(
     path.write_bytes(_LENGTH.pack(len(content)) + pa.compress(content, codec=_CODEC, asbytes=True))
 
 
-def _created(beside: Path, size: int, files: ExitStack) -> tuple[Path, Any]:
-    """A new environment to write to, and its file, which goes when `files` ends."""
+def _new_environment(beside: Path, size: int, files: ExitStack) -> tuple[Path, Any]:
+    """A new environment to write to, and its file, which is deleted when `files` ends."""
 
     def new_file(number: int) -> Path:
         plain = beside.with_name(f"{beside.name}.{number}.mdb")
@@ -119,11 +119,11 @@ def _created(beside: Path, size: int, files: ExitStack) -> tuple[Path, Any]:
 
 
 def _in_new_file(new_file: Callable[[int], Path], **options: Any) -> tuple[Path, Any]:
-    """An environment in a file that was made for it, and the file.
+    """An environment in a new file, and the file.
 
-    LMDB knows files by their inodes. A new one can have that of a file which another thread is
-    about to have closed, and LMDB takes it for that. While it is there, the next new one has
-    another.
+    LMDB identifies files by their inodes. A new file can have the inode of a file that another
+    thread is just closing, and LMDB takes it for that file. While the new file exists, the next one
+    has another inode.
     """
     for number in range(_FILES):
         file = new_file(number)
@@ -138,18 +138,18 @@ def _in_new_file(new_file: Callable[[int], Path], **options: Any) -> tuple[Path,
     )
 
 
-def _packed(leaf: LeafPlace) -> bytes:
+def _pack(leaf: LeafPlace) -> bytes:
     return LEAF.pack(
         leaf.is_set, leaf.offset, leaf.length, leaf.crc32, leaf.rows, leaf.keys, leaf.before
     )
 
 
 def branch_prefix(column: int, branch: Branch) -> bytes:
-    """What the keys of a branch begin with, in the order of columns and branches."""
+    """The prefix of a branch's keys, in the order of columns and branches."""
     return _PREFIX.pack(column, branch)
 
 
-def _unpacked(prefix: bytes, key: bytes, value: bytes) -> LeafPlace:
+def _unpack(prefix: bytes, key: bytes, value: bytes) -> LeafPlace:
     if len(value) != LEAF.size:
         raise EntryInvalid("A btree index holds data other than leaves.")
     is_set, offset, length, crc32, rows, keys, before = LEAF.unpack(value)
@@ -160,8 +160,8 @@ class Tree:
     """An open tree. Safe to use from several threads, and in forked processes.
 
     Args:
-        load: Gives the bytes that `write_tree` wrote, checked; called once in each process, when
-            something is first looked up.
+        load: Returns the bytes that `write_tree` wrote, checked; called once in each process, for
+            the first look-up.
     """
 
     def __init__(self, load: Callable[[], bytes]) -> None:
@@ -172,7 +172,7 @@ class Tree:
         self, column: int, branch: Branch, low: bytes = b"", high: bytes | None = None
     ) -> Iterator[LeafPlace]:
         """The leaves that may hold keys from `low` on and below `high` (None: no bound)."""
-        with self._reading() as transaction, transaction.cursor() as cursor:
+        with self._transaction() as transaction, transaction.cursor() as cursor:
             yield from _between(cursor, branch_prefix(column, branch), low, high)
 
     def places(
@@ -180,13 +180,13 @@ class Tree:
     ) -> list[list[LeafPlace]]:
         """The leaves of values for each of several ranges."""
         prefix = branch_prefix(column, Branch.VALUES)
-        with self._reading() as transaction, transaction.cursor() as cursor:
+        with self._transaction() as transaction, transaction.cursor() as cursor:
             return [_places(cursor, prefix, low, high) for low, high in ranges]
 
     def floors(self, column: int, keys: Iterable[bytes]) -> list[LeafPlace | None]:
-        """For each key the last leaf of values whose first key is not above it."""
+        """For each key, the last leaf of values whose first key is not above it."""
         prefix = branch_prefix(column, Branch.VALUES)
-        with self._reading() as transaction, transaction.cursor() as cursor:
+        with self._transaction() as transaction, transaction.cursor() as cursor:
             return [_floor(cursor, prefix, key) for key in keys]
 
     def description(self) -> Description:
@@ -195,11 +195,11 @@ class Tree:
         Raises:
             EntryInvalid: it is damaged, or was written by a newer release.
         """
-        with self._reading() as transaction:
-            found = transaction.get(_DESCRIPTION)
+        with self._transaction() as transaction:
+            content = transaction.get(_DESCRIPTION)
         try:
-            read = json.loads(found or b"")
-            layout, rows, columns = read["layout"], int(read["rows"]), dict(read["columns"])
+            fields = json.loads(content or b"")
+            layout, rows, columns = fields["layout"], int(fields["rows"]), dict(fields["columns"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise EntryInvalid("A btree index lacks its description.") from error
         if layout != LAYOUT:
@@ -207,18 +207,18 @@ class Tree:
         return Description(rows, columns)
 
     def close(self) -> None:
-        """Gives up the file."""
+        """Closes the file."""
         environment = self._environments.pop(os.getpid(), None)
         if environment is not None:
             environment.close()
 
-    def _reading(self) -> Any:
+    def _transaction(self) -> Any:
         process = os.getpid()
         environment = self._environments.get(process)
         if environment is None:
-            # Two threads may both open one: then one of them is not kept.
-            opened = _opened(self._load())
-            environment = self._environments.setdefault(process, opened)
+            # Two threads may both open one; then only one of them is kept.
+            new = _open_environment(self._load())
+            environment = self._environments.setdefault(process, new)
         try:
             return environment.begin()
         except lmdb.Error as error:
@@ -228,10 +228,10 @@ class Tree:
 def _floor(cursor: Any, prefix: bytes, key: bytes) -> LeafPlace | None:
     if not _seek(cursor, prefix, key):
         return None
-    found = cursor.key()
-    if not found.startswith(prefix) or found[_PREFIX.size :] > key:
+    inner_key = cursor.key()
+    if not inner_key.startswith(prefix) or inner_key[_PREFIX.size :] > key:
         return None
-    return _unpacked(prefix, found[_PREFIX.size :], cursor.value())
+    return _unpack(prefix, inner_key[_PREFIX.size :], cursor.value())
 
 
 def _places(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> list[LeafPlace]:
@@ -248,15 +248,15 @@ def _between(cursor: Any, prefix: bytes, low: bytes, high: bytes | None) -> Iter
         first = key[_PREFIX.size :]
         if not key.startswith(prefix) or (high is not None and first >= high):
             return
-        yield _unpacked(prefix, first, value)
+        yield _unpack(prefix, first, value)
 
 
 def _seek(cursor: Any, prefix: bytes, key: bytes) -> bool:
-    """Goes to the last leaf of the branch whose first key is not above the given one, else to its
-    first leaf; False if there is nothing."""
-    wanted = (prefix + key)[:LONGEST_KEY]
-    if cursor.set_range(wanted):
-        if cursor.key() == wanted:
+    """Moves the cursor to the last leaf of the branch whose first key is not above the given one,
+    else to its first leaf; False if there is nothing."""
+    target = (prefix + key)[:LONGEST_KEY]
+    if cursor.set_range(target):
+        if cursor.key() == target:
             return True
         if cursor.prev() and cursor.key().startswith(prefix):
             return True
@@ -264,11 +264,11 @@ def _seek(cursor: Any, prefix: bytes, key: bytes) -> bool:
     return False  # the description comes last: there is nothing at all
 
 
-def _opened(stored: bytes) -> Any:
+def _open_environment(packed: bytes) -> Any:
     """Unpacks a tree, and opens it."""
     try:
-        (length,) = _LENGTH.unpack_from(stored)
-        content = pa.decompress(stored[_LENGTH.size :], decompressed_size=length, codec=_CODEC)
+        (length,) = _LENGTH.unpack_from(packed)
+        content = pa.decompress(packed[_LENGTH.size :], decompressed_size=length, codec=_CODEC)
     except (OSError, ValueError, struct.error, MemoryError) as error:
         raise EntryInvalid("A btree index cannot be unpacked.") from error
     try:

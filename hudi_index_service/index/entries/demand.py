@@ -48,15 +48,15 @@ class DesiredEntry:
             schema: The table's schema.
         """
         live, complete = DefinitionStore(storage).read()
-        asked = (each for each in requirements(live, schema) if each.index_type == index_type)
-        return cls(index_type, tuple(asked), complete)
+        matching = (each for each in requirements(live, schema) if each.index_type == index_type)
+        return cls(index_type, tuple(matching), complete)
 
     def content(self, names: Collection[str], present: Manifest | None) -> EntryContent:
         """The content of an entry's next generation: what the named definitions require now, and
         what the present generation holds and any live definition requires.
 
         Args:
-            names: The definitions that want this entry; those dropped since require nothing.
+            names: The definitions that require this entry; those dropped since require nothing.
             present: The manifest that serves now, if any.
         """
         own = [each for each in self.requirements if each.definition.name in names]
@@ -72,7 +72,7 @@ class DesiredEntry:
                 if name in live or not self.complete
             }
             definitions = {**earlier, **definitions}
-            columns = [*self._kept(present), *columns]
+            columns = [*self._kept_columns(present), *columns]
         return EntryContent(merged(columns), definitions)
 
     def has_extra_columns(self, manifest: Manifest) -> bool:
@@ -81,17 +81,17 @@ class DesiredEntry:
 
     def excess(self, manifest: Manifest) -> tuple[str, ...]:
         """The columns of an entry that no live definition requires with all their fields."""
-        asked = self._asked()
+        specs = self._required_specs()
         return tuple(
             column.name
             for column in manifest.columns
-            if column.name not in asked or not _within(column, asked[column.name])
+            if column.name not in specs or not _within(column, specs[column.name])
         )
 
-    def _kept(self, manifest: Manifest) -> Iterable[ColumnSpec]:
-        asked = self._asked()
+    def _kept_columns(self, manifest: Manifest) -> Iterable[ColumnSpec]:
+        specs = self._required_specs()
         for column in manifest.columns:
-            spec = asked.get(column.name)
+            spec = specs.get(column.name)
             if not self.complete:
                 yield column.spec
             if spec is not None and column.type_name != str(spec.type):
@@ -100,9 +100,9 @@ class DesiredEntry:
                 fields = tuple(field for field in column.fields if field in spec.fields)
                 yield ColumnSpec(column.name, spec.type, fields)
 
-    def _asked(self) -> dict[str, ColumnSpec]:
-        every = merged(spec for each in self.requirements for spec in each.columns)
-        return {spec.name: spec for spec in every}
+    def _required_specs(self) -> dict[str, ColumnSpec]:
+        specs = merged(spec for each in self.requirements for spec in each.columns)
+        return {spec.name: spec for spec in specs}
 
 
 def holds_all(manifest: Manifest, columns: Iterable[ColumnSpec]) -> bool:

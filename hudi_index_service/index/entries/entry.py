@@ -99,10 +99,10 @@ class EntryListing:
         self._storage = storage
         self._index_type = index_type
         self._fresh = fresh
-        found = storage.files(folder or index_type_folder(index_type))
-        self._files: Mapping[str, list[StoredFile]] = _by_folder(found)
+        files = storage.files(folder or index_type_folder(index_type))
+        self._files: Mapping[str, list[StoredFile]] = _by_folder(files)
         if folder is None:
-            count = sum(file.path.endswith(".json") for file in found)
+            count = sum(file.path.endswith(".json") for file in files)
             _manifests.hold((storage.uri, index_type), count)
 
     @property
@@ -173,19 +173,19 @@ class EntryListing:
             FileNotFoundError: it was deleted.
         """
         path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
-        read = partial(self._storage.read, path)
+        load = partial(self._storage.read, path)
         if self._fresh:
-            manifest = Manifest.from_json(read(), source=path)
+            manifest = Manifest.from_json(load(), source=path)
         else:
-            listed = self._listed(folder, path)
-            manifest = _manifests.get((self._storage.uri, listed), read, source=path)
+            file = self._listed_file(folder, path)
+            manifest = _manifests.get((self._storage.uri, file), load, source=path)
         if manifest.generation != number:
             raise EntryInvalid(
                 f"{path} contains generation {manifest.generation}, not {number} as its name says."
             )
         return manifest
 
-    def _listed(self, folder: str, path: str) -> StoredFile:
+    def _listed_file(self, folder: str, path: str) -> StoredFile:
         return next(file for file in self.files(folder) if file.path == path)
 
     def _size(self, path: str) -> int | None:
@@ -215,18 +215,18 @@ class EntryListing:
         for folder in (entry_folder(self._index_type, each) for each in base_files):
             for number in self.generations(folder)[:1]:
                 path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
-                listed = self._listed(folder, path)
-                if not _manifests.knows((self._storage.uri, listed)):
-                    unknown[path] = listed
+                file = self._listed_file(folder, path)
+                if not _manifests.knows((self._storage.uri, file)):
+                    unknown[path] = file
         if not unknown:
             return
         with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
             if len(unknown) > 1:
                 for summary in threads.map(self._summary, *self._summaries_of(unknown)):
                     self._take(summary, unknown)
-            for fetched in [threads.submit(self._fetch, path) for path in unknown]:
+            for future in [threads.submit(self._fetch, path) for path in unknown]:
                 with suppress(*_UNREADABLE):
-                    fetched.result()
+                    future.result()
 
     def _fetch(self, path: str) -> None:
         folder, name = path.rsplit("/", 1)
@@ -237,20 +237,20 @@ class EntryListing:
     ) -> tuple[list[str], list[StoredFile]]:
         """The instants for which a summary saves requests, and those summaries."""
         try:
-            listed = SummaryStore(self._storage, self._index_type).listed()
+            summaries = SummaryStore(self._storage, self._index_type).listed()
         except (PermissionDenied, StorageFailed) as error:
             log.warning("Manifests are read one by one: %s", error)
             return [], []
-        wanted: defaultdict[str, list[StoredFile]] = defaultdict(list)
+        files_by_instant: defaultdict[str, list[StoredFile]] = defaultdict(list)
         for path, file in unknown.items():
-            wanted[instant_of(path)].append(file)
-        worth: dict[str, StoredFile] = {}
-        for instant, files in wanted.items():
-            for summary in listed.get(instant, ())[:1]:
-                spared = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
-                if len(files) > 1 and summary.size <= spared:
-                    worth[instant] = summary
-        return list(worth), list(worth.values())
+            files_by_instant[instant_of(path)].append(file)
+        summary_files: dict[str, StoredFile] = {}
+        for instant, files in files_by_instant.items():
+            for summary in summaries.get(instant, ())[:1]:
+                saved_bytes = sum(file.size for file in files) + (len(files) - 1) * _BYTES_A_REQUEST
+                if len(files) > 1 and summary.size <= saved_bytes:
+                    summary_files[instant] = summary
+        return list(summary_files), list(summary_files.values())
 
     def _summary(self, instant: str, file: StoredFile) -> Summary | None:
         try:
@@ -264,9 +264,9 @@ class EntryListing:
         manifest is the same: it shows the manifest with that length, and the data file that the
         manifest names, whose name is never reused."""
         for path, text in {} if summary is None else summary.manifests.items():
-            listed = unknown.get(path)
+            file = unknown.get(path)
             content = text.encode()
-            if listed is None or len(content) != listed.size:
+            if file is None or len(content) != file.size:
                 continue
             try:
                 manifest = Manifest.from_json(content, source=path)
@@ -274,7 +274,7 @@ class EntryListing:
                 continue
             data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
             if self._size(data) == manifest.data.length:
-                _manifests.put((self._storage.uri, listed), manifest, listed.size)
+                _manifests.put((self._storage.uri, file), manifest, file.size)
                 del unknown[path]
 
     def find(self, base_file: BaseFile) -> Entry:
@@ -288,10 +288,10 @@ class EntryListing:
         if not self.files(folder):
             raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
         manifest = self.newest_valid(folder)
-        named = manifest.base_file
-        if (named.path, named.length) != (base_file.path, base_file.size):
+        indexed_file = manifest.base_file
+        if (indexed_file.path, indexed_file.length) != (base_file.path, base_file.size):
             raise EntryInvalid(
-                f"{folder} was built from {named.path} ({named.length} bytes), "
+                f"{folder} was built from {indexed_file.path} ({indexed_file.length} bytes), "
                 f"not from {base_file.path} ({base_file.size} bytes)."
             )
         if manifest.index_type != self._index_type:

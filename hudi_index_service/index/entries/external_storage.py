@@ -42,17 +42,17 @@ class Elsewhere:
     def stored(self, names: Iterable[str]) -> tuple[dict[str, float], dict[str, str]]:
         """The external data that these index types list: data file path → time of storing, in
         seconds since 1970; and index type name → reason, for types whose listing failed."""
-        found: dict[str, float] = {}
-        failed: dict[str, str] = {}
+        times: dict[str, float] = {}
+        reasons: dict[str, str] = {}
         for name in sorted(set(names)):
             kind = self._kind(name)
             if kind is None:
                 continue
             try:
-                found |= kind.stored(self._table)
+                times |= kind.stored(self._table)
             except FAILURES as error:
-                failed[name] = _reason(error, f"Cannot list what {name} stores of {self._table}")
-        return found, failed
+                reasons[name] = _reason(error, f"Cannot list what {name} stores of {self._table}")
+        return times, reasons
 
     def destroy(self, paths: Iterable[str]) -> dict[str, str]:
         """Removes the external data of those of the files that are data files. Returns path →
@@ -61,17 +61,17 @@ class Elsewhere:
         for path in paths:
             if path.endswith(DATA_SUFFIX) and path.startswith(f"{INDEX_ROOT}/"):
                 by_type[path.removeprefix(f"{INDEX_ROOT}/").split("/")[0]].append(path)
-        failed: dict[str, str] = {}
-        for name, some in by_type.items():
+        reasons: dict[str, str] = {}
+        for name, type_paths in by_type.items():
             kind = self._kind(name)
             if kind is None:
                 continue
             try:
-                kind.destroy(self._table, some)
+                kind.destroy(self._table, type_paths)
             except FAILURES as error:
                 reason = _reason(error, f"Cannot remove what {name} stores of {self._table}")
-                failed |= dict.fromkeys(some, reason)
-        return failed
+                reasons |= dict.fromkeys(type_paths, reason)
+        return reasons
 
     def _kind(self, name: str) -> IndexType | None:
         """The index type, if it is installed here."""
@@ -86,6 +86,6 @@ def without(paths: Iterable[str], failed: Mapping[str, str]) -> list[str]:
     return [path for path in paths if path not in failed]
 
 
-def _reason(error: IndexServiceError, what: str) -> str:
-    log.warning("%s: %s", what, error)
+def _reason(error: IndexServiceError, action: str) -> str:
+    log.warning("%s: %s", action, error)
     return error.message.rstrip(".")

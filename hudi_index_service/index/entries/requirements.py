@@ -58,40 +58,40 @@ def requirement(definition: IndexDefinition, name: str, schema: pa.Schema) -> Re
 def requirements(definitions: Iterable[IndexDefinition], schema: pa.Schema) -> list[Requirement]:
     """One requirement per definition and index type. What cannot be met here is logged and serves
     no query here: an index type that is not installed, a column that changed its type."""
-    found = []
+    result = []
     for definition in definitions:
         for name in definition.index_types:
             try:
-                found.append(requirement(definition, name, schema))
+                result.append(requirement(definition, name, schema))
             except IndexTypeUnknown as error:
                 log.warning("Index %s is skipped: %s", definition.name, error)
-    return found
+    return result
 
 
-def analyzed_texts(asked: Iterable[Requirement]) -> Mapping[str, tuple[AnalyzedText, ...]]:
+def analyzed_texts(requirements: Iterable[Requirement]) -> Mapping[str, tuple[AnalyzedText, ...]]:
     """How indexes split each column's texts into words, by column; several ways if definitions
     differ."""
-    found: dict[str, list[AnalyzedText]] = {}
-    for each in asked:
+    texts: dict[str, list[AnalyzedText]] = {}
+    for each in requirements:
         kind = index_type(each.index_type)
         for spec in each.columns:
             text = kind.analyzed_text(spec)
-            if text is not None and text not in found.setdefault(spec.name, []):
-                found[spec.name].append(text)
-    return {name: tuple(ways) for name, ways in found.items()}
+            if text is not None and text not in texts.setdefault(spec.name, []):
+                texts[spec.name].append(text)
+    return {name: tuple(ways) for name, ways in texts.items()}
 
 
-def text_rankers(asked: Iterable[Requirement]) -> Mapping[str, TextRanker]:
+def text_rankers(requirements: Iterable[Requirement]) -> Mapping[str, TextRanker]:
     """The scorer of full-text searches, by column; columns whose indexes cannot score are left
     out."""
-    found: dict[str, TextRanker] = {}
-    for each in asked:
+    rankers: dict[str, TextRanker] = {}
+    for each in requirements:
         kind = index_type(each.index_type)
         for spec in each.columns:
             ranker = kind.text_ranker(spec)
             if ranker is not None:
-                found[spec.name] = ranker
-    return found
+                rankers[spec.name] = ranker
+    return rankers
 
 
 def merged(specs: Iterable[ColumnSpec]) -> tuple[ColumnSpec, ...]:
@@ -99,10 +99,10 @@ def merged(specs: Iterable[ColumnSpec]) -> tuple[ColumnSpec, ...]:
     differ in type, the last one wins: another type may need other fields."""
     by_name: dict[str, ColumnSpec] = {}
     for spec in specs:
-        known = by_name.get(spec.name)
+        earlier = by_name.get(spec.name)
         fields = spec.fields
-        if known is not None and known.type == spec.type:
-            fields = tuple(sorted({*known.fields, *spec.fields}))
+        if earlier is not None and earlier.type == spec.type:
+            fields = tuple(sorted({*earlier.fields, *spec.fields}))
         by_name[spec.name] = ColumnSpec(spec.name, spec.type, fields)
     return tuple(by_name[name] for name in sorted(by_name))
 

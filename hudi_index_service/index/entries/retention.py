@@ -49,7 +49,7 @@ class Retention:
     def __init__(self, table: HudiTable, settings: Settings) -> None:
         self._base_files = list_data_files(table.storage).base_files()
         self._paths = frozenset(base_file.path for base_file in self._base_files)
-        self._retained = retained_instants(table, settings)
+        self._retained_instants = retained_instants(table, settings)
         self._instants: dict[str, dict[str, str]] = {}
 
     def expired(self, index_type: str, folder: str) -> str | None:
@@ -62,7 +62,7 @@ class Retention:
         instant = self._instants[index_type].get(folder)
         if instant is None:
             return "its base file is gone"
-        if self._retained is not None and instant not in self._retained:
+        if self._retained_instants is not None and instant not in self._retained_instants:
             return "its instant has left the active timeline"
         return None
 
@@ -99,11 +99,11 @@ def expired_entries(
         listings = [EntryListing(table.storage, name) for name in names]
     listings = list(listings)
     retention = Retention(table, settings)
-    found = []
+    entries = []
     for listing in listings:
         for folder in listing.folders():
             reason = retention.expired(listing.index_type, folder)
             if reason is not None:
                 files = tuple(listing.files(folder))
-                found.append(ExpiredEntry(listing.index_type, folder, files, reason))
-    return found
+                entries.append(ExpiredEntry(listing.index_type, folder, files, reason))
+    return entries

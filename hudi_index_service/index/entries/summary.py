@@ -56,9 +56,9 @@ class SummaryStore:
         for name in files:
             names[name.rsplit("-", 1)[0]].append(name)
         return {
-            instant: [files[document_name(instant, n)] for n in numbers_of(instant, found)]
-            for instant, found in names.items()
-            if numbers_of(instant, found)
+            instant: [files[document_name(instant, n)] for n in numbers_of(instant, file_names)]
+            for instant, file_names in names.items()
+            if numbers_of(instant, file_names)
         }
 
     def read(self, instant: str, file: StoredFile) -> Summary:
@@ -83,14 +83,14 @@ class SummaryStore:
             manifests: Path → text of each manifest.
             newest: The highest number known to be taken; 0 if none is.
         """
-        held: dict[str, str] = {}
-        left = MOST_BYTES
+        texts: dict[str, str] = {}
+        bytes_left = MOST_BYTES
         for path, text in sorted(manifests.items()):
-            left -= len(text)
-            if left < 0:
+            bytes_left -= len(text)
+            if bytes_left < 0:
                 break
-            held[path] = text
-        summary = Summary(index_type=self._index_type, instant=instant, manifests=held)
+            texts[path] = text
+        summary = Summary(index_type=self._index_type, instant=instant, manifests=texts)
         content = summary.to_json()
         for number in range(newest + 1, newest + 1 + _AT_MOST_TRIED):
             try:
@@ -116,17 +116,19 @@ class StoredSummary:
 
 def stored_summaries(storage: Storage) -> list[StoredSummary]:
     """All of the table's summaries."""
-    found = []
+    summaries = []
     for folder in storage.folders(SUMMARIES_FOLDER):
         store = SummaryStore(storage, folder.rsplit("/", 1)[1])
         for instant, (newest, *older) in store.listed().items():
-            found += [StoredSummary(each, None, "a newer summary serves") for each in older]
+            summaries += [StoredSummary(each, None, "a newer summary serves") for each in older]
             try:
-                found.append(StoredSummary(newest, store.read(instant, newest).manifests.keys()))
+                summaries.append(
+                    StoredSummary(newest, store.read(instant, newest).manifests.keys())
+                )
             except NewerFormat:
-                found.append(StoredSummary(newest, None, "it is of a newer release"))
+                summaries.append(StoredSummary(newest, None, "it is of a newer release"))
             except EntryInvalid:
-                found.append(StoredSummary(newest, None, "it is damaged"))
+                summaries.append(StoredSummary(newest, None, "it is damaged"))
             except FileNotFoundError:
                 continue
-    return found
+    return summaries

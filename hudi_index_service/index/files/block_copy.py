@@ -67,12 +67,12 @@ class BlockCopy:
             PermissionDenied, StorageFailed: the store does not return the block.
         """
         with self._lock:
-            if self._is_here(block):
+            if self._is_present(block):
                 return
             fewest, most = (self._blocks(size) for size in (_FEWEST, _MOST))
             self._at_once = min(2 * self._at_once, most) if block == self._next else fewest
             end = block + 1
-            while end < min(block + self._at_once, len(self._crc32s)) and not self._is_here(end):
+            while end < min(block + self._at_once, len(self._crc32s)) and not self._is_present(end):
                 end += 1
             self._next = end
             self._load([(block, end)])
@@ -83,8 +83,8 @@ class BlockCopy:
         """Fetches at once what opening an index reads: small members, and the beginning and end of
         each larger one. Raises the errors of `fetch`, except for damaged blocks."""
         with self._lock:
-            missing = [each for each in _opening_blocks(self._data) if not self._is_here(each)]
-            self._load(_merged(missing, self._blocks(_NEAR)))
+            missing = [each for each in _opening_blocks(self._data) if not self._is_present(each)]
+            self._load(_merge(missing, self._blocks(_NEAR)))
 
     def unlock(self) -> None:
         """Allows the file to be evicted."""
@@ -102,13 +102,13 @@ class BlockCopy:
     def _blocks(self, size: int) -> int:
         return max(1, size // self._data.block_size)
 
-    def _is_here(self, block: int) -> bool:
+    def _is_present(self, block: int) -> bool:
         if self._handle < 0:
             raise EntryInvalid(f"{self._source} is closed.")
         if not self._present[block]:
             size = self._data.block_size
-            found = os.pread(self._handle, size, block * size)
-            self._present[block] = zlib.crc32(found) == self._crc32s[block]
+            content = os.pread(self._handle, size, block * size)
+            self._present[block] = zlib.crc32(content) == self._crc32s[block]
         return bool(self._present[block])
 
     def _load(self, spans: list[tuple[int, int]]) -> None:
@@ -151,7 +151,7 @@ def block_copy(
     folder = made_folder(settings)
     path = folder / f"{table_prefix(storage)}{data.sha256}{BLOCKS_SUFFIX}"
     with alone_in(folder):
-        handle = _opened(path, data.length)
+        handle = _open_file(path, data.length)
         fcntl.flock(handle, fcntl.LOCK_SH)
     blocks = BlockCopy(storage, entry, path, handle, settings)
     try:
@@ -163,7 +163,7 @@ def block_copy(
         raise
 
 
-def _opened(path: Path, length: int) -> int:
+def _open_file(path: Path, length: int) -> int:
     """Opens the file, created with the data file's length if needed. A file of another length is
     replaced, not changed, since another process may have mapped it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -179,22 +179,22 @@ def _opened(path: Path, length: int) -> int:
 
 def _opening_blocks(data: DataFile) -> list[int]:
     """The blocks that opening reads, in order."""
-    wanted: set[int] = set()
+    blocks: set[int] = set()
     for member in data.members:
         if member.length == 0 or member.offset + member.length > data.length:
             continue
         first = member.offset // data.block_size
         last = (member.offset + member.length - 1) // data.block_size
-        wanted.update(range(first, last + 1) if member.length <= _SMALL_MEMBER else (first, last))
-    return sorted(wanted)
+        blocks.update(range(first, last + 1) if member.length <= _SMALL_MEMBER else (first, last))
+    return sorted(blocks)
 
 
-def _merged(blocks: Iterable[int], near: int) -> list[tuple[int, int]]:
+def _merge(blocks: Iterable[int], near: int) -> list[tuple[int, int]]:
     """[start, end) spans that cover the blocks; blocks up to `near` apart share a span."""
-    ordered = list(blocks)
-    if not ordered:
+    numbers = list(blocks)
+    if not numbers:
         return []
-    breaks = [(a, b) for a, b in pairwise(ordered) if b - a > near]
-    starts = [ordered[0], *(b for _, b in breaks)]
-    ends = [*(a + 1 for a, _ in breaks), ordered[-1] + 1]
+    breaks = [(a, b) for a, b in pairwise(numbers) if b - a > near]
+    starts = [numbers[0], *(b for _, b in breaks)]
+    ends = [*(a + 1 for a, _ in breaks), numbers[-1] + 1]
     return list(zip(starts, ends, strict=True))

@@ -96,10 +96,12 @@ def make_room(folder: Path, length: int, settings: Settings, *, but: Path | None
     Args:
         but: Another copy to keep.
     """
-    used = [(copy, status) for copy in copies_in(folder) if (status := status_of(copy)) is not None]
-    taken = sum(bytes_of(copy, status) for copy, status in used)
-    excess = taken + length - settings.cache_max_mb * 2**20
-    for copy, status in sorted(used, key=lambda each: each[1].st_mtime):
+    copies = [
+        (copy, status) for copy in copies_in(folder) if (status := status_of(copy)) is not None
+    ]
+    used_bytes = sum(bytes_of(copy, status) for copy, status in copies)
+    excess = used_bytes + length - settings.cache_max_mb * 2**20
+    for copy, status in sorted(copies, key=lambda each: each[1].st_mtime):
         if excess <= 0:
             return
         if copy != but and _deleted_if_idle(copy):

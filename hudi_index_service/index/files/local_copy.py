@@ -58,10 +58,10 @@ def packed_index(storage: Storage, entry: Entry, settings: Settings) -> Iterator
         EntryInvalid: the file is missing, or its length or checksum is not the manifest's.
     """
     if storage.is_local:
-        yield _described(entry, storage.local_path(entry.data_path))
+        yield _index_at(entry, storage.local_path(entry.data_path))
         return
     with _copy(storage, entry, settings) as path:
-        yield _described(entry, path)
+        yield _index_at(entry, path)
 
 
 @contextmanager
@@ -76,17 +76,17 @@ def readable_index(
     """
     data = entry.manifest.data
     if not storage.is_local and data.length > WHOLE_UP_TO:
-        whole = _whole_copy(storage, entry, settings)
-        with in_use(whole, data.length) as is_there:
-            if not is_there:
+        copy = _whole_copy(storage, entry, settings)
+        with in_use(copy, data.length) as exists:
+            if not exists:
                 with block_copy(storage, entry, settings) as (path, blocks):
-                    yield replace(_described(entry, path), blocks=blocks), blocks
+                    yield replace(_index_at(entry, path), blocks=blocks), blocks
                 return
     with packed_index(storage, entry, settings) as index:
         yield index, None
 
 
-def _described(entry: Entry, path: Path) -> PackedIndex:
+def _index_at(entry: Entry, path: Path) -> PackedIndex:
     data = entry.manifest.data
     try:
         length = path.stat().st_size
@@ -114,14 +114,14 @@ def _whole_copy(storage: Storage, entry: Entry, settings: Settings) -> Path:
 def _copy(storage: Storage, entry: Entry, settings: Settings) -> Iterator[Path]:
     """The whole copy, made if needed, and protected from eviction within the block."""
     copy = _whole_copy(storage, entry, settings)
-    with ExitStack() as held:
-        if not held.enter_context(in_use(copy, entry.manifest.data.length)):
-            held.enter_context(_downloaded(storage, entry, copy, settings))
+    with ExitStack() as locks:
+        if not locks.enter_context(in_use(copy, entry.manifest.data.length)):
+            locks.enter_context(_download(storage, entry, copy, settings))
         yield copy
 
 
 @contextmanager
-def _downloaded(storage: Storage, entry: Entry, copy: Path, settings: Settings) -> Iterator[None]:
+def _download(storage: Storage, entry: Entry, copy: Path, settings: Settings) -> Iterator[None]:
     """Makes the copy, which stays locked within the block."""
     with alone_in(copy.parent):
         make_room(copy.parent, entry.manifest.data.length, settings)
@@ -138,11 +138,11 @@ def _downloaded(storage: Storage, entry: Entry, copy: Path, settings: Settings) 
         io_counters.count(requests=1, bytes=part.stat().st_size)
         if checksums(part)[1] != entry.manifest.data.sha256:
             raise EntryInvalid(f"{entry.data_path} is damaged: its SHA-256 is not the manifest's.")
-        with ExitStack() as held:
+        with ExitStack() as locks:
             with alone_in(copy.parent):
                 # Another process may have made the same copy meanwhile. It is not replaced, since
                 # its users have locked that file, not ours.
-                if not held.enter_context(in_use(copy, entry.manifest.data.length)):
+                if not locks.enter_context(in_use(copy, entry.manifest.data.length)):
                     part.rename(copy)
             yield
     finally:
@@ -157,7 +157,7 @@ def copies_but(storage: Storage, cache_folder: Path, *, keep: Collection[str]) -
     if not folder.is_dir():
         return []
     prefix = table_prefix(storage)
-    found = []
+    copies = []
     with alone_in(folder):
         for path in sorted(copies_in(folder)):
             if not path.name.startswith(prefix):
@@ -168,8 +168,8 @@ def copies_but(storage: Storage, cache_folder: Path, *, keep: Collection[str]) -
                 unwanted = path.stem.removeprefix(prefix) not in keep
             status = status_of(path)
             if unwanted and status is not None:
-                found.append(CachedCopy(path, bytes_of(path, status)))
-    return found
+                copies.append(CachedCopy(path, bytes_of(path, status)))
+    return copies
 
 
 def _is_being_made(part: Path) -> bool:

@@ -19,26 +19,26 @@ class OpenedFile:
     def __init__(self, path: Path, *, is_copy: bool) -> None:
         self._path = path
         self._is_copy = is_copy
-        self._opened = self._look()
+        self._status = self._stat()
 
     def has_changed(self) -> bool:
         """Whether the file was written to or replaced: its size, inode or one of its times differs;
         for a copy, its size. A deleted file has not changed: its bytes stay while it is open."""
-        now, opened = self._look(), self._opened
-        if now is None or opened is None:
+        now, before = self._stat(), self._status
+        if now is None or before is None:
             return now is not None  # None: it was deleted
-        same_file = now.st_ino == opened.st_ino and now.st_dev == opened.st_dev
+        same_file = now.st_ino == before.st_ino and now.st_dev == before.st_dev
         if self._is_copy:
-            return same_file and now.st_size != opened.st_size
+            return same_file and now.st_size != before.st_size
         return not (
             same_file
-            and now.st_size == opened.st_size
-            and now.st_mtime_ns == opened.st_mtime_ns
+            and now.st_size == before.st_size
+            and now.st_mtime_ns == before.st_mtime_ns
             # Unlike the modification time, this one cannot be set back.
-            and now.st_ctime_ns == opened.st_ctime_ns
+            and now.st_ctime_ns == before.st_ctime_ns
         )
 
-    def _look(self) -> os.stat_result | None:
+    def _stat(self) -> os.stat_result | None:
         try:
             return self._path.stat()
         except FileNotFoundError:

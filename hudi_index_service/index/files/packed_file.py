@@ -42,7 +42,7 @@ class PackedFile:
 def pack(members: Mapping[str, Path | FileRange | bytes], target: Path) -> PackedFile:
     """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name."""
     contents: dict[str, tuple[int, int]] = {}
-    checked = _Checksums()
+    sums = _Checksums()
     length = 0
     with target.open("wb") as out:
         for name in sorted(members):
@@ -50,28 +50,28 @@ def pack(members: Mapping[str, Path | FileRange | bytes], target: Path) -> Packe
             start = length + len(padding)
             for chunk in chain((padding,), _chunks(members[name])):
                 out.write(chunk)
-                checked.add(chunk)
+                sums.add(chunk)
                 length += len(chunk)
             contents[name] = (start, length - start)
-    return PackedFile(length, contents, checked.block_crc32(), checked.sha256())
+    return PackedFile(length, contents, sums.block_crc32(), sums.sha256())
 
 
 def _chunks(source: Path | FileRange | bytes) -> Iterator[bytes]:
     if isinstance(source, bytes):
         yield source
         return
-    path, offset, left = (
+    path, offset, remaining = (
         (source.path, source.offset, source.length)
         if isinstance(source, FileRange)
         else (source, 0, source.stat().st_size)
     )
     with path.open("rb") as file:
         file.seek(offset)
-        while left > 0:
-            chunk = file.read(min(_COPY_SIZE, left))
+        while remaining > 0:
+            chunk = file.read(min(_COPY_SIZE, remaining))
             if not chunk:
-                raise EntryInvalid(f"{path} ends before byte {offset + left}.")
-            left -= len(chunk)
+                raise EntryInvalid(f"{path} ends before byte {offset + remaining}.")
+            remaining -= len(chunk)
             yield chunk
 
 
@@ -114,13 +114,13 @@ def checksums(path: Path) -> tuple[tuple[int, ...], str]:
     Raises:
         EntryInvalid: the file cannot be read, or ends before its length.
     """
-    checked = _Checksums()
+    sums = _Checksums()
     try:
         for chunk in _chunks(path):
-            checked.add(chunk)
+            sums.add(chunk)
     except OSError as error:
         raise EntryInvalid(f"{path} cannot be read: {error.strerror}.") from error
-    return checked.block_crc32(), checked.sha256()
+    return sums.block_crc32(), sums.sha256()
 
 
 def read_member(index: PackedIndex, name: str) -> bytes:

@@ -59,8 +59,8 @@ def told(error: BaseException) -> str:
         cause = error.__context__  # thriftpy2's message does not include it
         why = f": {cause}" if isinstance(cause, ssl.SSLError) else ""
         return f"it cannot be reached{why}"
-    said = getattr(error, "message", None) or str(error) or type(error).__name__
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    message = getattr(error, "message", None) or str(error) or type(error).__name__
+    text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     return text.strip().split("\n", 1)[0].rstrip(".")
 
 
@@ -115,18 +115,18 @@ class _TimedSocket(TSocket):
 
     def read(self, size: int) -> bytes:
         self._limit()
-        found: bytes = super().read(size)  # type: ignore[no-untyped-call]
-        return found
+        content: bytes = super().read(size)  # type: ignore[no-untyped-call]
+        return content
 
     def write(self, content: bytes) -> None:
         self._limit()
         super().write(content)  # type: ignore[no-untyped-call]
 
     def _limit(self) -> None:
-        left = self.owner.deadline - monotonic()
-        if left <= 0:
+        seconds = self.owner.deadline - monotonic()
+        if seconds <= 0:
             raise TimeoutError("timed out")
-        self.sock.settimeout(left)
+        self.sock.settimeout(seconds)
 
 
 class _TimedSSLSocket(_TimedSocket, TSSLSocket):
@@ -135,7 +135,7 @@ class _TimedSSLSocket(_TimedSocket, TSSLSocket):
 
 def _endpoint(settings: HBaseSettings, owner: TimedConnection) -> Any:
     limit = min(settings.connect_seconds, max(owner.deadline - monotonic(), 0.001))
-    given = {
+    options = {
         "host": settings.host,
         "port": settings.port,
         "socket_family": socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
@@ -144,7 +144,7 @@ def _endpoint(settings: HBaseSettings, owner: TimedConnection) -> Any:
     }
     plain: Any = _TimedSocket
     secure: Any = _TimedSSLSocket
-    endpoint = secure(ssl_context=_tls(settings), **given) if settings.tls else plain(**given)
+    endpoint = secure(ssl_context=_tls(settings), **options) if settings.tls else plain(**options)
     endpoint.owner = owner
     return endpoint
 

@@ -17,15 +17,15 @@ class HBaseIndexType(BTreeIndexType):
     if the base file is large. When it is complete, its leaves are stored in HBase.
 
     Args:
-        known: The HBase settings; None for the process's settings.
+        hbase_settings: The HBase settings; None for the process's settings.
     """
 
     name = "hbase"
     version = 1
     fetches_blocks = False
 
-    def __init__(self, known: HBaseSettings | None = None) -> None:
-        self._known = known
+    def __init__(self, hbase_settings: HBaseSettings | None = None) -> None:
+        self._settings = hbase_settings
 
     def configured(self, settings: Settings) -> "HBaseIndexType":
         """The index type with the HBase of these settings."""
@@ -73,4 +73,4 @@ class HBaseIndexType(BTreeIndexType):
 
     @property
     def _server(self) -> HBaseServer:
-        return server_of(settings().hbase if self._known is None else self._known)
+        return server_of(settings().hbase if self._settings is None else self._settings)

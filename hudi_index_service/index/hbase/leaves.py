@@ -16,7 +16,7 @@ from hudi_index_service.index.files.io_counters import count
 from hudi_index_service.index.hbase.row_keys import EntryKeys, joined
 from hudi_index_service.index.hbase.server import HBaseServer
 
-_SCANNED = 32  # adjacent leaves for which a scan, with its three round trips, is faster
+_LEAST_FOR_SCAN = 32  # adjacent leaves for which a scan, with its three round trips, is faster
 _REQUEST_BYTES = 4 * 2**20
 _REQUEST_LEAVES = 512
 
@@ -35,7 +35,7 @@ class _Thread(local):
 
 
 class HBaseLeaves:
-    """See `hudi_index_service.index.btree.leaf_file.Leaves`.
+    """See `hudi_index_service.index.btree.leaf_file.LeafStore`.
 
     Args:
         server: The server with the leaves.
@@ -74,13 +74,13 @@ class HBaseLeaves:
         ahead = self._thread.ahead
         keys = [self._keys.leaf(place) for place in places]
         missing = [place for place, key in zip(places, keys, strict=True) if key not in ahead]
-        fetched = self._fetched(missing) if missing else {}
-        return [ahead[key] if key in ahead else fetched[key] for key in keys]
+        bodies = self._fetch(missing) if missing else {}
+        return [ahead[key] if key in ahead else bodies[key] for key in keys]
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Fetches the leaves together in advance."""
         self._thread.ahead = {}  # leaves expected earlier are no longer needed
-        self._thread.ahead = self._fetched(list(places))
+        self._thread.ahead = self._fetch(list(places))
 
     def close(self) -> None:
         """Does nothing: no resource is open."""
@@ -91,16 +91,16 @@ class HBaseLeaves:
     def _body(self, place: LeafPlace) -> bytes:
         key = self._keys.leaf(place)
         body = self._thread.ahead.get(key)
-        return self._fetched([place])[key] if body is None else body
+        return self._fetch([place])[key] if body is None else body
 
-    def _fetched(self, places: Sequence[LeafPlace]) -> dict[bytes, bytes]:
+    def _fetch(self, places: Sequence[LeafPlace]) -> dict[bytes, bytes]:
         """The leaves' bytes by their row keys.
 
         Raises:
             EntryInvalid: a leaf is missing or damaged.
             IndexServerUnavailable: HBase does not answer, or not in time.
         """
-        found: dict[bytes, bytes] = {}
+        bodies: dict[bytes, bytes] = {}
         missing: dict[bytes, LeafPlace] = {}
         for place in places:
             key = self._keys.leaf(place)
@@ -108,26 +108,26 @@ class HBaseLeaves:
             if body is None:
                 missing[key] = place
             else:
-                found[key] = body
+                bodies[key] = body
         deadline = self._thread.deadline
         if deadline is None:
             deadline = self._deadline()
-        for wanted in _requests(list(missing.values())):
-            cells = self._server.read(self._request(wanted), deadline)
-            for place in wanted:
+        for batch in _requests(list(missing.values())):
+            cells = self._server.read(self._request(batch), deadline)
+            for place in batch:
                 key = self._keys.leaf(place)
                 if key not in cells:
                     raise EntryInvalid(f"{self._source} lacks the leaf at {place.offset}.")
                 count(bytes=len(cells[key]))
-                found[key] = checked(cells[key], place, self._source)
+                bodies[key] = checked(cells[key], place, self._source)
                 self._server.kept.add(key, cells[key])
-        return found
+        return bodies
 
     def _request(self, places: Sequence[LeafPlace]) -> Any:
         keys = [self._keys.leaf(place) for place in places]
 
         def request(table: Any) -> dict[bytes, bytes]:
-            if len(keys) < _SCANNED or not _is_run(places):
+            if len(keys) < _LEAST_FOR_SCAN or not _is_run(places):
                 rows = table.rows(keys)
             else:
                 rows = table.scan(
@@ -147,12 +147,12 @@ def _requests(places: list[LeafPlace]) -> Iterator[list[LeafPlace]]:
     runs: list[list[LeafPlace]] = []
     single: list[LeafPlace] = []
     for run in _runs(sorted(places, key=lambda place: place.offset)):
-        if len(run) < _SCANNED:
+        if len(run) < _LEAST_FOR_SCAN:
             single += run
         else:
             runs.append(run)
-    for some in (*runs, single):
-        yield from _cut(some)
+    for group in (*runs, single):
+        yield from _cut(group)
 
 
 def _runs(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
@@ -171,13 +171,13 @@ def _is_run(places: Sequence[LeafPlace]) -> bool:
 
 
 def _cut(places: Sequence[LeafPlace]) -> Iterator[list[LeafPlace]]:
-    taken: list[LeafPlace] = []
+    batch: list[LeafPlace] = []
     size = 0
     for place in places:
-        if taken and (size + place.length > _REQUEST_BYTES or len(taken) == _REQUEST_LEAVES):
-            yield taken
-            taken, size = [], 0
-        taken.append(place)
+        if batch and (size + place.length > _REQUEST_BYTES or len(batch) == _REQUEST_LEAVES):
+            yield batch
+            batch, size = [], 0
+        batch.append(place)
         size += place.length
-    if taken:
-        yield taken
+    if batch:
+        yield batch

@@ -23,9 +23,9 @@ def stored_leaves(index: PackedIndex, server: HBaseServer) -> HBaseLeaves:
         EntryInvalid: the index lacks the reference, or names another table than the settings.
     """
     try:
-        described = json.loads(read_member(index, STORED))
-        layout, table = described["layout"], described["table"]
-        prefix = bytes.fromhex(described["prefix"])
+        reference = json.loads(read_member(index, STORED))
+        layout, table = reference["layout"], reference["table"]
+        prefix = bytes.fromhex(reference["prefix"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EntryInvalid(f"{index.path} does not name the location of its leaves.") from error
     if layout != LAYOUT:

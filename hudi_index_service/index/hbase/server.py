@@ -92,15 +92,15 @@ class HBaseServer:
         began = monotonic()
         count(requests=1)
         try:
-            found = self._ask(request, deadline)
+            answer = self._ask(request, deadline)
         except self._failures as error:
             if _connecting().is_absence(error):
                 raise EntryInvalid(
                     f"HBase at {self.name} has no table {self.table_name}, or not one for indexes."
                 ) from error
-            raise self._health.failed(self._told(error)) from error
-        self._health.answered(monotonic() - began)
-        return found
+            raise self._health.record_failure(self._failure(error)) from error
+        self._health.record_answer(monotonic() - began)
+        return answer
 
     def write(self, request: "Request[T]") -> T:
         """Sends a request that writes, or that a write depends on; retries it if it fails.
@@ -109,17 +109,17 @@ class HBaseServer:
             IndexServerUnavailable: every attempt failed.
             NativeModuleMissing: see `read`.
         """
-        known = self.settings
-        for attempt in range(1, known.attempts + 1):
+        settings = self.settings
+        for attempt in range(1, settings.attempts + 1):
             try:
-                return self._ask(request, monotonic() + known.write_seconds)
+                return self._ask(request, monotonic() + settings.write_seconds)
             except self._failures as error:
-                told = self._told(error)
-                if attempt == known.attempts or isinstance(error, _connecting().REFUSALS):
-                    tried = f" ({attempt} attempts)" if attempt > 1 else ""
-                    raise IndexServerUnavailable(f"{told}{tried}.") from error
-                pause = _pause(known, attempt)
-                log.warning("%s; attempt %d follows in %.1f s.", told, attempt + 1, pause)
+                failure = self._failure(error)
+                if attempt == settings.attempts or isinstance(error, _connecting().REFUSALS):
+                    attempts = f" ({attempt} attempts)" if attempt > 1 else ""
+                    raise IndexServerUnavailable(f"{failure}{attempts}.") from error
+                pause = _pause(settings, attempt)
+                log.warning("%s; attempt %d follows in %.1f s.", failure, attempt + 1, pause)
                 sleep(pause)
         raise AssertionError("there is at least one attempt")
 
@@ -154,23 +154,23 @@ class HBaseServer:
                 return self._by(idle, request, deadline)
             except _connecting().LOST:
                 self._idle.close()
-        return self._by(self._connected(deadline), request, deadline)
+        return self._by(self._connect(deadline), request, deadline)
 
-    def _connected(self, deadline: float) -> "TimedConnection":
+    def _connect(self, deadline: float) -> "TimedConnection":
         connection: TimedConnection = _connecting().TimedConnection(self.settings, deadline)
         return connection
 
     def _by(self, connection: "TimedConnection", request: "Request[T]", deadline: float) -> T:
         connection.deadline = deadline
         try:
-            found = request(connection.table(self.table_name))
+            answer = request(connection.table(self.table_name))
         except BaseException:
             connection.close()  # an answer may still arrive
             raise
         self._idle.give(connection)
-        return found
+        return answer
 
-    def _told(self, error: BaseException) -> str:
+    def _failure(self, error: BaseException) -> str:
         """The failure as a sentence without its full stop."""
         return f"HBase at {self.name}, table {self.table_name}: {_connecting().told(error)}"
 
@@ -212,9 +212,9 @@ def _connecting() -> Any:
     return connection
 
 
-def _pause(known: HBaseSettings, attempt: int) -> float:
+def _pause(settings: HBaseSettings, attempt: int) -> float:
     """Seconds until the next attempt, randomised so that builders do not all retry at once."""
-    longest = Backoff(known.backoff_seconds, known.backoff_max_seconds)
+    longest = Backoff(settings.backoff_seconds, settings.backoff_max_seconds)
     return longest.seconds(attempt) * random.uniform(0.5, 1)
 
 
@@ -266,26 +266,26 @@ class _Health:
                 self.away_since, self.slow = None, 0
                 return
             reason = self.reason
-        left = self.settings.pause_seconds - ago
+        seconds_left = self.settings.pause_seconds - ago
         raise IndexServerUnavailable(
-            f"{reason} ({ago:.0f} s ago; the next attempt is possible in {left:.0f} s)."
+            f"{reason} ({ago:.0f} s ago; the next attempt is possible in {seconds_left:.0f} s)."
         )
 
-    def failed(self, reason: str) -> IndexServerUnavailable:
+    def record_failure(self, reason: str) -> IndexServerUnavailable:
         """Records a failed request: the server counts as unavailable."""
         with self.lock:
             self.reason, self.away_since = reason, monotonic()
         return IndexServerUnavailable(f"{reason}.")
 
-    def answered(self, seconds: float) -> None:
+    def record_answer(self, seconds: float) -> None:
         """Records the duration of a request; several slow ones in a row count as a failure."""
-        known = self.settings
+        settings = self.settings
         with self.lock:
-            self.slow = self.slow + 1 if seconds > known.slow_seconds else 0
-            if self.slow >= known.slow_requests:
+            self.slow = self.slow + 1 if seconds > settings.slow_seconds else 0
+            if self.slow >= settings.slow_requests:
                 self.reason = (
-                    f"HBase at {known.host}:{known.port} is slow: {self.slow} requests in a row "
-                    f"took more than {known.slow_seconds:g} s each"
+                    f"HBase at {settings.host}:{settings.port} is slow: {self.slow} requests in a "
+                    f"row took more than {settings.slow_seconds:g} s each"
                 )
                 self.away_since = monotonic()
 
@@ -307,10 +307,10 @@ class KeptCells:
     def get(self, key: bytes) -> bytes | None:
         """The cell, if it is in the cache."""
         with self._lock:
-            found = self._cells.get(key)
-            if found is not None:
+            cell = self._cells.get(key)
+            if cell is not None:
                 self._cells.move_to_end(key)
-            return found
+            return cell
 
     def add(self, key: bytes, cell: bytes) -> None:
         """Adds a cell, unless it is larger than the whole cache."""

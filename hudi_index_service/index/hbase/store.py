@@ -37,10 +37,10 @@ LAYOUT = 1
 # Leaves are read by their whole keys, and their bytes are already compressed.
 _FAMILY_OPTIONS = {"max_versions": 1, "bloom_filter_type": "ROW", "block_cache_enabled": True}
 
-_LISTED = 2_000  # row keys at a time
-_LOOKS = 3  # checks of what was written, each followed by a rewrite of what is missing
+_LISTING_ROWS = 2_000  # row keys at a time
+_CHECKS = 3  # checks of what was written, each followed by a rewrite of what is missing
 
-Stored = Mapping[str, Path | FileRange | bytes]
+FilesToPack = Mapping[str, Path | FileRange | bytes]
 
 
 class EntryStore:
@@ -56,7 +56,7 @@ class EntryStore:
         self._uri = table
         self._catalogue = TableKeys.of(table)
 
-    def store(self, files: Mapping[str, Path | FileRange], path: str) -> Stored:
+    def store(self, files: Mapping[str, Path | FileRange], path: str) -> FilesToPack:
         """Writes the leaves of a whole tree in batches, each retried if it fails. Leaves of the
         same tree that an earlier attempt for the same data file wrote are not written again.
 
@@ -71,25 +71,25 @@ class EntryStore:
             IndexServerUnavailable: HBase did not accept the leaves.
             EntryInvalid: the files are damaged.
         """
-        stored_tree = _content(files[TREE])
-        tree = Tree(lambda: stored_tree)
+        tree_bytes = _content(files[TREE])
+        tree = Tree(lambda: tree_bytes)
         try:
             places = list(_all_leaves(tree))
         finally:
             tree.close()
         keys = EntryKeys.of(self._uri, path)
-        content = hashlib.sha256(stored_tree).hexdigest()
+        content = hashlib.sha256(tree_bytes).hexdigest()
         if self._server.settings.create_table:
             self._server.make_table({FAMILY.decode(): _FAMILY_OPTIONS})
         self._put_all(_LeafSource(files[LEAVES]), places, keys, path, content)
-        described = {
+        reference = {
             "layout": LAYOUT,
             "table": self._server.table_name,
             "prefix": keys.prefix.hex(),
             "leaves": len(places),
             "bytes": sum(place.length for place in places),
         }
-        return {TREE: files[TREE], STORED: json.dumps(described).encode()}
+        return {TREE: files[TREE], STORED: json.dumps(reference).encode()}
 
     def _put_all(
         self,
@@ -100,16 +100,16 @@ class EntryStore:
         content: str,
     ) -> None:
         row = self._catalogue.entry(path)
-        known = self._server.write(lambda table: table.row(row))
-        wanted = {keys.leaf(place): place for place in places}
+        record = self._server.write(lambda table: table.row(row))
+        leaf_of_key = {keys.leaf(place): place for place in places}
         present: set[bytes] = set()
-        if known:
+        if record:
             present = set(self._keys(keys))
-            if known.get(CONTENT, b"").decode() != content:
-                self._delete(present - wanted.keys())
+            if record.get(CONTENT, b"").decode() != content:
+                self._delete(present - leaf_of_key.keys())
                 present = set()
         complete = str(len(places)).encode()
-        if not known or known.get(CONTENT, b"").decode() != content:
+        if not record or record.get(CONTENT, b"").decode() != content:
             cells = {
                 URI: self._uri.encode(),
                 BEGUN: repr(time()).encode(),
@@ -117,31 +117,31 @@ class EntryStore:
                 DONE: b"",
             }
             self._server.write(_puts([(row, cells)]))
-        for _ in range(_LOOKS):
-            missing = [place for key, place in wanted.items() if key not in present]
+        for _ in range(_CHECKS):
+            missing = [place for key, place in leaf_of_key.items() if key not in present]
             if not missing:
                 break
             for batch in _batches(self._server, source, missing, keys):
                 self._server.write(_puts(batch))
             # A delete marker hides cells written in the same millisecond, or by a slower clock.
             present = set(self._keys(keys))
-        if wanted.keys() - present:
-            there = len(present & wanted.keys())
-            raise self._not_done(f"shows {there} of {len(wanted)} leaves that were written")
+        if leaf_of_key.keys() - present:
+            count = len(present & leaf_of_key.keys())
+            raise self._unfinished(f"shows {count} of {len(leaf_of_key)} leaves that were written")
         self._server.write(_puts([(row, {DONE: complete})]))
 
     def stored(self) -> dict[str, float]:
         """The data files whose entries are stored, completely or not, and when storing began."""
         prefix = self._catalogue.prefix
 
-        def listed(table: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        def scan_entries(table: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
             return list(table.scan(row_prefix=prefix, columns=[BEGUN, URI]))
 
         if not self._server.has_table():
             return {}
         return {
             self._catalogue.path(key): _moment(cells)
-            for key, cells in self._server.write(listed)
+            for key, cells in self._server.write(scan_entries)
             if cells.get(URI, b"").decode() == self._uri
         }
 
@@ -156,7 +156,7 @@ class EntryStore:
             return
         for path in paths:
             keys = EntryKeys.of(self._uri, path)
-            for _ in range(_LOOKS):
+            for _ in range(_CHECKS):
                 present = list(self._keys(keys))
                 if not present:
                     break
@@ -164,12 +164,12 @@ class EntryStore:
             else:
                 # A delete marker does not hide cells with a later timestamp, from a faster clock.
                 if any(self._keys(keys)):
-                    raise self._not_done(f"still has leaves of {path} that were removed")
+                    raise self._unfinished(f"still has leaves of {path} that were removed")
             self._delete([self._catalogue.entry(path)])
 
-    def _not_done(self, what: str) -> IndexServerUnavailable:
+    def _unfinished(self, problem: str) -> IndexServerUnavailable:
         return IndexServerUnavailable(
-            f"HBase at {self._server.name}, table {self._server.table_name}, {what}.",
+            f"HBase at {self._server.name}, table {self._server.table_name}, {problem}.",
             remedy="Make sure that the clocks of HBase's region servers agree; the next build or "
             "clean tries again.",
         )
@@ -178,16 +178,16 @@ class EntryStore:
         """The row keys of an entry's stored leaves: one range of the table."""
         start = keys.prefix
         while True:
-            found = self._server.write(_listing(start, keys.end))
-            yield from found
-            if len(found) < _LISTED:
+            batch = self._server.write(_listing(start, keys.end))
+            yield from batch
+            if len(batch) < _LISTING_ROWS:
                 return
-            start = found[-1] + b"\0"
+            start = batch[-1] + b"\0"
 
     def _delete(self, keys: Iterable[bytes]) -> None:
-        left = iter(keys)
-        while some := list(islice(left, _LISTED)):
-            self._server.write(_deletes(some))
+        remaining = iter(keys)
+        while batch := list(islice(remaining, _LISTING_ROWS)):
+            self._server.write(_deletes(batch))
 
 
 class _LeafSource:
@@ -217,8 +217,8 @@ def _moment(cells: Mapping[bytes, bytes]) -> float:
 def _content(file: Path | FileRange) -> bytes:
     if isinstance(file, Path):
         return file.read_bytes()
-    with file.path.open("rb") as opened:
-        content = os.pread(opened.fileno(), file.length, file.offset)
+    with file.path.open("rb") as stream:
+        content = os.pread(stream.fileno(), file.length, file.offset)
     if len(content) != file.length:
         raise EntryInvalid(f"{file.path} ends before byte {file.offset + file.length}.")
     return content
@@ -237,11 +237,13 @@ Rows = list[tuple[bytes, dict[bytes, bytes]]]
 def _batches(
     server: HBaseServer, source: _LeafSource, places: Iterable[LeafPlace], keys: EntryKeys
 ) -> Iterator[Rows]:
-    known = server.settings
+    settings = server.settings
     rows: Rows = []
     size = 0
     for place, body in source.bodies(places):
-        if rows and (len(rows) == known.batch_rows or size + len(body) > known.batch_kb * 1024):
+        if rows and (
+            len(rows) == settings.batch_rows or size + len(body) > settings.batch_kb * 1024
+        ):
             yield rows
             rows, size = [], 0
         rows.append((keys.leaf(place), chunks(body)))
@@ -272,13 +274,13 @@ def _deletes(keys: Sequence[bytes]) -> Callable[[Any], None]:
 
 def _listing(start: bytes, end: bytes) -> Callable[[Any], list[bytes]]:
     def request(table: Any) -> list[bytes]:
-        found = table.scan(
+        rows = table.scan(
             row_start=start,
             row_stop=end,
             filter=b"FirstKeyOnlyFilter() AND KeyOnlyFilter()",
-            batch_size=_LISTED,
-            limit=_LISTED,
+            batch_size=_LISTING_ROWS,
+            limit=_LISTING_ROWS,
         )
-        return [key for key, _ in found]
+        return [key for key, _ in rows]
 
     return request

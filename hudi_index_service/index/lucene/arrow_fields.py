@@ -89,14 +89,14 @@ def field_values(field: IndexField, column: pa.Array) -> FieldValues:
     if field.of_elements:
         return FieldValues(_null_where_an_element_is(column))
     if field.kind == "NULLS" or not is_array(column.type):
-        return FieldValues(_encoded(field, column))
+        return FieldValues(_encode(field, column))
     lengths = pc.fill_null(pc.list_value_length(column), 0)
     offsets = np.zeros(len(column) + 1, dtype=np.int64)
     np.cumsum(np.asarray(lengths), out=offsets[1:])
-    return FieldValues(_encoded(field, pc.list_flatten(column)), offsets)
+    return FieldValues(_encode(field, pc.list_flatten(column)), offsets)
 
 
-def _encoded(field: IndexField, values: pa.Array) -> pa.Array:
+def _encode(field: IndexField, values: pa.Array) -> pa.Array:
     if field.kind == "LONG":
         return encode_array(values)
     return encode_wide(values) if field.kind == "BYTES16" else values

@@ -7,13 +7,13 @@ from weakref import WeakValueDictionary
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.index.contract import MissingBlocks
 
-_known: WeakValueDictionary[int, MissingBlocks] = WeakValueDictionary()
+_blocks_by_number: WeakValueDictionary[int, MissingBlocks] = WeakValueDictionary()
 
 
 def source_of(blocks: MissingBlocks) -> Any:
     """The object from which Java requests blocks, by the number of `blocks`. Holds only a weak
     reference to `blocks`."""
-    _known[blocks.number] = blocks
+    _blocks_by_number[blocks.number] = blocks
     return _source()
 
 
@@ -25,7 +25,7 @@ def _source() -> Any:
     class Source(BlockSource):  # type: ignore[misc]
         def fetch(self, file: int, block: int) -> str | None:
             """Returns the error, if any: Python exceptions cannot pass through Java code."""
-            blocks = _known.get(file)
+            blocks = _blocks_by_number.get(file)
             if blocks is None:
                 return "it was closed"
             try:

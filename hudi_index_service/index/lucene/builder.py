@@ -70,12 +70,12 @@ class LuceneBuilder:
         values = [field_values(field, arrays[field.column]) for field in self._fields]
         for number, each in enumerate(values):
             self._set_column(number, each)
-        indexed = self._indexer.index(batch.num_rows)
+        document_count = self._indexer.index(batch.num_rows)
         for name, array in arrays.items():
             self._null_counts[name] += array.null_count
             self._broken_texts[name] += count_broken_text(array)
         self._rows += batch.num_rows
-        if indexed != self._rows:
+        if document_count != self._rows:
             raise RuntimeError("Lucene's number of documents differs from the number of rows.")
 
     def _set_column(self, number: int, values: FieldValues) -> None:

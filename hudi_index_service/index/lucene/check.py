@@ -82,12 +82,12 @@ def _rows_with_values(leaves: list[Any], column: StoredColumn) -> int | None:
     if pa.types.is_nested(column.type):
         return None
     if KEYWORD in column.fields:
-        found = [leaf.terms(keyword_field(column.name)) for leaf in leaves]
+        structures = [leaf.terms(keyword_field(column.name)) for leaf in leaves]
     elif NUMBER in column.fields:
-        found = [leaf.getPointValues(number_field(column.name)) for leaf in leaves]
+        structures = [leaf.getPointValues(number_field(column.name)) for leaf in leaves]
     else:
         return None
-    return sum(int(each.getDocCount()) for each in found if each is not None)
+    return sum(int(each.getDocCount()) for each in structures if each is not None)
 
 
 def without_terms(line: str) -> str:

@@ -29,11 +29,11 @@ def combine(parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | F
             for part in parts:
                 directories.append(packed_directory(part))
                 stack.callback(directories[-1].close)
-            joined = SegmentList.join(lucene.JArray("object")(directories, Directory), target)
+            row_count = SegmentList.join(lucene.JArray("object")(directories, Directory), target)
         except lucene.JavaError as error:
             raise EntryInvalid(f"Parts of an index cannot be joined: {error}.") from error
-    if joined != rows:
-        raise EntryInvalid(f"Parts of an index have {joined} rows together, not {rows}.")
+    if row_count != rows:
+        raise EntryInvalid(f"Parts of an index have {row_count} rows together, not {rows}.")
     files: dict[str, Path | FileRange] = {path.name: path for path in folder.iterdir()}
     for part in parts:
         for name, (offset, length) in part.members.items():

@@ -17,7 +17,7 @@ def packed_directory(index: PackedIndex) -> Any:
     from hudiindex import PackedDirectory
 
     files = {n: span for n, span in index.members.items() if not n.startswith("parquet-")}
-    described = (
+    arguments = (
         str(index.path),
         lucene.JArray("string")(list(files)),
         lucene.JArray("long")([offset for offset, _ in files.values()]),
@@ -26,8 +26,8 @@ def packed_directory(index: PackedIndex) -> Any:
         lucene.JArray("int")([_signed(crc) for crc in index.block_crc32]),
     )
     if index.blocks is None:
-        return PackedDirectory(*described)
-    return PackedDirectory(*described, source_of(index.blocks), index.blocks.number)
+        return PackedDirectory(*arguments)
+    return PackedDirectory(*arguments, source_of(index.blocks), index.blocks.number)
 
 
 def _signed(crc32: int) -> int:

@@ -105,8 +105,8 @@ def _boolean(column: str, options: Mapping[str, str], name: str, *, default: str
 
 def text_analyzer(fields: Sequence[str]) -> str | None:
     """The analyser of a column's text field; None if it has no text field."""
-    found = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
-    return next(found, None)
+    analyzers = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
+    return next(analyzers, None)
 
 
 def keyword_field(column: str) -> str:

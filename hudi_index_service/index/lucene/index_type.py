@@ -58,8 +58,8 @@ class LuceneIndexType(IndexType):
 
     def answer(self, leaf: Predicate, columns: Sequence[StoredColumn]) -> Answer:
         """Depends on the columns' layouts alone; needs no JVM."""
-        found = known_lookup(leaf, {column.name: column for column in columns})
-        return Answer.NONE if found is None else found.answer
+        lookup = known_lookup(leaf, {column.name: column for column in columns})
+        return Answer.NONE if lookup is None else lookup.answer
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
         """The words that the analyser of the column's text field returns."""

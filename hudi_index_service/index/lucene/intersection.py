@@ -13,8 +13,8 @@ from hudi_index_service.index.lucene.search import (
 
 def above_prefix(start: bytes) -> bytes | None:
     """The least byte string above all that begin with `start`; None if there is none."""
-    kept = start.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+    stem = start.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
 
 
 def intersection(one: Search, other: Search) -> Search | None:

@@ -148,8 +148,8 @@ def _start(lucene: Any) -> None:
 def _not_running(lucene: Any) -> tuple[str, str]:
     """Why PyLucene does not run in the started JVM, and the remedy. The cause is the wrong Java,
     from a folder that does not contain its version, or the package itself."""
-    java, needed = lucene.getVMEnv().java_version, lucene.libjvm.JAVA_MAJOR
-    found = f"Java {java} ({lucene.libjvm.load()})"
-    if java.split(".")[0] != str(needed):
-        return f"lucene needs Java {needed}, but found {found}.", lucene.libjvm.REMEDY
-    return f"PyLucene does not run on {found}.", _REINSTALL
+    java, required = lucene.getVMEnv().java_version, lucene.libjvm.JAVA_MAJOR
+    actual = f"Java {java} ({lucene.libjvm.load()})"
+    if java.split(".")[0] != str(required):
+        return f"lucene needs Java {required}, but found {actual}.", lucene.libjvm.REMEDY
+    return f"PyLucene does not run on {actual}.", _REINSTALL

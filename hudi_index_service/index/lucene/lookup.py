@@ -114,48 +114,48 @@ def _is_null(leaf: IsNull, columns: Columns) -> LuceneLookup | None:
 
 @lookup.register
 def _compare(leaf: Compare, columns: Columns) -> LuceneLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None:
+    column = columns.get(leaf.column.name)
+    if column is None:
         return None
     if leaf.operator is Operator.NE:
-        return _negated(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
-    if is_array(stored.type):
+        return _negate(_compare(replace(leaf, operator=Operator.EQ), columns), without_null=True)
+    if is_array(column.type):
         return None  # Spark orders arrays, and compares them whole
-    points = _points_field(stored)
+    points = _points_field(column)
     if points is not None:
         field, wide = points
-        bounds = encode_range(leaf.operator, leaf.value, stored.type)
+        bounds = encode_range(leaf.operator, leaf.value, column.type)
         if bounds is None:
             return None
         if bounds.is_empty:
-            return LuceneLookup(stored.name, Points(field, (), wide))
-        return LuceneLookup(stored.name, PointRange(field, bounds.low, bounds.high, wide))
-    if KEYWORD in stored.fields and _are_terms(stored, leaf.value):
-        return _compare_keyword(leaf, stored)
+            return LuceneLookup(column.name, Points(field, (), wide))
+        return LuceneLookup(column.name, PointRange(field, bounds.low, bounds.high, wide))
+    if KEYWORD in column.fields and _are_terms(column, leaf.value):
+        return _compare_keyword(leaf, column)
     return None
 
 
-def _points_field(stored: StoredColumn) -> tuple[str, bool] | None:
+def _points_field(column: StoredColumn) -> tuple[str, bool] | None:
     """The column's number field, and whether its numbers are wide; None if there is no field."""
-    if NUMBER in stored.fields:
-        return number_field(stored.name), False
-    if WIDE_NUMBER in stored.fields:
-        return wide_number_field(stored.name), True
+    if NUMBER in column.fields:
+        return number_field(column.name), False
+    if WIDE_NUMBER in column.fields:
+        return wide_number_field(column.name), True
     return None
 
 
-def _are_terms(stored: StoredColumn, *literals: pa.Scalar) -> bool:
+def _are_terms(column: StoredColumn, *literals: pa.Scalar) -> bool:
     """Whether the literals have the kind of the column's terms: all text, or all binary."""
-    check = is_binary if is_binary(element_type(stored.type)) else is_string
+    check = is_binary if is_binary(element_type(column.type)) else is_string
     return all(check(literal.type) for literal in literals)
 
 
-def _compare_keyword(leaf: Compare, stored: StoredColumn) -> LuceneLookup:
-    field = keyword_field(stored.name)
+def _compare_keyword(leaf: Compare, column: StoredColumn) -> LuceneLookup:
+    field = keyword_field(column.name)
     value = _bytes(leaf.value)
-    answer = _exactness(stored, value)
+    answer = _exactness(column, value)
     if leaf.operator in (Operator.EQ, Operator.EQ_NULL_SAFE):
-        return LuceneLookup(stored.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
+        return LuceneLookup(column.name, Terms(field, (value[:MAX_TERM_BYTES],)), answer)
     # A truncated value is <= the value itself, so both ends are included if values were truncated.
     inclusive = answer is Answer.SUPERSET or leaf.operator in (Operator.LE, Operator.GE)
     if leaf.operator in (Operator.GT, Operator.GE):
@@ -163,76 +163,76 @@ def _compare_keyword(leaf: Compare, stored: StoredColumn) -> LuceneLookup:
             low, answer, inclusive = value[:MAX_RANGE_BYTES], Answer.SUPERSET, True
         else:
             low = value
-        return LuceneLookup(stored.name, TermRange(field, low, None, inclusive, False), answer)
+        return LuceneLookup(column.name, TermRange(field, low, None, inclusive, False), answer)
     if len(value) > MAX_RANGE_BYTES:
         high = above_prefix(value[:MAX_RANGE_BYTES])
         return LuceneLookup(
-            stored.name, TermRange(field, None, high, False, False), Answer.SUPERSET
+            column.name, TermRange(field, None, high, False, False), Answer.SUPERSET
         )
-    return LuceneLookup(stored.name, TermRange(field, None, value, False, inclusive), answer)
+    return LuceneLookup(column.name, TermRange(field, None, value, False, inclusive), answer)
 
 
 @lookup.register
 def _in(leaf: In, columns: Columns) -> LuceneLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or is_array(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or is_array(column.type):
         return None
-    return _any_of(stored, leaf.values)
+    return _any_of(column, leaf.values)
 
 
-def _any_of(stored: StoredColumn, values: Sequence[pa.Scalar]) -> LuceneLookup | None:
+def _any_of(column: StoredColumn, values: Sequence[pa.Scalar]) -> LuceneLookup | None:
     """The look-up for the rows with any of these values."""
-    points = _points_field(stored)
+    points = _points_field(column)
     if points is not None:
-        type = element_type(stored.type)
+        type = element_type(column.type)
         ranges = [encode_range(Operator.EQ, value, type) for value in values]
         if any(each is None for each in ranges):
             return None
-        found = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
+        numbers = tuple(sorted({each.low for each in ranges if each and not each.is_empty}))
         field, wide = points
-        return LuceneLookup(stored.name, Points(field, found, wide))
-    if KEYWORD in stored.fields and _are_terms(stored, *values):
+        return LuceneLookup(column.name, Points(field, numbers, wide))
+    if KEYWORD in column.fields and _are_terms(column, *values):
         literals = [_bytes(value) for value in values]
         terms = tuple(sorted({literal[:MAX_TERM_BYTES] for literal in literals}))
-        search = Terms(keyword_field(stored.name), terms)
-        return LuceneLookup(stored.name, search, _exactness(stored, *literals))
+        search = Terms(keyword_field(column.name), terms)
+        return LuceneLookup(column.name, search, _exactness(column, *literals))
     return None
 
 
 @lookup.register
 def _array_contains(leaf: ArrayContains, columns: Columns) -> LuceneLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or not is_array(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or not is_array(column.type):
         return None
-    return _any_of(stored, (leaf.value,))
+    return _any_of(column, (leaf.value,))
 
 
 @lookup.register
 def _like(leaf: Like, columns: Columns) -> LuceneLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or not is_string(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or not is_string(column.type):
         return None
-    if KEYWORD not in stored.fields:
-        return _by_words(stored, leaf.parts)
-    field = keyword_field(stored.name)
-    if stored.truncated and _BROKEN in leaf.pattern:
+    if KEYWORD not in column.fields:
+        return _by_words(column, leaf.parts)
+    field = keyword_field(column.name)
+    if column.truncated and _BROKEN in leaf.pattern:
         # In Spark, the character may also stand for bytes that are not UTF-8.
         prefix = leaf.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
-        return LuceneLookup(stored.name, Prefix(field, prefix), Answer.SUPERSET)
+        return LuceneLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
     prefix = leaf.prefix.encode()
     if all(part.kind == "text" for part in leaf.parts):
         search = Terms(field, (prefix[:MAX_TERM_BYTES],))
-        return LuceneLookup(stored.name, search, _exactness(stored, prefix))
+        return LuceneLookup(column.name, search, _exactness(column, prefix))
     if leaf.is_prefix_only and len(prefix) <= MAX_RANGE_BYTES:
-        return LuceneLookup(stored.name, Prefix(field, prefix))
-    if stored.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
-        return LuceneLookup(stored.name, Prefix(field, prefix[:MAX_RANGE_BYTES]), Answer.SUPERSET)
-    return LuceneLookup(stored.name, Pattern(field, leaf.parts))
+        return LuceneLookup(column.name, Prefix(field, prefix))
+    if column.truncated or len(leaf.pattern) > _LONGEST_PATTERN:
+        return LuceneLookup(column.name, Prefix(field, prefix[:MAX_RANGE_BYTES]), Answer.SUPERSET)
+    return LuceneLookup(column.name, Pattern(field, leaf.parts))
 
 
-def _by_words(stored: StoredColumn, parts: Sequence[LikePart]) -> LuceneLookup | None:
-    search = search_by_words(stored, parts)
-    return None if search is None else LuceneLookup(stored.name, search, Answer.SUPERSET)
+def _by_words(column: StoredColumn, parts: Sequence[LikePart]) -> LuceneLookup | None:
+    search = search_by_words(column, parts)
+    return None if search is None else LuceneLookup(column.name, search, Answer.SUPERSET)
 
 
 def lookup_by_words(leaf: Predicate, columns: Columns) -> LuceneLookup | None:
@@ -242,7 +242,7 @@ def lookup_by_words(leaf: Predicate, columns: Columns) -> LuceneLookup | None:
         case Like(column, parts=parts):
             return _by_words(columns[column.name], parts)
         case RLike(column, regex=regex):
-            return _by_words(columns[column.name], _containing(_required(regex)))
+            return _by_words(columns[column.name], _containing(_required_text(regex)))
     return None
 
 
@@ -253,14 +253,14 @@ def lookup_of_a_row(leaf: Predicate, columns: Columns) -> LuceneLookup | None:
         case Like(column, parts=parts) if any(part.kind != "text" for part in parts):
             phrase = phrase_by_words(columns[column.name], parts)
             return None if phrase is None else LuceneLookup(column.name, phrase, Answer.SUPERSET)
-    found = lookup(leaf, columns)
-    if found is None:
+    leaf_lookup = lookup(leaf, columns)
+    if leaf_lookup is None:
         return None
-    match found.search:
+    match leaf_lookup.search:
         case Terms(terms=terms) if len(terms) == 1:
-            return found
+            return leaf_lookup
         case Words(mode=MatchMode.ALL | MatchMode.PHRASE):
-            return found
+            return leaf_lookup
     return None
 
 
@@ -268,7 +268,7 @@ def _containing(text: str) -> tuple[LikePart, ...]:
     return (ANY, LikePart("text", text), ANY)
 
 
-def _required(regex: Regex) -> str:
+def _required_text(regex: Regex) -> str:
     """The longest text that every match contains, without the character that in Spark may also
     stand for bytes that are not UTF-8."""
     return max(regex.required.split(_BROKEN), key=len)
@@ -276,10 +276,10 @@ def _required(regex: Regex) -> str:
 
 @lookup.register
 def _match(leaf: Match, columns: Columns) -> LuceneLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or TEXT_PREFIX + leaf.words.analyzer not in stored.fields:
+    column = columns.get(leaf.column.name)
+    if column is None or TEXT_PREFIX + leaf.words.analyzer not in column.fields:
         return None
-    return LuceneLookup(stored.name, words_of(leaf))
+    return LuceneLookup(column.name, words_of(leaf))
 
 
 def words_of(leaf: Match) -> Words:
@@ -291,58 +291,58 @@ def words_of(leaf: Match) -> Words:
 
 @lookup.register
 def _rlike(leaf: RLike, columns: Columns) -> LuceneLookup | None:
-    stored = columns.get(leaf.column.name)
-    if stored is None or not is_string(stored.type):
+    column = columns.get(leaf.column.name)
+    if column is None or not is_string(column.type):
         return None
     # In Spark, that character may also stand for bytes that are not UTF-8.
     prefix = leaf.regex.prefix.split(_BROKEN)[0].encode()[:MAX_RANGE_BYTES]
-    required = _required(leaf.regex)
-    if KEYWORD not in stored.fields:
-        return _by_words(stored, _containing(required))
-    field = keyword_field(stored.name)
+    required_text = _required_text(leaf.regex)
+    if KEYWORD not in column.fields:
+        return _by_words(column, _containing(required_text))
+    field = keyword_field(column.name)
     if prefix:
-        return LuceneLookup(stored.name, Prefix(field, prefix), Answer.SUPERSET)
-    if len(required) < _SHORTEST_RUN or stored.truncated:
+        return LuceneLookup(column.name, Prefix(field, prefix), Answer.SUPERSET)
+    if len(required_text) < _SHORTEST_RUN or column.truncated:
         return None
-    return LuceneLookup(stored.name, Pattern(field, _containing(required)), Answer.SUPERSET)
+    return LuceneLookup(column.name, Pattern(field, _containing(required_text)), Answer.SUPERSET)
 
 
 @lookup.register
 def _and(conjuncts: And, columns: Columns) -> LuceneLookup | None:
     """The look-up for conjuncts on one column, if one search answers them all."""
-    found = [lookup(leaf, columns) for leaf in conjuncts.operands]
-    whole: LuceneLookup | None = None
-    for each in found:
+    lookups = [lookup(leaf, columns) for leaf in conjuncts.operands]
+    combined: LuceneLookup | None = None
+    for each in lookups:
         if each is None or each.complement or is_array(columns[each.column].type):
             return None  # different elements may satisfy different conjuncts
-        if whole is None:
-            whole = each
+        if combined is None:
+            combined = each
             continue
-        search = intersection(whole.search, each.search)
+        search = intersection(combined.search, each.search)
         if search is None:
             return None
-        exact = whole.answer is each.answer is Answer.EXACT
+        exact = combined.answer is each.answer is Answer.EXACT
         answer = Answer.EXACT if exact else Answer.SUPERSET
-        whole = LuceneLookup(whole.column, search, answer)
-    return whole
+        combined = LuceneLookup(combined.column, search, answer)
+    return combined
 
 
 @lookup.register
 def _together(conjuncts: Conjunction, columns: Columns) -> LuceneLookup | None:
     """The look-up for conjuncts that Lucene can each check for a row without reading many terms."""
-    found = [lookup(leaf, columns) for leaf in conjuncts.operands]
-    known = [each for each in found if each is not None and _is_known_by_row(each)]
-    if len(known) < max(2, len(found)):
+    lookups = [lookup(leaf, columns) for leaf in conjuncts.operands]
+    by_row = [each for each in lookups if each is not None and _checks_single_rows(each)]
+    if len(by_row) < max(2, len(lookups)):
         return None
-    exact = all(each.answer is Answer.EXACT for each in known)
-    search = AllOf(tuple(each.search for each in known))
-    return LuceneLookup(known[0].column, search, Answer.EXACT if exact else Answer.SUPERSET)
+    exact = all(each.answer is Answer.EXACT for each in by_row)
+    search = AllOf(tuple(each.search for each in by_row))
+    return LuceneLookup(by_row[0].column, search, Answer.EXACT if exact else Answer.SUPERSET)
 
 
-def _is_known_by_row(found: LuceneLookup) -> bool:
-    if found.complement:
+def _checks_single_rows(leaf_lookup: LuceneLookup) -> bool:
+    if leaf_lookup.complement:
         return False
-    return isinstance(found.search, Terms | Points | PointRange | Words)
+    return isinstance(leaf_lookup.search, Terms | Points | PointRange | Words)
 
 
 @lookup.register
@@ -355,19 +355,19 @@ def _not(leaf: Not, columns: Columns) -> LuceneLookup | None:
         return LuceneLookup(operand.column.name, Terms(null_field(operand.column.name), ()))
     null_safe = isinstance(operand, Compare) and operand.operator is Operator.EQ_NULL_SAFE
     without_null = not (isinstance(operand, IsNull) or null_safe)
-    return _negated(lookup(operand, columns), without_null=without_null)
+    return _negate(lookup(operand, columns), without_null=without_null)
 
 
-def _negated(found: LuceneLookup | None, *, without_null: bool) -> LuceneLookup | None:
+def _negate(positive: LuceneLookup | None, *, without_null: bool) -> LuceneLookup | None:
     """The complement; None unless the answer is exact and not itself a complement."""
-    if found is None or found.answer is not Answer.EXACT or found.complement:
+    if positive is None or positive.answer is not Answer.EXACT or positive.complement:
         return None
-    return replace(found, complement=True, without_null=without_null)
+    return replace(positive, complement=True, without_null=without_null)
 
 
-def _exactness(stored: StoredColumn, *literals: bytes) -> Answer:
+def _exactness(column: StoredColumn, *literals: bytes) -> Answer:
     """EXACT, unless a stored value was truncated or a literal is longer than a term can be."""
-    cut = stored.truncated or any(len(each) > MAX_TERM_BYTES for each in literals)
+    cut = column.truncated or any(len(each) > MAX_TERM_BYTES for each in literals)
     return Answer.SUPERSET if cut else Answer.EXACT
 
 

@@ -46,22 +46,22 @@ class LuceneReader(IndexReader):
 
         self._path = index.path
         self._rows = index.rows
-        self._whole = index.blocks is None
+        self._is_local = index.blocks is None
         self._columns = {column.name: column for column in columns}
         self._nulls: dict[str, BitMap] = {}
         self._lock = Lock()
-        with jvm.damage_named(self._path), ExitStack() as opened:
+        with jvm.damage_named(self._path), ExitStack() as stack:
             self._directory = packed_directory(index)
-            opened.callback(self._directory.close)
+            stack.callback(self._directory.close)
             self._reader: Any = DirectoryReader.open(self._directory)
-            opened.callback(self._reader.close)
+            stack.callback(self._reader.close)
             if self._reader.maxDoc() != self._rows:
                 raise EntryInvalid(
                     f"{self._path} holds {self._reader.maxDoc()} rows, not {self._rows}."
                 )
             self._searcher = IndexSearcher(self._reader)
             self._searcher.setQueryCache(None)
-            opened.pop_all()
+            stack.pop_all()
 
     def row_ids(self, leaf: Predicate) -> BitMap:
         """The rows where the leaf is TRUE, or a superset (see `IndexType.answer`)."""
@@ -73,38 +73,38 @@ class LuceneReader(IndexReader):
     def candidates(self, leaf: Predicate, most: int | None) -> BitMap | None:
         """The rows of `row_ids` or, if cheaper for LIKE and RLIKE, the rows with a word that every
         match contains."""
-        found, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
+        lookup, by_words = self._lookup(leaf), lookup_by_words(leaf, self._columns)
         with jvm.damage_named(self._path):
-            if by_words is not None and self._steps(by_words.search) < self._steps(found.search):
-                found = by_words
-            return self._find(found, _ANY_NUMBER if most is None else most)
+            if by_words is not None and self._steps(by_words.search) < self._steps(lookup.search):
+                lookup = by_words
+            return self._find(lookup, _ANY_NUMBER if most is None else most)
 
     def narrowed(self, leaf: Predicate, rows: BitMap) -> tuple[BitMap, Answer]:
         """Checks each row against the words of a text, or a single term."""
-        found = lookup_of_a_row(leaf, self._columns)
-        if found is None:
+        lookup = lookup_of_a_row(leaf, self._columns)
+        if lookup is None:
             return rows, Answer.NONE
         with jvm.damage_named(self._path):
-            hit = self._among(rows, found.search)
-            if not found.complement:
-                return hit, found.answer
-            left = rows - hit
-            if found.without_null:
-                left -= self._null_rows(found.column)
-            return left, found.answer
+            hit = self._among(rows, lookup.search)
+            if not lookup.complement:
+                return hit, lookup.answer
+            remaining = rows - hit
+            if lookup.without_null:
+                remaining -= self._null_rows(lookup.column)
+            return remaining, lookup.answer
 
     def sample(self, leaf: Predicate, most: int) -> BitMap:
         """Evenly spaced rows of a few terms or of a range of numbers; empty for look-ups that read
         many terms."""
-        found = self._lookup(leaf)
+        lookup = self._lookup(leaf)
         with jvm.damage_named(self._path):
-            if found.complement:
+            if lookup.complement:
                 spread = range(0, self._rows, max(1, -(-self._rows // most)))
-                rest = self._rest(found, BitMap(spread), self._rows // _LITTLE)
-                return BitMap() if rest is None else rest
+                rows = self._invert(lookup, BitMap(spread), self._rows // _LITTLE)
+                return BitMap() if rows is None else rows
             from hudiindex import RowIds
 
-            query, buffer = to_query(found.search), np.empty(most, dtype=np.uint32)
+            query, buffer = to_query(lookup.search), np.empty(most, dtype=np.uint32)
             size = int(RowIds.sample(self._searcher, query, buffer.ctypes.data, most))
             return BitMap(array("I", buffer[:size].tobytes()))
 
@@ -112,22 +112,22 @@ class LuceneReader(IndexReader):
         """Lucene's own cost of the leaf's query. It is at most the number of rows of its terms, or
         about the number of rows of a range of numbers. For a range of terms, it assumes that rows
         are spread evenly over terms."""
-        found = self._lookup(leaf)
+        lookup = self._lookup(leaf)
         with jvm.damage_named(self._path):
-            steps = self._steps(found.search)
-        return self._rows - steps if found.complement else steps
+            steps = self._steps(lookup.search)
+        return self._rows - steps if lookup.complement else steps
 
     def row_bounds(self, leaf: Predicate) -> tuple[int, int]:
         """Bounds from the terms' row counts, and from the points' tree along the paths to both ends
         of a range."""
         with jvm.damage_named(self._path):
-            index = BoundedIndex(self._searcher, self._rows, self._whole)
+            index = BoundedIndex(self._searcher, self._rows, self._is_local)
             return row_bounds(self._lookup(leaf), self._columns, index)
 
     def ranked(self, match: Match) -> RankedRows | None:
         """The matching rows, ready to be scored; None if the entry lacks the data for scores."""
-        stored = self._columns.get(match.column.name)
-        if stored is None or not holds_ranking(stored.fields, match):
+        column = self._columns.get(match.column.name)
+        if column is None or not holds_ranking(column.fields, match):
             return None
         return LuceneRankedRows(self._searcher, match, self._path)
 
@@ -139,10 +139,10 @@ class LuceneReader(IndexReader):
             return term_counts(self._reader, column, self._collect, among, most)
 
     def _lookup(self, leaf: Predicate) -> LuceneLookup:
-        found = known_lookup(leaf, self._columns)
-        if found is None:
+        lookup = known_lookup(leaf, self._columns)
+        if lookup is None:
             raise ValueError(f"This index does not answer {leaf}: check IndexType.answer first.")
-        return found
+        return lookup
 
     def close(self) -> None:
         """Closes the index."""
@@ -155,12 +155,12 @@ class LuceneReader(IndexReader):
 
     def _null_rows(self, column: str) -> BitMap:
         """The rows where the column is NULL, or is an array with a NULL element."""
-        stored = self._columns[column]
+        stored_column = self._columns[column]
         if column not in self._nulls:
             rows = BitMap()
-            if stored.null_count:
+            if stored_column.null_count:
                 rows |= self._collect(nulls_of(column))
-            if is_array(stored.type):
+            if is_array(stored_column.type):
                 rows |= self._collect(null_elements_of(column))
             self._nulls[column] = rows
         return self._nulls[column]
@@ -170,19 +170,19 @@ class LuceneReader(IndexReader):
         assert rows is not None, _ALWAYS
         return rows
 
-    def _find(self, found: LuceneLookup, most: int) -> BitMap | None:
+    def _find(self, lookup: LuceneLookup, most: int) -> BitMap | None:
         """The rows of a look-up; None if that would take more than `most` steps."""
-        if found.complement:
-            return self._rest(found, BitMap(range(self._rows)), most)
-        return self._collect_within(found.search, most)
+        if lookup.complement:
+            return self._invert(lookup, BitMap(range(self._rows)), most)
+        return self._collect_within(lookup.search, most)
 
-    def _rest(self, found: LuceneLookup, rows: BitMap, most: int) -> BitMap | None:
+    def _invert(self, lookup: LuceneLookup, rows: BitMap, most: int) -> BitMap | None:
         """The given rows that are in the look-up's complement."""
-        without = self._collect_within(found.search, most)
+        without = self._collect_within(lookup.search, most)
         if without is None:
             return None
-        rest = rows - without
-        return rest - self._null_rows(found.column) if found.without_null else rest
+        remaining = rows - without
+        return remaining - self._null_rows(lookup.column) if lookup.without_null else remaining
 
     def _among(self, rows: BitMap, search: Search) -> BitMap:
         """The given rows that a search finds, by checking each row."""
@@ -207,9 +207,9 @@ class LuceneReader(IndexReader):
         query, size = to_query(search), min(_FIRST_BUFFER, max(1, self._rows))
         while True:
             buffer = np.empty(size, dtype=np.uint32)
-            found = int(RowIds.into(self._searcher, query, buffer.ctypes.data, size, most))
-            if found == RowIds.TOO_MANY_STEPS:
+            count = int(RowIds.into(self._searcher, query, buffer.ctypes.data, size, most))
+            if count == RowIds.TOO_MANY_STEPS:
                 return None
-            if found >= 0:
-                return BitMap(array("I", buffer[:found].tobytes()))  # the fastest way into a bitmap
-            size = -1 - found
+            if count >= 0:
+                return BitMap(array("I", buffer[:count].tobytes()))  # the fastest way into a bitmap
+            size = -1 - count

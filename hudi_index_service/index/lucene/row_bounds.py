@@ -39,22 +39,22 @@ class BoundedIndex:
 
 
 def row_bounds(
-    found: LuceneLookup, columns: Mapping[str, StoredColumn], index: BoundedIndex
+    lookup: LuceneLookup, columns: Mapping[str, StoredColumn], index: BoundedIndex
 ) -> tuple[int, int]:
     """Lower and upper bounds of the number of rows for which the look-up's leaf is TRUE. The JVM
     must be attached."""
-    least, most = index.bounds(found.search)
+    least, most = index.bounds(lookup.search)
     total = index.rows
-    if found.answer is not Answer.EXACT:
+    if lookup.answer is not Answer.EXACT:
         return 0, most
-    if not found.complement:
+    if not lookup.complement:
         return least, most
-    if not found.without_null:
+    if not lookup.without_null:
         return total - most, total - least
-    stored = columns[found.column]
-    values = total - stored.null_count
-    if not is_array(stored.type):
+    column = columns[lookup.column]
+    values = total - column.null_count
+    if not is_array(column.type):
         return values - most, values - least
     # An array with the element may also have a NULL element.
-    least_null, most_null = index.bounds(null_elements_of(found.column))
+    least_null, most_null = index.bounds(null_elements_of(lookup.column))
     return max(0, values - most - most_null), values - max(least, least_null)

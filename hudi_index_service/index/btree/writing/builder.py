@@ -24,7 +24,7 @@ from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStat
 from hudi_index_service.predicate.evaluate import element_rows
 
 _MIB = 2**20
-_SORTING = 3  # times the bytes of a column that sorting takes, beside them
+_SORTING = 3  # sorting needs this many times a column's bytes in addition
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Column:
     spec: ColumnSpec
     keys: list[np.ndarray | pa.Array] = field(default_factory=list)
     rows: list[range | np.ndarray] = field(default_factory=list)
-    held: int = 0
+    held_bytes: int = 0
     nulls: BitMap = field(default_factory=BitMap)
     null_elements: BitMap = field(default_factory=BitMap)
     null_count: int = 0
@@ -61,18 +61,18 @@ class _Column:
             self.cut += cut
         self.keys.append(keys)
         self.rows.append(rows)
-        self.held += int(keys.nbytes) + (0 if isinstance(rows, range) else rows.nbytes)
+        self.held_bytes += int(keys.nbytes) + (0 if isinstance(rows, range) else rows.nbytes)
 
-    def sorted(self) -> Groups:
-        """The values, which are given up, with their rows."""
+    def sort(self) -> Groups:
+        """Sorts the values with their rows, and releases them."""
         keys, rows = self.keys, self.rows
-        self.keys, self.rows, self.held = [], [], 0
+        self.keys, self.rows, self.held_bytes = [], [], 0
         unique = is_array(self.spec.type)
-        every = np.concatenate([np.zeros(0, dtype=np.uint32), *map(_ids, rows)])
+        row_ids = np.concatenate([np.zeros(0, dtype=np.uint32), *map(_ids, rows)])
         if has_number_keys(self.spec.type):
             numbers = np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
-            return sorted_numbers(numbers, every, unique=unique)
-        return sorted_bytes(keys, every, unique=unique)
+            return sorted_numbers(numbers, row_ids, unique=unique)
+        return sorted_bytes(keys, row_ids, unique=unique)
 
 
 def _ids(rows: range | np.ndarray) -> np.ndarray:
@@ -81,9 +81,9 @@ def _ids(rows: range | np.ndarray) -> np.ndarray:
     return rows
 
 
-def _rows_where(wanted: pa.Array, rows: range | np.ndarray) -> BitMap:
-    found: np.ndarray = _ids(rows)[np.asarray(wanted)]
-    return BitMap(np.unique(found))
+def _rows_where(mask: pa.Array, rows: range | np.ndarray) -> BitMap:
+    row_ids: np.ndarray = _ids(rows)[np.asarray(mask)]
+    return BitMap(np.unique(row_ids))
 
 
 class BTreeBuilder:
@@ -108,13 +108,13 @@ class BTreeBuilder:
         for column, array in zip(self._columns, batch.columns, strict=True):
             column.add(array, self._rows)
         self._rows += batch.num_rows
-        if self._needed() > self._most_bytes:
+        if self._sorting_bytes() > self._most_bytes:
             self._write_run()
 
-    def _needed(self) -> int:
+    def _sorting_bytes(self) -> int:
         """The bytes needed to sort the held values."""
-        held = sorted((column.held for column in self._columns), reverse=True)
-        return sum(held) + _SORTING * sum(held[: self._threads])
+        sizes = sorted((column.held_bytes for column in self._columns), reverse=True)
+        return sum(sizes) + _SORTING * sum(sizes[: self._threads])
 
     def _write_run(self) -> None:
         folder = self._folder / f"run-{len(self._runs):04d}"
@@ -127,7 +127,7 @@ class BTreeBuilder:
         writer = TreeWriter(folder)
         try:
             distinct = {}
-            for column, groups in self._sorted():
+            for column, groups in self._sorted_columns():
                 writer.begin_column(
                     column.spec.name, has_number_keys=has_number_keys(column.spec.type)
                 )
@@ -139,18 +139,18 @@ class BTreeBuilder:
         finally:
             writer.close()
 
-    def _sorted(self) -> Iterator[tuple[_Column, Groups]]:
-        """The columns in their order with their sorted values; several are sorted at once."""
+    def _sorted_columns(self) -> Iterator[tuple[_Column, Groups]]:
+        """The columns, in order, with their sorted values; several are sorted concurrently."""
         if self._threads == 1:
-            yield from ((column, column.sorted()) for column in self._columns)
+            yield from ((column, column.sort()) for column in self._columns)
             return
         with ThreadPoolExecutor(self._threads) as threads:
-            ahead = [threads.submit(column.sorted) for column in self._columns[: self._threads]]
+            ahead = [threads.submit(column.sort) for column in self._columns[: self._threads]]
             for number, column in enumerate(self._columns):
                 yield column, ahead.pop(0).result()
                 following = number + self._threads
                 if following < len(self._columns):
-                    ahead.append(threads.submit(self._columns[following].sorted))
+                    ahead.append(threads.submit(self._columns[following].sort))
 
     def finish(self) -> BuiltIndex:
         """Completes the index."""

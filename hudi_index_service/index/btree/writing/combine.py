@@ -11,9 +11,9 @@ from hudi_index_service.index.contract import FileRange, PackedIndex
 def combine(parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
     """See `hudi_index_service.index.contract.IndexType.combine`. Merges all leaves in the order of
     their keys, some of each part at a time."""
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         sources = []
         for part in parts:
             sources.append(Source.of_part(part))
-            opened.callback(sources[-1].close)
+            stack.callback(sources[-1].close)
         return merge(sources, folder, restarts=True)[0]

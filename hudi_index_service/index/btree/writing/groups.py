@@ -1,4 +1,4 @@
-"""Rows grouped by key: what is sorted, merged and written."""
+"""Rows grouped by key, to be sorted, merged and written."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ class Groups:
     """Sorted keys, each once, and the rows of each.
 
     Attributes:
-        counts: How many of `rows` each key has.
-        rows: The row ids, those of one key in their order and next to each other.
-        sets: By the key's position, the rows of keys that have none in `rows`.
+        counts: The number of `rows` of each key.
+        rows: The row ids; those of one key are adjacent and in order.
+        sets: Key's position → rows, for keys that have none in `rows`.
     """
 
     keys: Keys
@@ -31,7 +31,7 @@ class Groups:
         return len(self.keys)
 
     def slice(self, start: int, end: int) -> "Groups":
-        """Those of the keys [start, end)."""
+        """The groups of the keys [start, end)."""
         keys = (
             self.keys.slice(start, end) if isinstance(self.keys, ByteKeys) else self.keys[start:end]
         )
@@ -45,7 +45,7 @@ def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
 
     Args:
         keys: A key for each row id.
-        unique: Whether the same pair may come twice, and must come once.
+        unique: Whether the same pair may occur several times, and is kept once.
     """
     begins = np.ones(len(rows), dtype=bool)
     if isinstance(keys, ByteKeys):
@@ -54,16 +54,16 @@ def grouped(keys: Keys, rows: np.ndarray, *, unique: bool) -> Groups:
     else:
         begins[1:] = keys[1:] != keys[:-1]
     if unique:
-        kept = begins.copy()
-        kept[1:] |= rows[1:] != rows[:-1]
-        rows, begins = rows[kept], begins[kept]
-        keys = _taken(keys, np.flatnonzero(kept))
+        keep = begins.copy()
+        keep[1:] |= rows[1:] != rows[:-1]
+        rows, begins = rows[keep], begins[keep]
+        keys = _take(keys, np.flatnonzero(keep))
     starts = np.flatnonzero(begins)
     counts = np.diff(starts, append=len(rows))
-    return Groups(keys if len(starts) == len(rows) else _taken(keys, starts), counts, rows)
+    return Groups(keys if len(starts) == len(rows) else _take(keys, starts), counts, rows)
 
 
-def _taken(keys: Keys, at: np.ndarray) -> Keys:
+def _take(keys: Keys, at: np.ndarray) -> Keys:
     if isinstance(keys, ByteKeys):
         return ByteKeys.of(keys.to_arrow().take(pa.array(at)))
     numbers: np.ndarray = keys[at]
@@ -81,10 +81,10 @@ def merged(streams: Sequence[Iterable[Groups]]) -> Iterator[Groups]:
         if len(heads) == 1:
             yield heads[0].rest()
             continue
-        # What is not above the least of the last keys is all there: the streams are sorted.
+        # All keys up to the least of the last ones are present, since the streams are sorted.
         bound = min(head.last for head in heads)
         parts = [part for head in heads if len(part := head.until(bound))]
-        yield parts[0] if len(parts) == 1 else _joined(parts)
+        yield parts[0] if len(parts) == 1 else _join(parts)
 
 
 class _Head:
@@ -110,33 +110,33 @@ class _Head:
         return groups
 
     def until(self, bound: bytes) -> Groups:
-        """The groups up to that key, which then are gone."""
+        """Removes and returns the groups up to that key."""
         groups = self.rest()
         end = position(groups.keys, after(bound))
         self._groups = groups.slice(end, len(groups))
         return groups.slice(0, end)
 
 
-def _joined(parts: Sequence[Groups]) -> Groups:
-    """One of several, whose row ids ascend from each to the next."""
+def _join(parts: Sequence[Groups]) -> Groups:
+    """Joins groups whose row ids ascend from each to the next."""
     keys, order, begins = _sorted_keys([part.keys for part in parts])
     counts = np.concatenate([part.counts for part in parts])
     rows = np.concatenate([part.rows for part in parts])
     starts = np.cumsum(counts) - counts
-    ordered = counts[order]
-    new_starts = np.cumsum(ordered) - ordered
-    rows = rows[np.repeat(starts[order] - new_starts, ordered) + np.arange(len(rows))]
+    ordered_counts = counts[order]
+    new_starts = np.cumsum(ordered_counts) - ordered_counts
+    rows = rows[np.repeat(starts[order] - new_starts, ordered_counts) + np.arange(len(rows))]
     group = np.cumsum(begins) - 1
-    totals = np.bincount(group, weights=ordered, minlength=len(keys)).astype(np.int64)
-    sets = _joined_sets(parts, order, group)
+    totals = np.bincount(group, weights=ordered_counts, minlength=len(keys)).astype(np.int64)
+    sets = _join_sets(parts, order, group)
     if sets:
         rows, totals = _into_sets(sets, rows, totals)
     return Groups(keys, totals, rows, sets)
 
 
 def _sorted_keys(parts: Sequence[Keys]) -> tuple[Keys, np.ndarray, np.ndarray]:
-    """All keys sorted, each once; the order of them all, equal ones as they came; and where in that
-    order another key begins."""
+    """The distinct keys, sorted; the order of all keys, stable for equal ones; and where in that
+    order a new key begins."""
     if all(isinstance(part, ByteKeys) for part in parts):
         arrays = [part.to_arrow() for part in parts if isinstance(part, ByteKeys)]
         array = pa.concat_arrays(arrays)
@@ -153,9 +153,7 @@ def _sorted_keys(parts: Sequence[Keys]) -> tuple[Keys, np.ndarray, np.ndarray]:
     return numbers[begins], order, begins
 
 
-def _joined_sets(
-    parts: Sequence[Groups], order: np.ndarray, group: np.ndarray
-) -> dict[int, BitMap]:
+def _join_sets(parts: Sequence[Groups], order: np.ndarray, group: np.ndarray) -> dict[int, BitMap]:
     """The parts' sets by the positions of the joined keys."""
     if not any(part.sets for part in parts):
         return {}
@@ -176,12 +174,12 @@ def _into_sets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Moves the rows of keys that have a set into it."""
     ends = np.cumsum(counts)
-    kept = np.ones(len(rows), dtype=bool)
+    keep = np.ones(len(rows), dtype=bool)
     for at in sets:
         start, end = int(ends[at] - counts[at]), int(ends[at])
         if end > start:
             sets[at] = sets[at] | BitMap(rows[start:end])
-            kept[start:end] = False
+            keep[start:end] = False
     counts = counts.copy()
     counts[list(sets)] = 0
-    return rows[kept], counts
+    return rows[keep], counts

@@ -23,7 +23,7 @@ _LEAVES_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An index that is merged with others."""
+    """An index to be merged with others."""
 
     tree: Tree
     leaves: LeafStore
@@ -64,9 +64,9 @@ class Source:
     def groups(self, column: int, offset: int, *, has_number_keys: bool) -> Iterator[Groups]:
         """The column's values in order; `offset` is added to each row id."""
         places = self.tree.leaves(column, Branch.VALUES)
-        while some := list(islice(places, _LEAVES_AT_ONCE)):
-            bodies = self.leaves.neighbours(some)
-            yield _groups(some, bodies, offset, has_number_keys=has_number_keys)
+        while batch := list(islice(places, _LEAVES_AT_ONCE)):
+            bodies = self.leaves.neighbours(batch)
+            yield _groups(batch, bodies, offset, has_number_keys=has_number_keys)
 
 
 def merge(
@@ -112,7 +112,7 @@ def merge(
 def _groups(
     places: list[LeafPlace], bodies: list[bytes], offset: int, *, has_number_keys: bool
 ) -> Groups:
-    """The values of some leaves that follow each other, at least one."""
+    """The values of one or more consecutive leaves."""
     keys: list[Keys] = []
     counts: list[np.ndarray] = []
     rows: list[np.ndarray] = [np.zeros(0, dtype=np.uint32)]

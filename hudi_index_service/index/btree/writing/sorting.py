@@ -11,7 +11,7 @@ from hudi_index_service.index.btree.writing.groups import Groups, grouped
 
 _BITS = 64
 _SAMPLE = 100_000
-_REPEATED = 0.04  # of a sample: from that on, sorting the different values alone pays
+_REPEATED = 0.04  # share of a sample from which on sorting only the distinct values pays
 
 
 def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Groups:
@@ -21,7 +21,7 @@ def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Group
     least, row_bits = keys.min(), int(rows.max()).bit_length()
     shift = np.uint64(row_bits)
     if int(keys.max() - least).bit_length() + row_bits <= _BITS:
-        # Key and row in one number: no order has to be kept, and nothing be looked up by it.
+        # Key and row in one number: no order to keep and to apply to the rows.
         both = np.sort(((keys - least) << shift) | rows)
         keys = (both >> shift) + least
         rows = (both & ((np.uint64(1) << shift) - np.uint64(1))).astype(np.uint32)
@@ -31,13 +31,13 @@ def sorted_numbers(keys: np.ndarray, rows: np.ndarray, *, unique: bool) -> Group
     begins = np.empty(len(keys), dtype=np.uint64)
     begins[0] = 0
     begins[1:] = keys[1:] != keys[:-1]
-    # Equal keys came in any order: the row ids are sorted within each.
+    # Equal keys came in any order: sort the row ids within each.
     within = np.sort((np.cumsum(begins, dtype=np.uint64) << np.uint64(32)) | rows)
     return grouped(keys, within.astype(np.uint32), unique=unique)
 
 
 def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) -> Groups:
-    """The same of byte keys; equal keys' rows come in ascending order."""
+    """Like `sorted_numbers`, for byte keys; the rows of equal keys come in ascending order."""
     kind = pa.large_binary()
     array = pa.concat_arrays([pa.array([], kind), *(each.cast(kind) for each in arrays)])
     if not len(array):
@@ -47,15 +47,15 @@ def sorted_bytes(arrays: Sequence[pa.Array], rows: np.ndarray, *, unique: bool) 
         order = pc.sort_indices(encoded.dictionary)
         ranks = np.empty(len(order), dtype=np.uint64)
         ranks[np.asarray(order)] = np.arange(len(order), dtype=np.uint64)
-        found = sorted_numbers(ranks[np.asarray(encoded.indices)], rows, unique=unique)
+        groups = sorted_numbers(ranks[np.asarray(encoded.indices)], rows, unique=unique)
         keys = ByteKeys.of(encoded.dictionary.take(order))
-        return Groups(keys, found.counts, found.rows)
+        return Groups(keys, groups.counts, groups.rows)
     order = pc.sort_indices(array)
     return grouped(ByteKeys.of(array.take(order)), rows[np.asarray(order)], unique=unique)
 
 
 def _repeats(array: pa.Array) -> bool:
-    """Whether there are noticeably fewer different values than values."""
+    """Whether there are noticeably fewer distinct values than values."""
     step = -(-len(array) // _SAMPLE)
     sample = array.take(pa.array(np.arange(0, len(array), step)))
     return int(pc.count_distinct(sample).as_py()) <= (1 - _REPEATED) * len(sample)

@@ -1,4 +1,4 @@
-"""Writes a tree: its leaves as they come, in the order of their keys, and then its inner part."""
+"""Writes a tree: first its leaves, in the order of their keys, then its inner part."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -52,19 +52,19 @@ class TreeWriter:
         self._columns[name] = has_number_keys
 
     def nulls(self, kind: Branch, rows: BitMap) -> None:
-        """The rows where the column, or an element of it, is NULL."""
+        """Writes the rows where the column, or an element of it, is NULL."""
         if rows:
             self._add_set(_Branch(len(self._columns) - 1, kind), b"", rows)
 
     def values(self, stream: Iterable[Groups]) -> int:
-        """The column's values. Returns how many keys there are."""
+        """Writes the column's values. Returns the number of keys."""
         branch = _Branch(len(self._columns) - 1, Branch.VALUES)
-        rest: Groups | None = None
+        pending: Groups | None = None
         for groups in stream:
-            whole = groups if rest is None else _chained(rest, groups)
-            rest = self._leaves(branch, whole)
-        if rest is not None and len(rest):
-            self._packed(branch, rest.keys, rest.counts, rest.rows)
+            merged = groups if pending is None else _chain(pending, groups)
+            pending = self._leaves(branch, merged)
+        if pending is not None and len(pending):
+            self._add_packed(branch, pending.keys, pending.counts, pending.rows)
         return branch.keys
 
     def finish(self, rows: int) -> dict[str, Path]:
@@ -74,11 +74,11 @@ class TreeWriter:
         return {name: self._folder / name for name in (LEAVES, TREE)}
 
     def close(self) -> None:
-        """Gives up."""
+        """Closes the file."""
         self._file.close()
 
     def _leaves(self, branch: _Branch, groups: Groups) -> Groups | None:
-        """Writes what fills leaves. Returns what is left for the next one."""
+        """Writes full leaves. Returns the remaining groups for the next one."""
         large = np.flatnonzero(groups.counts >= SET_ROWS).tolist()
         alone = sorted({*large, *groups.sets})
         ends = np.concatenate(([0], np.cumsum(groups.counts)))
@@ -91,7 +91,7 @@ class TreeWriter:
                 rows = BitMap(groups.rows[ends[at] : ends[at + 1]])
             self._add_set(branch, key_bytes(groups.keys, at), rows)
             start = at + 1
-        return self._run(branch, groups, ends, start, len(groups), keeps_rest=True)
+        return self._run(branch, groups, ends, start, len(groups), keeps_last=True)
 
     def _run(
         self,
@@ -101,18 +101,21 @@ class TreeWriter:
         start: int,
         end: int,
         *,
-        keeps_rest: bool = False,
+        keeps_last: bool = False,
     ) -> Groups | None:
-        """Packed leaves of the keys [start, end); the last, if it is to be kept, is returned."""
+        """Writes packed leaves of the keys [start, end). With `keeps_last`, returns the groups of
+        the last leaf instead of writing them."""
         for first, last in _cuts(groups.keys, ends, start, end):
             keys, counts = _slice(groups.keys, first, last), groups.counts[first:last]
             rows = groups.rows[ends[first] : ends[last]]
-            if keeps_rest and last == end:
+            if keeps_last and last == end:
                 return Groups(keys, counts, rows)
-            self._packed(branch, keys, counts, rows)
+            self._add_packed(branch, keys, counts, rows)
         return None
 
-    def _packed(self, branch: _Branch, keys: Keys, counts: np.ndarray, rows: np.ndarray) -> None:
+    def _add_packed(
+        self, branch: _Branch, keys: Keys, counts: np.ndarray, rows: np.ndarray
+    ) -> None:
         body = packed_leaf(keys, counts, rows)
         self._add(branch, key_bytes(keys, 0), body, is_set=False, rows=len(rows), keys=len(keys))
 
@@ -133,8 +136,8 @@ class TreeWriter:
         branch.keys += keys
 
 
-def _chained(one: Groups, other: Groups) -> Groups:
-    """Two groups, one behind the other; the first has no sets."""
+def _chain(one: Groups, other: Groups) -> Groups:
+    """Concatenates two groups; the first has no sets."""
     return Groups(
         chained_keys((one.keys, other.keys)),
         np.concatenate((one.counts, other.counts)),

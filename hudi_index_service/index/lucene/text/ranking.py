@@ -53,7 +53,7 @@ class LuceneRankedRows:
         if among is not None and not among:
             return []
         with jvm.damage_named(self.path):
-            found = RankedSearch.best(
+            count = RankedSearch.best(
                 self.searcher,
                 to_query(search),
                 search.field,
@@ -65,7 +65,7 @@ class LuceneRankedRows:
                 rows.ctypes.data,
                 scores.ctypes.data,
             )
-        return list(zip(rows[:found].tolist(), scores[:found].tolist(), strict=True))
+        return list(zip(rows[:count].tolist(), scores[:count].tolist(), strict=True))
 
 
 def _words(search: Words) -> Any:

@@ -11,9 +11,9 @@ from hudi_index_service.index.lucene.search import Terms
 from hudi_index_service.predicate.comparison import is_string
 
 
-def holds_whole_values(stored: StoredColumn) -> bool:
+def holds_whole_values(column: StoredColumn) -> bool:
     """Whether the column's terms are its values: text, with no value truncated."""
-    return is_string(stored.type) and KEYWORD in stored.fields and stored.truncated == 0
+    return is_string(column.type) and KEYWORD in column.fields and column.truncated == 0
 
 
 def term_counts(
@@ -34,17 +34,17 @@ def term_counts(
     terms = MultiTerms.getTerms(reader, field)
     if terms is None:  # every value is NULL
         return {}
-    each = terms.iterator()
-    values = BytesRefIterator.cast_(each)
-    found: dict[str, int] = {}
-    seen = 0
+    terms_enum = terms.iterator()
+    values = BytesRefIterator.cast_(terms_enum)
+    counts: dict[str, int] = {}
+    values_read = 0
     while (term := values.next()) is not None:
-        seen += 1
-        if seen > most:
+        values_read += 1
+        if values_read > most:
             return None
         value = str(term.utf8ToString())
         if among is None:
-            found[value] = int(each.docFreq())
-        elif here := rows_of(Terms(field, (value.encode(),))).intersection_cardinality(among):
-            found[value] = here
-    return found
+            counts[value] = int(terms_enum.docFreq())
+        elif count := rows_of(Terms(field, (value.encode(),))).intersection_cardinality(among):
+            counts[value] = count
+    return counts

@@ -28,10 +28,10 @@ class LuceneTextMatcher:
         jvm.attach()
         search = words_of(match)
         analyzer, query = analyzer_of(search.analyzer), to_query(search)
-        found = np.zeros(len(texts), dtype=bool)
+        hits = np.zeros(len(texts), dtype=bool)
         for start, piece in _pieces(texts):
-            found[start + _rows(piece, search.field, analyzer, query)] = True
-        return pa.array(found, mask=np.asarray(texts.is_null()))
+            hits[start + _rows(piece, search.field, analyzer, query)] = True
+        return pa.array(hits, mask=np.asarray(texts.is_null()))
 
 
 def _rows(texts: pa.Array, field: str, analyzer: object, query: object) -> np.ndarray:

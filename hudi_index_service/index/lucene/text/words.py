@@ -45,12 +45,12 @@ class _Run:
         return self.begins and self.ends and len(self.text) < _LONGEST
 
 
-def search_by_words(stored: StoredColumn, parts: Sequence[LikePart]) -> Search | None:
+def search_by_words(column: StoredColumn, parts: Sequence[LikePart]) -> Search | None:
     """A search that finds a superset of the values that match the LIKE pattern. None if the column
     has no StandardAnalyzer text, or the pattern contains no usable words."""
-    if TEXT_PREFIX + _STANDARD not in stored.fields:
+    if TEXT_PREFIX + _STANDARD not in column.fields:
         return None
-    field = text_field(stored.name, _STANDARD)
+    field = text_field(column.name, _STANDARD)
     runs = list(_runs(parts))
     words = [run.text for run in runs if run.is_word]
     if words:
@@ -61,12 +61,12 @@ def search_by_words(stored: StoredColumn, parts: Sequence[LikePart]) -> Search |
     return Pattern(field, (ANY, LikePart("text", longest), ANY), _LONGEST)
 
 
-def phrase_by_words(stored: StoredColumn, parts: Sequence[LikePart]) -> OpenPhrase | None:
+def phrase_by_words(column: StoredColumn, parts: Sequence[LikePart]) -> OpenPhrase | None:
     """Like `search_by_words`, with the longest sequence of words in the pattern. It is for look-ups
     of single rows: each row is checked faster, but finding all rows takes longer."""
-    if TEXT_PREFIX + _STANDARD not in stored.fields:
+    if TEXT_PREFIX + _STANDARD not in column.fields:
         return None
-    field = text_field(stored.name, _STANDARD)
+    field = text_field(column.name, _STANDARD)
     phrases = [OpenPhrase(field, *each) for each in _phrases(parts)]
     return max(phrases, key=_length, default=None)
 
