@@ -106,8 +106,8 @@ def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]
         case Compare(column, operator, value):
             return _may_compare(bounds(column), operator, value)
         case In(column, values):
-            known = bounds(column)
-            return any(_may_compare(known, Operator.EQ, value) for value in values)
+            column_bounds = bounds(column)
+            return any(_may_compare(column_bounds, Operator.EQ, value) for value in values)
         case Like(column):
             return _may_be_like(bounds(column), predicate)
         case Not(In(column) | Like(column)):
@@ -115,11 +115,11 @@ def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]
     return True
 
 
-def _may_compare(known: ValueBounds, operator: Operator, value: pa.Scalar) -> bool:
-    if not known.may_be_value:
+def _may_compare(bounds: ValueBounds, operator: Operator, value: pa.Scalar) -> bool:
+    if not bounds.may_be_value:
         return False
     if (
-        known.may_be_nan
+        bounds.may_be_nan
         and pa.types.is_floating(value.type)
         and operator
         not in (
@@ -131,30 +131,30 @@ def _may_compare(known: ValueBounds, operator: Operator, value: pa.Scalar) -> bo
     ):
         return True  # a NaN would match
     bound = bound_of(value)
-    if bound is None or known.least is None or known.greatest is None:
+    if bound is None or bounds.least is None or bounds.greatest is None:
         return True
     match operator:
         case Operator.EQ | Operator.EQ_NULL_SAFE:
-            return bool(known.least <= bound <= known.greatest)
+            return bool(bounds.least <= bound <= bounds.greatest)
         case Operator.NE:
-            return not known.least == known.greatest == bound
+            return not bounds.least == bounds.greatest == bound
         case Operator.LT:
-            return bool(known.least < bound)
+            return bool(bounds.least < bound)
         case Operator.LE:
-            return bool(known.least <= bound)
+            return bool(bounds.least <= bound)
         case Operator.GT:
-            return bool(known.greatest > bound)
+            return bool(bounds.greatest > bound)
         case Operator.GE:
-            return bool(known.greatest >= bound)
+            return bool(bounds.greatest >= bound)
 
 
-def _may_be_like(known: ValueBounds, like: Like) -> bool:
-    if not known.may_be_value:
+def _may_be_like(bounds: ValueBounds, like: Like) -> bool:
+    if not bounds.may_be_value:
         return False
     prefix = _utf8(like.prefix)
-    if not prefix or _BROKEN in like.pattern or known.least is None or known.greatest is None:
+    if not prefix or _BROKEN in like.pattern or bounds.least is None or bounds.greatest is None:
         return True
-    return bool(known.least[: len(prefix)] <= prefix <= known.greatest)
+    return bool(bounds.least[: len(prefix)] <= prefix <= bounds.greatest)
 
 
 def _utf8(text: str) -> bytes | None:

@@ -94,7 +94,7 @@ def cast(value: pa.Scalar, target: pa.DataType, zone: tzinfo) -> pa.Scalar:
         return pa.scalar(_instant(value.value * DAY_MICROS, _zone_of(target, zone)), target)
     if source == TIMESTAMP_NTZ and target == TIMESTAMP:
         return pa.scalar(_instant(value.value, zone), target)
-    raise _refused(literal_sql(value), target)
+    raise _refusal(literal_sql(value), target)
 
 
 def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
@@ -103,8 +103,8 @@ def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
         match = _INTEGER.fullmatch(trimmed)
         if match is None or trimmed in ("", "+", "-"):
             return None
-        whole = integer(match[1] + match[2])
-        return whole if whole is not None and fits(whole, target) else None
+        number = integer(match[1] + match[2])
+        return number if number is not None and fits(number, target) else None
     if pa.types.is_floating(target):
         return _floating_from_string(text, text.strip(_JAVA_TRIMMED), target)
     if pa.types.is_decimal(target):
@@ -117,7 +117,7 @@ def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
         return _date_from_string(text, trimmed, target)
     if pa.types.is_timestamp(target):
         return _timestamp_from_string(text, trimmed, target, zone)
-    raise _refused(text, target)
+    raise _refusal(text, target)
 
 
 def _floating_from_string(text: str, trimmed: str, target: pa.DataType) -> object:
@@ -127,7 +127,7 @@ def _floating_from_string(text: str, trimmed: str, target: pa.DataType) -> objec
     if trimmed.lower() in _NOT_FINITE:
         return _NOT_FINITE[trimmed.lower()]
     if re.search(r"[0-9]|nan|inf", trimmed, re.IGNORECASE):
-        raise _refused(text, target)  # Java reads 1.5f, 0x1p3 and +NaN too.
+        raise _refusal(text, target)  # Java reads 1.5f, 0x1p3 and +NaN too.
     return None
 
 
@@ -136,7 +136,7 @@ def _decimal_from_string(text: str, trimmed: str, target: pa.DataType) -> object
     zero with an exponent."""
     match = _NUMBER.fullmatch(trimmed)
     if match is None or len((match[1] or "").lstrip("+-0")) > _EXPONENT_DIGITS:
-        raise _refused(text, target)
+        raise _refusal(text, target)
     number = Decimal(trimmed)
     digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
     if len(digits) + exponent > _MAX_DIGITS:
@@ -148,12 +148,12 @@ def _date_from_string(text: str, trimmed: str, target: pa.DataType) -> int | Non
     match = _DATE.fullmatch(trimmed)
     if match is None:
         if _SPECIAL_MOMENT.match(trimmed):
-            raise _refused(text, target)
+            raise _refusal(text, target)
         return None
     year, month, day = (int(part) if part else 1 for part in match.groups())
     days = days_since_epoch(year, month, day)
     if days is not None and not fits(days, pa.int32()):
-        raise _refused(text, target)
+        raise _refusal(text, target)
     return days
 
 
@@ -162,16 +162,16 @@ def _timestamp_from_string(
 ) -> int | None:
     match = _TIMESTAMP.fullmatch(trimmed)
     if match is None:
-        raise _refused(text, target)
+        raise _refusal(text, target)
     *_, fraction, own_zone = match.groups()
     year, month, day = (int(part) if part else 1 for part in match.groups()[:3])
     hour, minute, second = (int(part) if part else 0 for part in match.groups()[3:6])
     days = days_since_epoch(year, month, day)
     if own_zone:
-        stated = _zone(own_zone)
-        if stated is None or target == TIMESTAMP_NTZ:
-            raise _refused(text, target)
-        zone = stated
+        parsed_zone = _zone(own_zone)
+        if parsed_zone is None or target == TIMESTAMP_NTZ:
+            raise _refusal(text, target)
+        zone = parsed_zone
     if days is None or hour > 23 or minute > 59 or second > 59:
         return None
     micros = ((days * 24 + hour) * 60 + minute) * 60 + second
@@ -190,7 +190,7 @@ def _from_integer(value: int, source: pa.DataType, target: pa.DataType) -> pa.Sc
         return pa.scalar(single(value), target)
     if pa.types.is_string(target):
         return pa.scalar(str(value), target)
-    raise _refused(str(value), target)  # Out of range, Spark wraps around.
+    raise _refusal(str(value), target)  # Out of range, Spark wraps around.
 
 
 def _from_decimal(value: Decimal, target: pa.DataType) -> pa.Scalar:
@@ -198,8 +198,8 @@ def _from_decimal(value: Decimal, target: pa.DataType) -> pa.Scalar:
         return pa.scalar(float(value), target)
     context = Context(prec=1000)
     rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, context)
-    whole = int(rounded.scaleb(target.scale, context))
-    return pa.scalar(rounded if abs(whole) < 10**target.precision else None, target)
+    unscaled = int(rounded.scaleb(target.scale, context))
+    return pa.scalar(rounded if abs(unscaled) < 10**target.precision else None, target)
 
 
 def single(value: int) -> float:
@@ -273,7 +273,7 @@ def _zone(name: str) -> tzinfo | None:
         return None
 
 
-def _refused(text: str, target: pa.DataType) -> PredicateUnsupported:
+def _refusal(text: str, target: pa.DataType) -> PredicateUnsupported:
     return PredicateUnsupported(
         f"The literal {shortened(text)!r} cannot be cast to type {target} with certainty.",
         remedy=f"Write a literal of the column's own type ({target}) in its usual form.",

@@ -78,14 +78,14 @@ def in_list(column: BoundColumn, literals: Sequence[Literal], zone: tzinfo) -> P
         # The column is also cast to the type of a NULL, and may then equal other values.
         if null.value.type not in (pa.null(), value_type(column)):
             raise _null_of_other_type(column, null)
-    given = [literal for literal in literals if not literal.is_null]
+    non_null = [literal for literal in literals if not literal.is_null]
     kind = value_type(column)
-    strings = [is_string(kind), *(is_string(literal.value.type) for literal in given)]
+    strings = [is_string(kind), *(is_string(literal.value.type) for literal in non_null)]
     if any(strings) and not all(strings):
-        given = _as_strings(column, given, zone)
-    comparison = comparison_type(column, given, None)
+        non_null = _as_strings(column, non_null, zone)
+    comparison = comparison_type(column, non_null, None)
     values: dict[object, pa.Scalar] = {}
-    for literal in given:
+    for literal in non_null:
         low, high = ends(column, literal, comparison, zone)
         if low is None or high is None:
             continue  # No value of the column equals it.
@@ -116,13 +116,13 @@ def array_contains(column: BoundColumn, literal: Literal, zone: tzinfo) -> Predi
             remedy="Name an array column.",
         )
     element = BoundColumn(column.name, column.type.value_type)
-    given = literal.value.type
-    if pa.types.is_null(given):
+    kind = literal.value.type
+    if pa.types.is_null(kind):
         raise PredicateInvalid(
             f"Spark refuses array_contains({column}, NULL).",
             remedy="Search arrays for values; `IS NULL` finds arrays that are NULL.",
         )
-    if is_string(element.type) != is_string(given) or is_binary(element.type) != is_binary(given):
+    if is_string(element.type) != is_string(kind) or is_binary(element.type) != is_binary(kind):
         raise PredicateInvalid(
             f"Spark cannot look for {literal.text} in {column} ({column.type}).",
             remedy=f"Write a literal of the elements' own type, {element.type}.",
@@ -176,12 +176,12 @@ def _compare_null(column: BoundColumn, operator: Operator) -> Predicate:
 def _refuse_null_of_other_type(column: BoundColumn, literal: Literal) -> None:
     """Refuses a NULL of a type to which Spark casts the column if that cast can make values NULL:
     ``name <=> CAST(NULL AS INT)`` holds for every name that is not a number."""
-    kind, given = value_type(column), literal.value.type
-    if pa.types.is_null(given) or is_string(given) or given == kind:
+    kind, literal_type = value_type(column), literal.value.type
+    if pa.types.is_null(literal_type) or is_string(literal_type) or literal_type == kind:
         return
-    if is_number(kind) and is_number(given):
+    if is_number(kind) and is_number(literal_type):
         comparison_type(column, (literal,), Operator.EQ_NULL_SAFE)
-    elif not (pa.types.is_temporal(kind) and pa.types.is_temporal(given)):
+    elif not (pa.types.is_temporal(kind) and pa.types.is_temporal(literal_type)):
         raise _null_of_other_type(column, literal)
 
 
@@ -251,28 +251,28 @@ def _as_strings(column: BoundColumn, literals: list[Literal], zone: tzinfo) -> l
     kind = value_type(column)
     result = []
     for literal in literals:
-        given = literal.value.type
-        if is_string(kind) and (is_string(given) or pa.types.is_integer(given)):
+        literal_type = literal.value.type
+        if is_string(kind) and (is_string(literal_type) or pa.types.is_integer(literal_type)):
             result.append(Literal(cast(literal.value, pa.string(), zone), literal.text))
-        elif is_string(given):
+        elif is_string(literal_type):
             value = _printed_as(column, literal.value.as_py(), zone)
             if value is not None:
                 result.append(Literal(value, literal.text))
-        elif _same_family(kind, given, zone):
+        elif _same_family(kind, literal_type, zone):
             result.append(literal)
         else:
             raise _mixed_list(column, literal)
     return result
 
 
-def _same_family(kind: pa.DataType, given: pa.DataType, zone: tzinfo) -> bool:
+def _same_family(kind: pa.DataType, literal_type: pa.DataType, zone: tzinfo) -> bool:
     """Whether equal values of both types print alike, and others differently. Timestamps do not if
     clocks are set back."""
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given):
-        same = (kind.tz is None) == (given.tz is None)
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(literal_type):
+        same = (kind.tz is None) == (literal_type.tz is None)
         return same and (kind.tz is None or isinstance(zone, timezone))
-    integers = pa.types.is_integer(kind) and pa.types.is_integer(given)
-    return bool(integers or (pa.types.is_date32(kind) and pa.types.is_date32(given)))
+    integers = pa.types.is_integer(kind) and pa.types.is_integer(literal_type)
+    return bool(integers or (pa.types.is_date32(kind) and pa.types.is_date32(literal_type)))
 
 
 def _printed_as(column: BoundColumn, text: str, zone: tzinfo) -> pa.Scalar | None:

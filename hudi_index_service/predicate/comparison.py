@@ -114,10 +114,10 @@ def _require_common_decimal(
     digits, scale = _digits(value_type(column))
     for literal in literals:
         if minimal and literal.plain and pa.types.is_integer(literal.value.type):
-            wanted = (len(str(abs(literal.value.as_py()))), 0)
+            literal_digits = (len(str(abs(literal.value.as_py()))), 0)
         else:
-            wanted = _digits(literal.value.type)
-        digits, scale = max(digits, wanted[0]), max(scale, wanted[1])
+            literal_digits = _digits(literal.value.type)
+        digits, scale = max(digits, literal_digits[0]), max(scale, literal_digits[1])
     if digits + scale > MAX_PRECISION:
         raise PredicateUnsupported(
             f"Comparing {column} ({value_type(column)}) with {literals[0].text} needs "
@@ -142,20 +142,22 @@ def ends(column: BoundColumn, literal: Literal, comparison: str, zone: tzinfo) -
         PredicateUnsupported: Spark can, but not by the column's own order.
     """
     kind, value = value_type(column), literal.value
-    given = value.type
-    if comparison == "exact" and pa.types.is_integer(kind) and pa.types.is_integer(given):
+    literal_type = value.type
+    if comparison == "exact" and pa.types.is_integer(kind) and pa.types.is_integer(literal_type):
         plain = value.as_py()
         if fits(plain, kind):  # most values of long lists do
-            same = value if given == kind else pa.scalar(plain, kind)
+            same = value if literal_type == kind else pa.scalar(plain, kind)
             return same, same
-    if is_number(kind) and is_number(given):
+    if is_number(kind) and is_number(literal_type):
         if pa.types.is_floating(kind):
-            return _floating_ends(kind, _compared(value, comparison))
-        return _stepped_ends(kind, _compared(value, comparison), comparison)
-    if (is_string(kind) and is_string(given)) or (is_binary(kind) and is_binary(given)):
+            return _floating_ends(kind, _comparison_value(value, comparison))
+        return _stepped_ends(kind, _comparison_value(value, comparison), comparison)
+    if (is_string(kind) and is_string(literal_type)) or (
+        is_binary(kind) and is_binary(literal_type)
+    ):
         same = pa.scalar(value.as_py(), kind)
         return same, same
-    if given == kind and (pa.types.is_boolean(kind) or pa.types.is_date32(kind)):
+    if literal_type == kind and (pa.types.is_boolean(kind) or pa.types.is_date32(kind)):
         return value, value
     if pa.types.is_timestamp(kind) and kind.unit in _UNIT_MICROS:
         micros = _micros(literal, kind, zone)
@@ -163,14 +165,14 @@ def ends(column: BoundColumn, literal: Literal, comparison: str, zone: tzinfo) -
             return _multiples(kind, micros, _UNIT_MICROS[kind.unit])
     if (
         pa.types.is_date32(kind)
-        and pa.types.is_timestamp(given)
-        and (given.tz is None or zone is UTC)
+        and pa.types.is_timestamp(literal_type)
+        and (literal_type.tz is None or zone is UTC)
     ):
         return _multiples(kind, value.value, DAY_MICROS)
-    raise _refused(column, literal)
+    raise _refusal(column, literal)
 
 
-def _compared(value: pa.Scalar, comparison: str) -> Fraction | float:
+def _comparison_value(value: pa.Scalar, comparison: str) -> Fraction | float:
     """A number in the comparison type."""
     plain = value.as_py()
     if comparison == "exact":
@@ -206,9 +208,9 @@ def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) 
         low, high = math.ceil(number * 10**scale), math.floor(number * 10**scale)
     else:
         # Int / int is rounded once, like BigDecimal.doubleValue.
-        compared = single if comparison == "float" else lambda step: step / 10**scale
-        low = _first(smallest, largest + 1, lambda step: compared(step) >= number)
-        high = _first(smallest, largest + 1, lambda step: compared(step) > number) - 1
+        value_of = single if comparison == "float" else lambda step: step / 10**scale
+        low = _first(smallest, largest + 1, lambda step: value_of(step) >= number)
+        high = _first(smallest, largest + 1, lambda step: value_of(step) > number) - 1
         if math.isnan(number):
             low, high = largest + 1, largest  # NaN is above all numbers.
     return (
@@ -217,11 +219,11 @@ def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) 
     )
 
 
-def _first(start: int, stop: int, reached: Callable[[int], bool]) -> int:
-    """The first integer of [start, stop) from which `reached` holds; `stop` if it never does."""
+def _first(start: int, stop: int, holds: Callable[[int], bool]) -> int:
+    """The first integer of [start, stop) from which `holds` is true; `stop` if it never is."""
     while start < stop:
         middle = (start + stop) // 2
-        if reached(middle):
+        if holds(middle):
             stop = middle
         else:
             start = middle + 1
@@ -241,17 +243,17 @@ def _multiples(kind: pa.DataType, micros: int, unit: int) -> Ends:
 
 def _micros(literal: Literal, kind: pa.DataType, zone: tzinfo) -> int | None:
     """A date or timestamp as microseconds of a timestamp column; None for every other literal."""
-    value, given = literal.value, literal.value.type
-    if pa.types.is_timestamp(given) and given.tz is not None and kind.tz is None:
+    value, literal_type = literal.value, literal.value.type
+    if pa.types.is_timestamp(literal_type) and literal_type.tz is not None and kind.tz is None:
         # Spark casts the column to an instant in the session's zone.
         return int(value.value) if zone is UTC else None
-    if pa.types.is_timestamp(given) or pa.types.is_date32(given):
+    if pa.types.is_timestamp(literal_type) or pa.types.is_date32(literal_type):
         return int(cast(value, TIMESTAMP_NTZ if kind.tz is None else TIMESTAMP, zone).value)
     return None
 
 
-def _refused(column: BoundColumn, literal: Literal) -> PredicateInvalid | PredicateUnsupported:
-    kind, given = value_type(column), literal.value.type
+def _refusal(column: BoundColumn, literal: Literal) -> PredicateInvalid | PredicateUnsupported:
+    kind, literal_type = value_type(column), literal.value.type
     comparison = f"{column} ({kind}) with {literal.text}"
     if is_string(kind):
         return PredicateUnsupported(
@@ -262,7 +264,7 @@ def _refused(column: BoundColumn, literal: Literal) -> PredicateInvalid | Predic
         return PredicateUnsupported(
             f"Comparing {comparison} is not supported.", remedy="Write TRUE or FALSE."
         )
-    if is_number(kind) and pa.types.is_boolean(given):
+    if is_number(kind) and pa.types.is_boolean(literal_type):
         return PredicateUnsupported(
             f"Comparing {comparison} is not supported.", remedy="Write 1 for TRUE, 0 for FALSE."
         )
@@ -272,8 +274,8 @@ def _refused(column: BoundColumn, literal: Literal) -> PredicateInvalid | Predic
             remedy="Use array_contains for an array, a field's own name for a struct, and IS NULL "
             "or IS NOT NULL for both.",
         )
-    moments = pa.types.is_temporal(kind) and pa.types.is_temporal(given)
-    if moments or is_string(given) or not (is_number(kind) or pa.types.is_temporal(kind)):
+    moments = pa.types.is_temporal(kind) and pa.types.is_temporal(literal_type)
+    if moments or is_string(literal_type) or not (is_number(kind) or pa.types.is_temporal(kind)):
         return PredicateUnsupported(
             f"Comparing {comparison} is not supported.",
             remedy=f"Write a literal of the column's own type, {kind}.",

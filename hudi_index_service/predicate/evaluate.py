@@ -114,26 +114,26 @@ def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> 
     if math.isnan(value.as_py()):
         nothing = pc.and_(is_nan, pa.scalar(False))
         return {Operator.EQ: is_nan, Operator.LT: pc.invert(is_nan)}.get(operator, nothing)
-    compared = _COMPARISONS[operator](values, value.cast(values.type))  # FALSE for NaN
-    return pc.or_(compared, is_nan) if operator is Operator.GT else compared
+    result = _COMPARISONS[operator](values, value.cast(values.type))  # FALSE for NaN
+    return pc.or_(result, is_nan) if operator is Operator.GT else result
 
 
 def _is_in(values: _Values, predicate: In) -> _Values:
     # Not through Python's values, whose dates end with the year 9999.
-    listed = pa.concat_arrays([pa.repeat(value, 1) for value in predicate.values])
-    listed = listed.cast(values.type)
+    value_set = pa.concat_arrays([pa.repeat(value, 1) for value in predicate.values])
+    value_set = value_set.cast(values.type)
     if pa.types.is_floating(values.type):
         # Adding 0.0 turns -0.0 into 0.0.
         zero = pa.scalar(0.0, values.type)
-        values, listed = pc.add(values, zero), pc.add(listed, zero)
-    found = pc.is_in(values, value_set=listed)
-    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(listed)).as_py():
+        values, value_set = pc.add(values, zero), pc.add(value_set, zero)
+    contained = pc.is_in(values, value_set=value_set)
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(value_set)).as_py():
         # is_in compares bits, in which one NaN may differ from another.
-        found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
+        contained = pc.or_(contained, pc.fill_null(pc.is_nan(values), False))
     null = pa.scalar(None, pa.bool_())
     if predicate.has_null:
-        return pc.if_else(found, True, null)
-    return pc.if_else(pc.is_valid(values), found, null)
+        return pc.if_else(contained, True, null)
+    return pc.if_else(pc.is_valid(values), contained, null)
 
 
 def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
@@ -204,11 +204,11 @@ def _match(values: _Values, predicate: Match) -> _Values:
 def _rlike(values: _Values, predicate: RLike) -> _Values:
     _require_utf8(values, predicate)
     regex = predicate.regex
-    found = pc.match_substring_regex(values, pattern=regex.re2)
+    matches = pc.match_substring_regex(values, pattern=regex.re2)
     if not regex.before_line_end:
-        return found
-    shortened = pc.replace_substring_regex(values, pattern=LINE_END, replacement="")
-    return pc.or_(found, pc.match_substring_regex(shortened, pattern=regex.re2))
+        return matches
+    without_line_end = pc.replace_substring_regex(values, pattern=LINE_END, replacement="")
+    return pc.or_(matches, pc.match_substring_regex(without_line_end, pattern=regex.re2))
 
 
 def _require_utf8(values: _Values, predicate: Like | RLike) -> None:

@@ -45,8 +45,8 @@ def is_for_spark(where: str) -> bool:
         if token.keyword in _QUERIES or token.text in (";", "{", "}"):
             return False
         if token.text == "(" and last:
-            named = last.isidentifier() or last.startswith("`") or last.isalnum()
-            if named and (last.upper() not in _BEFORE_PARENTHESIS or before == "."):
+            is_name = last.isidentifier() or last.startswith("`") or last.isalnum()
+            if is_name and (last.upper() not in _BEFORE_PARENTHESIS or before == "."):
                 return False
         before, last = last, token.text
     return True

@@ -25,17 +25,17 @@ def negation_normal_form(predicate: Predicate) -> Predicate:
         case Or(operands):
             return disjunction(negation_normal_form(operand) for operand in operands)
         case Not(operand):
-            return _negated(operand)
+            return _negate(operand)
         case _:
             return predicate
 
 
-def _negated(predicate: Predicate) -> Predicate:
+def _negate(predicate: Predicate) -> Predicate:
     match predicate:
         case And(operands):
-            return disjunction(_negated(operand) for operand in operands)
+            return disjunction(_negate(operand) for operand in operands)
         case Or(operands):
-            return conjunction(_negated(operand) for operand in operands)
+            return conjunction(_negate(operand) for operand in operands)
         case Not(operand):
             return negation_normal_form(operand)
         case Constant(value):

@@ -47,7 +47,7 @@ def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
     high = min(_ends(leaves, _HIGH), key=lambda end: end[0], default=None)
     if low is not None and high is not None and low[0] >= high[0]:
         return None
-    kept: list[Predicate] = []
+    conjuncts: list[Predicate] = []
     unequal: set[_Cut] = set()
     for each in leaves:
         cut = _cut(each)
@@ -58,8 +58,8 @@ def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
             unequal.add(cut)
         elif cut is not None and not any(end is not None and each is end[1] for end in (low, high)):
             continue
-        kept.append(each)
-    return kept
+        conjuncts.append(each)
+    return conjuncts
 
 
 def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
@@ -67,9 +67,9 @@ def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
     that are in a range. The same object if nothing changes. Floating point is left unchanged."""
     by_column: dict[str, list[_Range]] = {}
     for arm in arms:
-        found = _range_of(arm)
-        if found is not None:
-            by_column.setdefault(found.column.name, []).append(found)
+        arm_range = _range_of(arm)
+        if arm_range is not None:
+            by_column.setdefault(arm_range.column.name, []).append(arm_range)
     if not by_column:
         return arms
     instead: dict[int, Predicate | None] = {}
@@ -80,8 +80,8 @@ def united(arms: Sequence[Predicate]) -> Sequence[Predicate]:
             instead[id(arm)] = None
     if not instead:
         return arms
-    left = (instead.get(id(arm), arm) for arm in arms)
-    return [arm for arm in left if arm is not None]
+    remaining = (instead.get(id(arm), arm) for arm in arms)
+    return [arm for arm in remaining if arm is not None]
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class _Range:
     """A non-empty range of values between two ends, either of which may be missing.
 
     Attributes:
-        low, high: The cuts, with the leaves that make them.
+        low, high: The cuts, each with its leaf.
         arms: The arms of the OR that the range stands for.
     """
 
@@ -120,18 +120,18 @@ class _Range:
 
 
 def _unite(ranges: list[_Range], instead: dict[int, Predicate | None]) -> None:
-    """Merges each run of ranges, and enters in `instead` what replaces its arms."""
-    begun: list[_Range] = []
+    """Merges each run of ranges, and enters the replacements of its arms in `instead`."""
+    merged: list[_Range] = []
     unbounded = [each for each in ranges if each.low is None]
     bounded = [each for each in ranges if each.low is not None]
-    for each in unbounded + sorted(bounded, key=lambda one: one.low[0] if one.low else ()):
-        if not begun or not begun[-1].add(each):
-            begun.append(each)
-    for each in begun:
+    for each in unbounded + sorted(bounded, key=lambda item: item.low[0] if item.low else ()):
+        if not merged or not merged[-1].add(each):
+            merged.append(each)
+    for each in merged:
         if len(each.arms) > 1:
             instead.update((id(arm), None) for arm in each.arms)
             instead[id(each.arms[0])] = each.predicate()
-    ranges[:] = begun
+    ranges[:] = merged
 
 
 def _range_of(arm: Predicate) -> _Range | None:

@@ -38,19 +38,19 @@ def simplified(predicate: Predicate) -> Predicate:
     """
     match predicate:
         case And(operands):
-            known = [simplified(each) for each in operands]
-            if any(isinstance(each, Constant) and each.value is not True for each in known):
+            parts = [simplified(each) for each in operands]
+            if any(isinstance(each, Constant) and each.value is not True for each in parts):
                 return Constant(False)
-            left = [leaf for each in known for leaf in _flat(each)]
-            kept = _conjuncts(left)
-            if kept is None:
+            leaves = [leaf for each in parts for leaf in _flat(each)]
+            conjuncts = _conjuncts(leaves)
+            if conjuncts is None:
                 return Constant(False)
-            return predicate if _same(kept, operands) else conjunction(kept)
+            return predicate if _same(conjuncts, operands) else conjunction(conjuncts)
         case Or(operands):
-            known = [simplified(each) for each in operands]
-            if any(isinstance(each, Constant) and each.value for each in known):
+            parts = [simplified(each) for each in operands]
+            if any(isinstance(each, Constant) and each.value for each in parts):
                 return Constant(True)
-            arms = united([each for each in known if not isinstance(each, Constant)])
+            arms = united([each for each in parts if not isinstance(each, Constant)])
             return predicate if _same(arms, operands) else disjunction(arms)
     return predicate
 
@@ -79,10 +79,10 @@ def _conjuncts(operands: Sequence[Predicate]) -> Sequence[Predicate] | None:
     for each in operands:
         column = _column(each)
         leaves = [each] if column is None else by_column.pop(column.name, [])
-        kept = leaves if len(leaves) < 2 else _of_one_column(leaves)
-        if kept is None:
+        remaining = leaves if len(leaves) < 2 else _of_one_column(leaves)
+        if remaining is None:
             return None
-        result += kept
+        result += remaining
     return result
 
 
@@ -101,7 +101,7 @@ def _of_one_column(leaves: list[Predicate]) -> list[Predicate] | None:
         not_null = next(filter(_is_not_null, leaves), None)
         return stronger if not_null is None else [*stronger, not_null]
     equal = [each for each in stronger if listed_values(each)]
-    return _of_listed(equal, stronger) if equal else intersected(stronger)
+    return _filter_values(equal, stronger) if equal else intersected(stronger)
 
 
 def _is_not_null(predicate: Predicate) -> bool:
@@ -111,12 +111,12 @@ def _is_not_null(predicate: Predicate) -> bool:
 def _is_false_of_null(predicate: Predicate) -> bool:
     """Whether the predicate is never TRUE for NULL."""
     if isinstance(predicate, Not):
-        compared = predicate.operand  # <=> is the only comparison below a NOT
-        return not isinstance(compared, Compare)
+        operand = predicate.operand  # <=> is the only comparison below a NOT
+        return not isinstance(operand, Compare)
     return not isinstance(predicate, IsNull)
 
 
-def _of_listed(equal: list[Predicate], leaves: list[Predicate]) -> list[Predicate] | None:
+def _filter_values(equal: list[Predicate], leaves: list[Predicate]) -> list[Predicate] | None:
     """The values of the shortest list that make the other conjuncts TRUE, according to `evaluate`.
     Full text and patterns are kept: they are slower to evaluate than to look up."""
     shortest = min(equal, key=lambda each: len(listed_values(each)))
@@ -128,14 +128,14 @@ def _of_listed(equal: list[Predicate], leaves: list[Predicate]) -> list[Predicat
         return leaves
     rows = pa.record_batch([pa.array(values, values[0].type)], [column.name])
     truth = evaluate(conjunction(others), rows).to_pylist()
-    left = tuple(value for value, true in zip(values, truth, strict=True) if true)
-    if not left:
+    remaining = tuple(value for value, true in zip(values, truth, strict=True) if true)
+    if not remaining:
         return None
-    if len(left) == len(values):
+    if len(remaining) == len(values):
         return [shortest, *slow]
-    if len(left) == 1:
-        return [Compare(column, Operator.EQ, left[0]), *slow]
-    return [In(column, left), *slow]
+    if len(remaining) == 1:
+        return [Compare(column, Operator.EQ, remaining[0]), *slow]
+    return [In(column, remaining), *slow]
 
 
 def _is_slow(predicate: Predicate) -> bool:

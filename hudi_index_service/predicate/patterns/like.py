@@ -28,7 +28,7 @@ def parse_like(pattern: str, escape: str = "\\") -> tuple[LikePart, ...]:
     characters = iter(pattern)
     for character in characters:
         if character == escape:
-            text.append(_escaped(pattern, escape, next(characters, None)))
+            text.append(_escaped_character(pattern, escape, next(characters, None)))
             continue
         part = _WILDCARDS.get(character)
         if part is None:
@@ -44,7 +44,7 @@ def parse_like(pattern: str, escape: str = "\\") -> tuple[LikePart, ...]:
     return tuple(parts)
 
 
-def _escaped(pattern: str, escape: str, character: str | None) -> str:
+def _escaped_character(pattern: str, escape: str, character: str | None) -> str:
     if character is None:
         raise PredicateInvalid(
             f"ESC_AT_THE_END: the LIKE pattern {shortened(pattern)!r} ends with its escape "
@@ -67,11 +67,11 @@ def like_regex(parts: tuple[LikePart, ...]) -> str:
     ``.`` matches every code point, including line ends.
     """
     pieces = {"any": ".*", "one": "."}
-    body = "".join(pieces.get(part.kind) or _quoted(part.text) for part in parts)
+    body = "".join(pieces.get(part.kind) or _quote(part.text) for part in parts)
     return rf"(?s)\A{body}\z"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # RE2 reads a pattern as a C string, without NUL; re.escape leaves NUL unchanged.
     return re.escape(text).replace("\0", r"\x00")
 
@@ -111,10 +111,10 @@ class LikeMatcher:
         last = between.pop()
         at, end = first.length, len(text) - last.length
         for segment in between:
-            found = segment.find(text, at, end)
-            if found < 0:
+            position = segment.find(text, at, end)
+            if position < 0:
                 return False
-            at = found + segment.length
+            at = position + segment.length
         return last.is_at(text, end)
 
 
@@ -156,10 +156,10 @@ class _Segment:
         """The segment's first position between two positions of the text; -1 if there is none."""
         offset, longest = self.longest
         while start + self.length <= end:
-            found = text.find(longest, start + offset, end)
-            if found < 0:
+            position = text.find(longest, start + offset, end)
+            if position < 0:
                 return -1
-            start = found - offset
+            start = position - offset
             if start + self.length <= end and (len(self.texts) < 2 or self.is_at(text, start)):
                 return start
             start += 1

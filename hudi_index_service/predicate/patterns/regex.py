@@ -297,13 +297,13 @@ class _Parser:
         self.at += 1
         if self.ignore_case:
             ranges.extend(list(other_case(ranges)))
-        held = merged(ranges)
+        class_ranges = merged(ranges)
         if negated:
-            return complement(held)
+            return complement(class_ranges)
         low, high = SURROGATES
-        if any(start <= high and end >= low and end < LAST for start, end in held):
+        if any(start <= high and end >= low and end < LAST for start, end in class_ranges):
             raise RegexUnsupported("a class that holds surrogates")
-        return held
+        return class_ranges
 
     def item(self) -> Iterable[Range]:
         """A character, a range, or ``\\d`` and the like."""

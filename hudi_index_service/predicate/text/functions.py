@@ -80,15 +80,15 @@ class FunctionParser(OperandParser):
         words = self.analyzed_text(column, function)
         if text.is_null:
             return Constant(None)
-        searched = str(text.value.as_py())
-        self.require_short(searched, token)
-        if mode is MatchMode.PREFIX and len(searched.split()) != 1:
+        search_text = str(text.value.as_py())
+        self.require_short(search_text, token)
+        if mode is MatchMode.PREFIX and len(search_text.split()) != 1:
             raise PredicateInvalid(
                 f"match_prefix takes the beginning of one word, not {shortened(token.text)} "
                 f"({position(self.where, token.start)} of the predicate).",
                 remedy="Join several match_prefix conditions with AND.",
             )
-        return Match(column, mode, searched, words, edits)
+        return Match(column, mode, search_text, words, edits)
 
     def first_argument(self, function: str, remedy: str) -> BoundColumn:
         """Reads a function's first argument, a column, up to and including the comma."""
@@ -122,10 +122,10 @@ class FunctionParser(OperandParser):
             )
 
     def analyzed_text(self, column: BoundColumn, function: Token) -> AnalyzedText:
-        found = self.texts().get(column.name, ())
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        texts = self.texts().get(column.name, ())
+        if len(texts) == 1:
+            return texts[0]
+        if not texts:
             raise self.unsupported(
                 f"No index holds the words of {column}, which full-text search needs",
                 function,
@@ -133,7 +133,7 @@ class FunctionParser(OperandParser):
                 f'"{column.name}", options={{"analyzer": "standard"}})]), or alter_index; then '
                 "build or refresh.",
             )
-        names = ", ".join(sorted(each.analyzer for each in found))
+        names = ", ".join(sorted(each.analyzer for each in texts))
         raise self.unsupported(
             f"Indexes analyze the words of {column} with different analyzers ({names})",
             function,

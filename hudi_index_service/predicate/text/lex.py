@@ -100,9 +100,9 @@ def tokenize(where: str) -> list[Token]:
             continue
         match = _TOKEN.match(where, offset)
         if match is None:
-            what = "Unterminated text" if where[offset] in "'\"`" else "Unexpected character"
+            problem = "Unterminated text" if where[offset] in "'\"`" else "Unexpected character"
             raise PredicateInvalid(
-                f"{what} {where[offset]!r} at {position(where, offset)} of the predicate.",
+                f"{problem} {where[offset]!r} at {position(where, offset)} of the predicate.",
                 remedy="Close the quotation, or back-quote the column's name.",
             )
         if match.lastgroup != "space":
@@ -148,9 +148,9 @@ def string_value(token: Token) -> str:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    four, eight, octal, other = match.groups()
-    if other is not None:
-        return _ESCAPED.get(other, other)
+    four, eight, octal, character = match.groups()
+    if character is not None:
+        return _ESCAPED.get(character, character)
     return chr(int(octal, 8) if octal else int(four or eight, 16))
 
 

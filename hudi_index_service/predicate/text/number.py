@@ -27,21 +27,21 @@ def number_literal(text: str) -> pa.Scalar:
     sign, digits, mantissa, exponent, suffix = match.groups()
     suffix = suffix.upper()
     number = sign + digits
-    whole = integer(number) if digits == mantissa and "." not in digits else None
+    integer_value = integer(number) if digits == mantissa and "." not in digits else None
     if exponent is not None and not fits_exponent(exponent):
         raise _invalid(text, "has an exponent of more than 32 bits")
     if suffix in _INTEGERS:
-        if whole is None or not fits(whole, _INTEGERS[suffix]):
+        if integer_value is None or not fits(integer_value, _INTEGERS[suffix]):
             raise _invalid(text, f"does not fit {_INTEGERS[suffix]}")
-        return pa.scalar(whole, _INTEGERS[suffix])
+        return pa.scalar(integer_value, _INTEGERS[suffix])
     if suffix == "F":
         return _floating(text, number, pa.float32())
     if suffix == "D" or (suffix == "" and digits != mantissa):
         return _floating(text, number, pa.float64())
-    if suffix == "" and whole is not None:
+    if suffix == "" and integer_value is not None:
         for kind in (pa.int32(), pa.int64()):
-            if fits(whole, kind):
-                return pa.scalar(whole, kind)
+            if fits(integer_value, kind):
+                return pa.scalar(integer_value, kind)
     if len(mantissa.replace(".", "").lstrip("0")) > MAX_PRECISION:  # before all digits are read
         raise _too_long(text)
     return _decimal(text, Decimal(number))
@@ -68,8 +68,8 @@ def _too_long(text: str) -> PredicateInvalid:
     return _invalid(text, f"has more than {MAX_PRECISION} digits")
 
 
-def _invalid(text: str, what: str) -> PredicateInvalid:
+def _invalid(text: str, problem: str) -> PredicateInvalid:
     return PredicateInvalid(
-        f"The number {shortened(text)} {what}.",
+        f"The number {shortened(text)} {problem}.",
         remedy="Write a number that fits, or use another suffix.",
     )

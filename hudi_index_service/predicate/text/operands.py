@@ -130,22 +130,22 @@ class OperandParser:
         """Raises the right error for a token that the grammar does not allow here."""
         token = self.token
         where = f"at {position(self.where, token.start)} of the predicate"
-        found = repr(shortened(token.text)) if token.text else "its end"
+        actual = repr(shortened(token.text)) if token.text else "its end"
         if token.text == ";":
             raise PredicateUnsupported(
                 f"More than one statement: ';' {where}.", remedy="Write one condition without ';'."
             )
         if len(self.tokens) == 1 or not _may_be_spark_sql(self.where):
-            raise PredicateInvalid(f"{expected}, but found {found} {where}.")
+            raise PredicateInvalid(f"{expected}, but found {actual} {where}.")
         raise PredicateUnsupported(
-            f"Not supported: {found} {where} ({expected}).",
+            f"Not supported: {actual} {where} ({expected}).",
             remedy="Compare columns with literals by =, <=>, <>, <, <=, >, >=, BETWEEN, IN, LIKE, "
             "RLIKE, IS NULL, joined by AND, OR, NOT; or run the query through Spark.",
         )
 
-    def unsupported(self, what: str, token: Token, remedy: str) -> PredicateUnsupported:
+    def unsupported(self, problem: str, token: Token, remedy: str) -> PredicateUnsupported:
         return PredicateUnsupported(
-            f"{what}: {shortened(token.text)!r} at {position(self.where, token.start)} of the "
+            f"{problem}: {shortened(token.text)!r} at {position(self.where, token.start)} of the "
             "predicate.",
             remedy=remedy,
         )
@@ -294,12 +294,12 @@ def _may_be_spark_sql(where: str) -> bool:
     if len(where) > _LONGEST_CLASSIFIED:
         return True
     logger = logging.getLogger("sqlglot")
-    disabled, logger.disabled = logger.disabled, True
+    was_disabled, logger.disabled = logger.disabled, True
     try:
         sqlglot.parse_one(where, dialect="spark", into=exp.Condition)
     except _STUMBLES as error:
         log.debug("sqlglot cannot parse the predicate: %s", type(error).__name__)
         return False
     finally:
-        logger.disabled = disabled
+        logger.disabled = was_disabled
     return True

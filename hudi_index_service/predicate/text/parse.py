@@ -304,16 +304,16 @@ class _Parser(FunctionParser):
                 "LIKE; or run the query through Spark.",
             ) from error
 
-    def string_column(self, operand: Operand, start: Token, what: str) -> BoundColumn:
+    def string_column(self, operand: Operand, start: Token, operator: str) -> BoundColumn:
         if not isinstance(operand, BoundColumn) or not is_string(value_type(operand)):
             raise self.unsupported(
-                f"{what} on a value that is not a string column",
+                f"{operator} on a value that is not a string column",
                 start,
-                f"Use {what} on string columns only.",
+                f"Use {operator} on string columns only.",
             )
         return operand
 
-    def pattern(self, what: str) -> str | None:
+    def pattern(self, operator: str) -> str | None:
         """A string literal; None for NULL."""
         token = self.token
         pattern = self.operand()
@@ -321,6 +321,6 @@ class _Parser(FunctionParser):
             pattern.is_null or pa.types.is_string(pattern.value.type)
         ):
             raise self.unsupported(
-                f"A {what} pattern that is not a string literal", token, "Quote the pattern."
+                f"A {operator} pattern that is not a string literal", token, "Quote the pattern."
             )
         return None if pattern.is_null else str(pattern.value.as_py())
