@@ -11,7 +11,7 @@ SHARED_OUT = pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-sql bench-types pins clean
+.PHONY: help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -63,6 +63,10 @@ bench-read: setup ## Measure reads against Spark, DuckDB and Lance: benchmarks/r
 
 bench-optimizer: setup ## Measure what the optimizer chooses: benchmarks/results/optimizer.json
 	@$(ENVIRONMENT) && python -m benchmarks.optimizer $(BENCH_ARGS)
+
+bench-scale: setup ## Measure tables of up to 10,000 base files: benchmarks/results/scale.json
+	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.scale $(BENCH_ARGS)
 
 bench-sql: setup ## Measure queries in IndexSession against bare Spark: benchmarks/results/sql.json
 	@$(ENVIRONMENT) && python -m benchmarks.sql $(BENCH_ARGS)

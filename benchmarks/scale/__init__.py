@@ -1,0 +1,1 @@
+"""How the service does on tables of one to ten thousand base files: `make bench-scale`."""

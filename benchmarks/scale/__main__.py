@@ -1,0 +1,279 @@
+"""How the service does on tables of one to ten thousand base files: `make bench-scale`.
+
+Contestants, each in a process of its own, are asked the same conditions in turn, round by round,
+beginning with another one in each, and no condition twice: the service (the table is open, its
+snapshot revalidated at each query, planning included), DuckDB over the snapshot's base files, and
+Lance on a copy in its own format with an index on each column. Times are medians over all
+conditions; a ratio is the median of the rounds', `spread` its least and greatest.
+
+Written to benchmarks/results/scale.json. Tables are kept in the scratch folder. A small run to try
+things out: `python -m benchmarks.scale --files 1,6 --rounds 1 --output /tmp/bench`.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.bench_table import ROOT
+from benchmarks.bench_targets import Target, at_least, at_most
+from benchmarks.build import environment, say
+from benchmarks.scale import tables
+from benchmarks.scale.contestant import Contestant
+from benchmarks.scale.queries import (
+    FEW_FILES,
+    UNINDEXED,
+    Query,
+    long_in,
+    look_ups,
+    mixed,
+    some_keys,
+)
+from hudi_index_service import open_table
+
+RESULTS = ROOT / "benchmarks" / "results"
+SCRATCH = Path(tempfile.gettempdir()) / "hudi-index-bench-scale"
+A_ROUND = 11
+"""Conditions a round; DuckDB and Lance are asked the first three of them where they are slow."""
+SLOW_MS = 50
+
+
+def in_turn(
+    contestants: dict[str, Contestant], query: Query, rounds: int, conditions: int = A_ROUND
+) -> dict[str, Any]:
+    """One row of the results."""
+    ms: dict[str, list[float]] = defaultdict(list)
+    rows: dict[str, int] = defaultdict(int)
+    names = [name for name in contestants if name != "lance" or query.lance]
+    asked = dict.fromkeys(names, conditions)
+    for name in names:  # not counted: the first answers of virtual machines
+        took = contestants[name].ask(query.wheres(3, "warm"), **query.options())["ms"]
+        if min(took) < SLOW_MS:
+            contestants[name].ask(query.wheres(10 * conditions, "warmer"), **query.options())
+        else:
+            asked[name] = min(3, conditions)
+    medians: dict[str, list[float]] = defaultdict(list)
+    for number in range(rounds):
+        start = number % len(names)
+        for name in names[start:] + names[:start]:
+            wheres = query.wheres(conditions, str(number))[: asked[name]]
+            answer = contestants[name].ask(wheres, **query.options())
+            ms[name] += answer["ms"]
+            medians[name].append(statistics.median(answer["ms"]))
+            if asked[name] == conditions:
+                rows[name] += answer["rows"]
+    ratios = {
+        name: [ours / theirs for ours, theirs in zip(medians["ours"], each, strict=True)]
+        for name, each in medians.items()
+        if name != "ours"
+    }
+    told = {
+        "query": query.name,
+        "ms": {name: round(statistics.median(each), 3) for name, each in ms.items()},
+        "p90_ms": round(sorted(ms["ours"])[int(0.9 * len(ms["ours"]))], 3),
+        "rows": dict(rows),
+        "over": {name: round(statistics.median(each), 4) for name, each in ratios.items()},
+        "spread": {
+            name: [round(min(each), 4), round(max(each), 4)] for name, each in ratios.items()
+        },
+    }
+    wrong = {name: number for name, number in rows.items() if number != rows["ours"]}
+    if wrong:
+        raise SystemExit(f"{query.name}: other numbers of rows: {dict(rows)}")
+    say(f"{query.name}: {told['ms']}, over {told['over']}")
+    return told
+
+
+def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
+    """The queries on the table of so many base files."""
+    table = tables.folder_of(scratch, files)
+    names = ("ours", "duckdb", "lance") if files == FEW_FILES else ("ours", "duckdb")
+    say(f"{files} base files: starting {', '.join(names)} …")
+    contestants = {name: Contestant(name, table) for name in names}
+    try:
+        found: dict[str, Any] = {"files": files}
+        found["queries"] = [in_turn(contestants, each, rounds) for each in look_ups(files)]
+        if files == 1:
+            found["queries"] += [in_turn(contestants, each, rounds, 3) for each in UNINDEXED]
+        if files == FEW_FILES:
+            found["queries"].append(in_turn(contestants, long_in(files), rounds, 3))
+            found["mixed"] = [in_turn(contestants, each, rounds) for each in mixed(table)]
+            found["queries_a_second"] = by_threads(contestants["ours"], files, rounds)
+        last = contestants["ours"].ask(look_ups(files)[0].wheres(1, "memory"))
+        found["anonymous_mib"] = round(last["anonymous_mib"])
+    finally:
+        for contestant in contestants.values():
+            contestant.close()
+    found["first_query_seconds"] = first_query(table, files, rounds)
+    return found
+
+
+def by_threads(ours: Contestant, files: int, rounds: int) -> dict[int, float]:
+    """Threads → look-ups a second."""
+    rates: dict[int, list[float]] = defaultdict(list)
+    for number in range(rounds):
+        for threads in (1, 2, 8):
+            wheres = look_ups(files)[0].wheres(400, f"{threads} {number}")
+            rates[threads].append(400 / ours.ask(wheres, threads=threads)["seconds"])
+    found = {threads: round(statistics.median(each), 1) for threads, each in rates.items()}
+    say(f"queries a second: {found}")
+    return found
+
+
+def first_query(table: Path, files: int, rounds: int) -> float:
+    """Seconds from the start of a process to its end, of the service."""
+    took = []
+    for where in look_ups(files)[0].wheres(rounds + 1, "first"):
+        began = perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "benchmarks.scale.first", str(table), where],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        took.append(perf_counter() - began)
+    median = round(statistics.median(took[1:]), 3)
+    say(f"{files} base files: first query of a process {median} s")
+    return median
+
+
+def located(scratch: Path, files: int, rounds: int) -> dict[str, float]:
+    """Seconds to locate 1,000 record keys, half of them absent: at first, and again."""
+    table = tables.folder_of(scratch, files)
+    keys = [*some_keys(table, 500), *(f"absent{number}" for number in range(500))]
+    took = []
+    with open_table(table) as opened:
+        for _ in range(rounds + 1):
+            began = perf_counter()
+            found = opened.tag_location(keys)
+            took.append(perf_counter() - began)
+    assert sum(each is not None for each in found.column("file_id").to_pylist()) == 500
+    told = {"first": round(took[0], 3), "warm": round(statistics.median(took[1:]), 3)}
+    say(f"{files} base files: 1,000 keys located in {told} s")
+    return told
+
+
+def build_ms_a_file(scratch: Path, files: int) -> float:
+    """Milliseconds a base file to build the index of a table anew."""
+    table = tables.folder_of(scratch, files)
+    copy = table.with_name("built")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(table, copy, ignore=shutil.ignore_patterns(".index"))
+    with open_table(copy) as opened:
+        opened.create_index("bench", tables.INDEXED)
+        began = perf_counter()
+        opened.build(strategy="all").raise_for_failures()
+        took = (perf_counter() - began) * 1000 / files
+    shutil.rmtree(copy)
+    say(f"{files} base files: built in {took:.1f} ms each")
+    return round(took, 2)
+
+
+def targets(results: dict[str, Any]) -> list[Target]:
+    """The aims, with the results; None for what the run left out."""
+    by_files = {each["files"]: each for each in results["tables"]}
+
+    def row(files: int, name: str, kind: str = "queries") -> dict[str, Any]:
+        rows = by_files.get(files, {}).get(kind, [])
+        empty: dict[str, Any] = {"ms": {}, "over": {}}
+        return next((each for each in rows if each["query"] == name), empty)
+
+    def ms(files: int, name: str) -> float | None:
+        return row(files, name)["ms"].get("ours")
+
+    def over(files: int, name: str, other: str) -> float | None:
+        return row(files, name)["over"].get(other)
+
+    def quotient(above: float | None, below: float | None) -> float | None:
+        return None if above is None or not below else round(above / below, 3)
+
+    point, narrow, none = (each.name for each in look_ups(1))
+    rates = by_files.get(FEW_FILES, {}).get("queries_a_second", {})
+    rows = by_files.get(FEW_FILES, {}).get("mixed", [])
+    faster = {
+        other: round(statistics.median(1 / each["over"][other] for each in rows), 3)
+        for other in ("lance", "duckdb")
+        if rows
+    }
+    many = long_in(FEW_FILES).name
+    return [
+        at_most("u = x, 1,000 files: ms", 10, ms(1_000, point)),
+        at_most("u = x, 1,000 files: over DuckDB", 0.05, over(1_000, point, "duckdb")),
+        at_most("u = x, 10,000 files: ms", 15, ms(10_000, point)),
+        at_most(
+            "u = x, 10,000 files: over 1,000", 1.5, quotient(ms(10_000, point), ms(1_000, point))
+        ),
+        at_most("a narrow range without order, 1,000 files: ms", 25, ms(1_000, narrow)),
+        at_most("a narrow range without order, 10,000 files: ms", 130, ms(10_000, narrow)),
+        at_most("no file can match, 1,000 files: ms", 4, ms(1_000, none)),
+        at_most("no file can match, 10,000 files: ms", 6, ms(10_000, none)),
+        at_most("first query of a process, 1 file: s", 0.75, _first(by_files, 1)),
+        at_most("first query of a process, 1,000 files: s", 0.85, _first(by_files, 1_000)),
+        at_most("1,000 keys located in 1,000 files, warm: s", 0.1, results["located"].get("warm")),
+        at_most("1,000 keys located in 1,000 files, first: s", 2, results["located"].get("first")),
+        at_most(f"{many}, 6 files: ms", 220, ms(FEW_FILES, many)),
+        at_most(f"{many}, 6 files: over DuckDB", 0.5, over(FEW_FILES, many, "duckdb")),
+        at_least("queries a second, 8 threads over 2", 1.0, quotient(rates.get(8), rates.get(2))),
+        at_least("queries a second, 2 threads over 1", 1.5, quotient(rates.get(2), rates.get(1))),
+        *(
+            at_most(f"{each.name}: over DuckDB", wanted, over(1, each.name, "duckdb"))
+            for each, wanted in zip(UNINDEXED, (1.1, 1.6), strict=True)
+        ),
+        at_least("20 mixed queries: median times as fast as Lance", 0.8, faster.get("lance")),
+        at_least("20 mixed queries: median times as fast as DuckDB", 2, faster.get("duckdb")),
+        at_most("building 1,000 files: ms a file", 12, results["build_ms_a_file"]),
+        at_most(
+            "reading 10,000 files: anonymous MiB",
+            350,
+            by_files.get(10_000, {}).get("anonymous_mib"),
+        ),
+    ]
+
+
+def _first(by_files: dict[int, Any], files: int) -> float | None:
+    found: float | None = by_files.get(files, {}).get("first_query_seconds")
+    return found
+
+
+def options() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--files", default="1,6,100,1000,10000", help="base files of the tables")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--scratch", type=Path, default=SCRATCH, help="folder of the tables")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures, prints and writes the results."""
+    asked = options()
+    files = [int(each) for each in asked.files.split(",")]
+    writing = [sys.executable, "-m", "benchmarks.scale.tables", str(asked.scratch)]
+    subprocess.run([*writing, *map(str, files)], cwd=ROOT, check=True)
+    thousand = 1_000 if 1_000 in files else files[-1]
+    results: dict[str, Any] = {
+        "tables": [of_files(asked.scratch, each, asked.rounds) for each in files],
+        "located": located(asked.scratch, thousand, asked.rounds),
+        "build_ms_a_file": build_ms_a_file(asked.scratch, thousand),
+        "rounds": asked.rounds,
+        "environment": environment(),
+    }
+    results = {"targets": targets(results), **results}
+    asked.output.mkdir(parents=True, exist_ok=True)
+    (asked.output / "scale.json").write_text(json.dumps(results, indent=1) + "\n")
+    for each in results["targets"]:
+        say(f"{'reached' if each['reached'] else 'MISSED '}  {each['name']}: {each['measured']}")
+
+
+if __name__ == "__main__":
+    main()

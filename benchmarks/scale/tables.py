@@ -1,0 +1,114 @@
+"""The tables of `benchmarks.scale`, written by Hudi, indexed, and kept between runs.
+
+`python -m benchmarks.scale.tables FOLDER FILES...` writes those that are missing, by Spark in this
+process, which ends before anything is measured. Each value is a hash of the row's number, the same
+in every run. A value of `u` stands in about five base files, and `v` is a number without order.
+"""
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.bench_table import spark_session, write_rows
+from benchmarks.build import say
+from hudi_index_service import Column, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+GENERATION = 1
+"""Raised with every change of rows or indexes: older tables do not count then."""
+
+ROWS_A_FILE = {1: 2_000_000, 6: 300_000, 100: 20_000, 1_000: 2_000, 10_000: 2_000}
+"""Base files of a table → rows of each."""
+
+FILES_A_VALUE = 5
+V_VALUES = 1_000_000_000
+
+INDEXED: list[str | Column] = [
+    *("key", "u", "v", "seq", "city", "amount"),
+    Column(name="msg", options={"analyzer": "standard", "keyword": "false"}),
+]
+LARGEST_INDEXED: list[str | Column] = ["key", "u", "v"]
+"""Of the table of 10,000 base files, whose index would take an hour of each run otherwise."""
+
+_WORDS = ("buying", "selling", "new", "old", "car", "home", "boat", "summer", "winter", "coming")
+
+
+def folder_of(scratch: Path, files: int) -> Path:
+    """The table of so many base files."""
+    return scratch / f"generation-{GENERATION}" / f"files-{files}"
+
+
+def rows_of(files: int) -> int:
+    """Rows of the table in all."""
+    return files * ROWS_A_FILE[files]
+
+
+def distinct_u(files: int) -> int:
+    """Distinct values of `u`."""
+    return rows_of(files) // FILES_A_VALUE
+
+
+def _rows(spark: "SparkSession", files: int) -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    def dice(salt: int, most: int) -> Any:
+        return F.pmod(F.xxhash64("id", F.lit(salt)), F.lit(most))
+
+    words = F.array(*map(F.lit, _WORDS))
+    common = [F.element_at(words, (dice(i, len(_WORDS)) + 1).cast("int")) for i in range(6)]
+    return spark.range(0, rows_of(files), 1, files).select(
+        F.concat(F.lit("k"), F.lpad(F.abs(F.xxhash64("id")).cast("string"), 19, "0")).alias("key"),
+        F.concat(F.lit("u"), dice(30, distinct_u(files)).cast("string")).alias("u"),
+        dice(31, V_VALUES).alias("v"),
+        F.col("id").alias("seq"),
+        F.concat(F.lit("city"), dice(32, 300).cast("string")).alias("city"),
+        dice(33, 1_000_000).alias("amount"),
+        F.concat_ws(" ", *common, F.concat(F.lit("tag"), dice(34, 500_000))).alias("msg"),
+        (dice(35, 100_000) / 7.0).alias("price"),
+        F.concat(F.lit("note"), dice(36, 50_000).cast("string")).alias("note"),
+        F.sha2(F.col("id").cast("string"), 256).alias("payload"),
+        F.lit(0).cast("long").alias("ts"),
+    )
+
+
+def is_ready(scratch: Path, files: int) -> bool:
+    """Whether the table is there, indexed."""
+    return _mark(scratch, files).is_file()
+
+
+def _mark(scratch: Path, files: int) -> Path:
+    return folder_of(scratch, files).with_name(f"files-{files}.ready")
+
+
+def prepare(spark: "SparkSession", scratch: Path, files: int) -> None:
+    """Writes and indexes a table."""
+    folder = folder_of(scratch, files)
+    say(f"{files} base files: writing {rows_of(files):,} rows …")
+    seconds = write_rows(_rows(spark, files), folder, files)
+    say(f"{files} base files: written in {seconds:.0f} s; building their index …")
+    started = perf_counter()
+    with open_table(folder) as table:
+        table.create_index("bench", LARGEST_INDEXED if files == max(ROWS_A_FILE) else INDEXED)
+        table.build(strategy="all").raise_for_failures()
+    say(f"{files} base files: indexed in {perf_counter() - started:.0f} s")
+    _mark(scratch, files).touch()
+
+
+def main(scratch: str, *files: str) -> None:
+    """Prepares the tables of so many base files; all if none is given."""
+    folder = Path(scratch)
+    wanted = [int(each) for each in files] or list(ROWS_A_FILE)
+    missing = [each for each in wanted if not is_ready(folder, each)]
+    if missing:
+        folder.mkdir(parents=True, exist_ok=True)
+        spark = spark_session(folder)
+        for each in missing:
+            prepare(spark, folder, each)
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
