@@ -1,5 +1,6 @@
 """Keeps index readers open between queries, since opening costs more than a look-up."""
 
+import resource
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,7 +25,11 @@ from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.storage.store import Storage, StoredFile
 
-_MOST_OPEN = 400  # each holds one or two open files, and a common limit per process is 1,024
+MOST_OPEN = 12_000
+"""Each holds about 14 KiB of Java's heap, and one of the 65,530 mappings that Linux allows."""
+
+_OTHER_FILES = 224
+"""Open files that are left to the rest of the process."""
 
 _Key: TypeAlias = tuple[str, tuple[str, ...]]
 """The path of the data file and the columns that the reader may use; a query that may use other
@@ -66,15 +71,17 @@ class ReaderPool:
     """An LRU pool of open entries of one table; an entry in use is never closed.
 
     Unused entries stay open while all open entries together exceed neither `read.open_mb` (of index
-    data, which is mapped rather than read) nor `capacity` entries.
+    data, which is mapped rather than read) nor `capacity` entries, nor half of the files that the
+    process may open.
     """
 
-    def __init__(self, storage: Storage, settings: Settings, *, capacity: int = _MOST_OPEN) -> None:
+    def __init__(self, storage: Storage, settings: Settings, *, capacity: int = MOST_OPEN) -> None:
         self._storage = storage
         self._settings = settings
         self._capacity = capacity
         self._most_bytes = settings.read.open_mb * 2**20
-        self._open: OrderedDict[_Key, OpenEntry] = OrderedDict()
+        self._open: dict[_Key, OpenEntry] = {}
+        self._idle: OrderedDict[_Key, OpenEntry] = OrderedDict()  # least recently used first
         self._bytes = 0
         self._paths: frozenset[str] | None = None
         self._lock = Lock()
@@ -121,7 +128,7 @@ class ReaderPool:
                 self._discard(key, open_entry)
                 raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
         finally:
-            self._release(open_entry)
+            self._release(key, open_entry)
 
     def keep(self, listing: EntryListing) -> None:
         """Closes open entries of the listing's index type that are no longer listed, since an open
@@ -182,7 +189,7 @@ class ReaderPool:
             if open_entry is None:
                 return None
             if open_entry.listed == serving.entry.listed:
-                self._open.move_to_end(key)
+                self._idle.pop(key, None)
                 open_entry.users += 1
                 return open_entry
             closing = [] if self._remove(key).users else [open_entry]
@@ -192,6 +199,7 @@ class ReaderPool:
     def _add(self, key: _Key, fresh: OpenEntry) -> OpenEntry:
         with self._lock:
             open_entry = self._open.setdefault(key, fresh)
+            self._idle.pop(key, None)
             open_entry.users += 1
             if open_entry is fresh:
                 self._bytes += fresh.size
@@ -202,6 +210,7 @@ class ReaderPool:
 
     def _remove(self, key: _Key) -> OpenEntry:
         open_entry = self._open.pop(key)
+        self._idle.pop(key, None)
         open_entry.pooled = False
         self._bytes -= open_entry.size
         self._paths = None
@@ -213,16 +222,27 @@ class ReaderPool:
             if self._open.get(key) is changed:
                 self._remove(key)
 
-    def _release(self, open_entry: OpenEntry) -> None:
+    def _release(self, key: _Key, open_entry: OpenEntry) -> None:
+        closing = []
         with self._lock:
             open_entry.users -= 1
-            closing = [open_entry] if open_entry.users == 0 and not open_entry.pooled else []
-            for key, each in list(self._open.items()):
-                if len(self._open) <= self._capacity and self._bytes <= self._most_bytes:
-                    break
-                if each.users == 0:
-                    closing.append(self._remove(key))
+            if open_entry.users == 0 and open_entry.pooled:
+                self._idle[key] = open_entry
+            elif open_entry.users == 0:
+                closing.append(open_entry)
+            while self._idle and self._is_over():
+                closing.append(self._remove(next(iter(self._idle))))
         _close(closing)
+
+    def _is_over(self) -> bool:
+        return self._bytes > self._most_bytes or len(self._open) > self._most_open()
+
+    def _most_open(self) -> int:
+        """Read anew each time, since Java raises the process's limit when it starts."""
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files == resource.RLIM_INFINITY:
+            return self._capacity
+        return min(self._capacity, max(1, (files - _OTHER_FILES) // 2))
 
 
 def _key(serving: ServingEntry) -> _Key:
