@@ -33,7 +33,8 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.scores import RankedRows, TextRanker
-from hudi_index_service.predicate.bounds import ValueBounds, bound_of
+from hudi_index_service.predicate.bound import bound_of
+from hudi_index_service.predicate.bounds import ValueBounds
 from hudi_index_service.predicate.expression import AnalyzedText, And, Match, Predicate
 
 CONTRACT_VERSION = 2

@@ -4,15 +4,14 @@ The answer is no only if that is proved; in doubt, rows may match. Bounds do not
 be among any values, and in Spark it is above all others, whatever the greatest value is.
 """
 
-import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Context
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import lib
 
+from hudi_index_service.predicate.bound import bound_of, utf8
 from hudi_index_service.predicate.expression import (
     And,
     BoundColumn,
@@ -28,19 +27,6 @@ from hudi_index_service.predicate.expression import (
 )
 
 _BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8; bounds do not cover it
-_EXACT = Context(prec=76)
-
-# By number, which is fast: called for every literal of every query.
-_COUNTED = {lib.Type_DATE32, lib.Type_TIMESTAMP}
-_FLOATING = {lib.Type_FLOAT, lib.Type_DOUBLE}
-_PLAIN = {
-    lib.Type_BOOL,
-    lib.Type_INT8,
-    lib.Type_INT16,
-    lib.Type_INT32,
-    lib.Type_INT64,
-    lib.Type_BINARY,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +52,6 @@ class ValueBounds:
 UNKNOWN = ValueBounds()
 
 
-def bound_of(value: pa.Scalar) -> bool | int | float | bytes | None:
-    """A value in the form of bounds: dates and timestamps as integers, decimals unscaled, text in
-    UTF-8; None for NaN and for types without bounds."""
-    kind = value.type.id
-    if kind in _COUNTED:
-        return int(value.value)
-    if kind in _PLAIN:
-        plain: bool | int | bytes = value.as_py()
-        return plain
-    if kind == lib.Type_STRING:
-        return _utf8(value.as_py())
-    if kind in _FLOATING:
-        number = float(value.as_py())
-        return None if math.isnan(number) else number
-    if kind == lib.Type_DECIMAL128:
-        return int(value.as_py().scaleb(value.type.scale, _EXACT))
-    return None
-
-
 def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]) -> bool:
     """Whether the predicate may be TRUE in any of the rows.
 
@@ -105,14 +72,23 @@ def may_match(predicate: Predicate, bounds: Callable[[BoundColumn], ValueBounds]
             return bounds(column).may_be_value
         case Compare(column, operator, value):
             return _may_compare(bounds(column), operator, value)
-        case In(column, values):
-            column_bounds = bounds(column)
-            return any(_may_compare(column_bounds, Operator.EQ, value) for value in values)
+        case In(column):
+            return _may_be_listed(bounds(column), predicate)
         case Like(column):
             return _may_be_like(bounds(column), predicate)
         case Not(In(column) | Like(column)):
             return bounds(column).may_be_value
     return True
+
+
+def _may_be_listed(bounds: ValueBounds, predicate: In) -> bool:
+    if not bounds.may_be_value:
+        return False
+    ascending = predicate.ascending
+    if ascending is None or bounds.least is None or bounds.greatest is None:
+        return any(_may_compare(bounds, Operator.EQ, value) for value in predicate.values)
+    first = bisect_left(ascending, bounds.least)
+    return first < len(ascending) and bool(ascending[first] <= bounds.greatest)
 
 
 def _may_compare(bounds: ValueBounds, operator: Operator, value: pa.Scalar) -> bool:
@@ -151,14 +127,7 @@ def _may_compare(bounds: ValueBounds, operator: Operator, value: pa.Scalar) -> b
 def _may_be_like(bounds: ValueBounds, like: Like) -> bool:
     if not bounds.may_be_value:
         return False
-    prefix = _utf8(like.prefix)
+    prefix = utf8(like.prefix)
     if not prefix or _BROKEN in like.pattern or bounds.least is None or bounds.greatest is None:
         return True
     return bool(bounds.least[: len(prefix)] <= prefix <= bounds.greatest)
-
-
-def _utf8(text: str) -> bytes | None:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return None

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import format_date, format_timestamp
-from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast
+from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits
 from hudi_index_service.predicate.comparison import (
     End,
     Literal,
@@ -100,8 +100,26 @@ def in_list(column: BoundColumn, literals: Sequence[Literal], zone: tzinfo) -> P
             )
         values.setdefault(key, low)
     if values:
-        return In(column, tuple(values.values()), has_null)
+        return In.of(column, list(values.values()), has_null)
     return Constant(None) if has_null else _never(column)
+
+
+def in_plain_list(column: BoundColumn, literals: Sequence[str]) -> Predicate | None:
+    """``column IN (literals…)`` if column and literals are all strings or all integers, which need
+    no cast one by one; else None.
+
+    Args:
+        literals: Quoted strings without escapes, and whole numbers, as they are written.
+    """
+    kind = value_type(column)
+    quoted = sum(literal.startswith("'") for literal in literals)
+    if is_string(kind) and quoted == len(literals):
+        texts = list(dict.fromkeys(literal[1:-1] for literal in literals))
+        return In(column, pa.array(texts, kind))
+    if pa.types.is_signed_integer(kind) and not quoted and max(map(len, literals)) < _LONG_DIGITS:
+        numbers = [number for number in dict.fromkeys(map(int, literals)) if fits(number, kind)]
+        return In(column, pa.array(numbers, kind)) if numbers else _never(column)
+    return None
 
 
 def array_contains(column: BoundColumn, literal: Literal, zone: tzinfo) -> Predicate:
@@ -235,6 +253,8 @@ def _from_string(kind: pa.DataType, literal: Literal, zone: tzinfo) -> Literal:
         target = pa.binary()
     return Literal(cast(literal.value, target, zone), literal.text, plain=False)
 
+
+_LONG_DIGITS = 19  # a number with fewer fits 64 bits
 
 _CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _CANONICAL_DATE = re.compile(r"[+-]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}")

@@ -119,9 +119,7 @@ def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> 
 
 
 def _is_in(values: _Values, predicate: In) -> _Values:
-    # Not through Python's values, whose dates end with the year 9999.
-    value_set = pa.concat_arrays([pa.repeat(value, 1) for value in predicate.values])
-    value_set = value_set.cast(values.type)
+    value_set = predicate.values.cast(values.type)
     if pa.types.is_floating(values.type):
         # Adding 0.0 turns -0.0 into 0.0.
         zero = pa.scalar(0.0, values.type)

@@ -10,14 +10,16 @@ only if it is TRUE.
 written in this service's own syntax.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
 from hudi_index_service.columns import column_path
+from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.patterns.regex import Regex
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
 
@@ -117,7 +119,7 @@ class Compare(Predicate):
         return f"{self.column} {self.operator.value} {literal_sql(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class In(Predicate):
     """``column IN (values…)``: TRUE where the column equals a value, else NULL if the column or
     (``has_null``) a listed value is NULL, else FALSE. There is at least one value; values are
@@ -125,8 +127,23 @@ class In(Predicate):
     """
 
     column: BoundColumn
-    values: tuple[pa.Scalar, ...]
+    values: pa.Array
     has_null: bool = False
+
+    @classmethod
+    def of(cls, column: BoundColumn, values: Sequence[pa.Scalar], has_null: bool = False) -> Self:
+        """With values of one type, given one by one."""
+        # Not through Python's values, whose dates end with the year 9999.
+        return cls(column, pa.concat_arrays([pa.repeat(each, 1) for each in values]), has_null)
+
+    def __hash__(self) -> int:
+        return hash((self.column, len(self.values), self.values[0], self.has_null))
+
+    @cached_property
+    def ascending(self) -> list[Any] | None:
+        """The values in the form of `bound_of`, sorted; None if a value has no such form."""
+        bounds = [bound_of(value) for value in self.values]
+        return None if None in bounds else sorted(bounds)
 
     def __str__(self) -> str:
         items = [literal_sql(value) for value in self.values]

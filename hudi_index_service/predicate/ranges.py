@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from hudi_index_service.predicate.bounds import bound_of
+from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.expression import (
     And,
     BoundColumn,
@@ -29,14 +29,14 @@ _Cut: TypeAlias = tuple[bool, Any, bool]
 the value; whether the position is after it. For types with steps it is always before a value."""
 
 
-def listed_values(predicate: Predicate) -> tuple[pa.Scalar, ...]:
-    """The only values for which the predicate is TRUE; empty if there may be others."""
+def listed_values(predicate: Predicate) -> pa.Array | None:
+    """The only values for which the predicate is TRUE; None if there may be others."""
     match predicate:
         case Compare(_, operator, value) if operator in _EQUAL:
-            return (value,)
+            return pa.repeat(value, 1)
         case In(_, values):
             return values
-    return ()
+    return None
 
 
 def intersected(leaves: Sequence[Predicate]) -> list[Predicate] | None:
@@ -151,9 +151,10 @@ def _range_of(arm: Predicate) -> _Range | None:
 
 def _is_in_range(arm: Compare | In, by_column: Mapping[str, list[_Range]]) -> bool:
     """Whether the arm is TRUE only for listed values and each of them is in a range."""
-    ranges, cuts = by_column.get(arm.column.name), [_before(each) for each in listed_values(arm)]
-    if ranges is None or not cuts:
+    ranges, values = by_column.get(arm.column.name), listed_values(arm)
+    if ranges is None or values is None:
         return False
+    cuts = map(_before, values)
     return all(cut is not None and any(each.holds(cut) for each in ranges) for cut in cuts)
 
 

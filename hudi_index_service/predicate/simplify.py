@@ -100,7 +100,7 @@ def _of_one_column(leaves: list[Predicate]) -> list[Predicate] | None:
     if not any(map(_is_false_of_null, stronger)):
         not_null = next(filter(_is_not_null, leaves), None)
         return stronger if not_null is None else [*stronger, not_null]
-    equal = [each for each in stronger if listed_values(each)]
+    equal = [(each, values) for each in stronger if (values := listed_values(each)) is not None]
     return _filter_values(equal, stronger) if equal else intersected(stronger)
 
 
@@ -116,20 +116,25 @@ def _is_false_of_null(predicate: Predicate) -> bool:
     return not isinstance(predicate, IsNull)
 
 
-def _filter_values(equal: list[Predicate], leaves: list[Predicate]) -> list[Predicate] | None:
+def _filter_values(
+    equal: list[tuple[Predicate, pa.Array]], leaves: list[Predicate]
+) -> list[Predicate] | None:
     """The values of the shortest list that make the other conjuncts TRUE, according to `evaluate`.
-    Full text and patterns are kept: they are slower to evaluate than to look up."""
-    shortest = min(equal, key=lambda each: len(listed_values(each)))
-    column, values = _column(shortest), listed_values(shortest)
+    Full text and patterns are kept: they are slower to evaluate than to look up.
+
+    Args:
+        equal: The leaves with their lists of values.
+    """
+    shortest, values = min(equal, key=lambda each: len(each[1]))
+    column = _column(shortest)
     assert column is not None, "a leaf with values has a column"
     slow = [each for each in leaves if _is_slow(each)]
     others = [each for each in leaves if each is not shortest and not _is_slow(each)]
     if not others:
         return leaves
-    rows = pa.record_batch([pa.array(values, values[0].type)], [column.name])
-    truth = evaluate(conjunction(others), rows).to_pylist()
-    remaining = tuple(value for value, true in zip(values, truth, strict=True) if true)
-    if not remaining:
+    rows = pa.record_batch([values], [column.name])
+    remaining = values.filter(evaluate(conjunction(others), rows).fill_null(False))
+    if not len(remaining):
         return None
     if len(remaining) == len(values):
         return [shortest, *slow]

@@ -71,8 +71,8 @@ def leaves(type: pa.DataType) -> Iterator[tuple[str, Predicate]]:
         for other in scalars[:: max(1, len(scalars) // 4)]:
             low = Compare(column, Operator.GE, scalar)
             yield "between", And((low, Compare(column, Operator.LT, other)))
-        yield "in", In(column, (scalar, scalars[0]))
-        yield "in", In(column, (scalar,), has_null=True)
+        yield "in", In.of(column, (scalar, scalars[0]))
+        yield "in", In.of(column, (scalar,), has_null=True)
     if not (pa.types.is_string(type) or pa.types.is_large_string(type)):
         return
     for kind, patterns in PATTERNS.items():

@@ -82,9 +82,9 @@ def leaves_over(type: pa.DataType, values: list[object]) -> list[Predicate]:
     scalars = [pa.scalar(value, type) for value in values]
     return [
         *(Compare(column, operator, scalar) for operator in Operator for scalar in scalars),
-        *(In(column, (scalar,), has_null) for scalar in scalars for has_null in (False, True)),
-        In(column, tuple(scalars)),
-        In(column, tuple(scalars[::2]), has_null=True),
+        *(In.of(column, (scalar,), has_null) for scalar in scalars for has_null in (False, True)),
+        In.of(column, tuple(scalars)),
+        In.of(column, tuple(scalars[::2]), has_null=True),
         IsNull(column),
     ]
 
@@ -163,7 +163,7 @@ def test_comparisons_with_arrays_are_not_answered(build_any: BuildIndex) -> None
     for leaf in (
         Compare(column, Operator.EQ, pa.scalar("a")),
         Compare(column, Operator.NE, pa.scalar("a")),
-        In(column, (pa.scalar("a"),)),
+        In.of(column, (pa.scalar("a"),)),
         Like(column, "a%", "\\", parse_like("a%")),
     ):
         assert indexed.answer(leaf) is Answer.NONE
@@ -307,8 +307,8 @@ def test_values_longer_than_a_term_give_supersets(long_values: IndexedData) -> N
     for literal in literals:
         for operator in set(Operator) - {Operator.NE}:
             assert long_values.check(Compare(column, operator, literal)) is Answer.SUPERSET
-        assert long_values.check(In(column, (literal,))) is Answer.SUPERSET
-        for leaf in (Compare(column, Operator.NE, literal), Not(In(column, (literal,)))):
+        assert long_values.check(In.of(column, (literal,))) is Answer.SUPERSET
+        for leaf in (Compare(column, Operator.NE, literal), Not(In.of(column, (literal,)))):
             assert long_values.answer(leaf) is Answer.NONE
     for pattern in ("x%", term + "%", term + "a%", "%a", "%b%", "x_%", term + "a", "_", "%"):
         like = Like(column, pattern, "\\", parse_like(pattern))
@@ -359,7 +359,7 @@ def test_text_without_keyword_answers_only_is_null(build_index: BuildIndex) -> N
     assert indexed.check(Not(IsNull(column))) is Answer.EXACT
     for leaf in (
         Compare(column, Operator.EQ, pa.scalar("a")),
-        In(column, (pa.scalar("a"),)),
+        In.of(column, (pa.scalar("a"),)),
         Like(column, "a%", "\\", parse_like("a%")),
     ):
         assert indexed.answer(leaf) is Answer.NONE
@@ -390,8 +390,8 @@ def test_unindexed_columns_are_not_answered(strings: IndexedData) -> None:
         Not(IsNull(other)),
         Compare(other, Operator.EQ, pa.scalar("a")),
         Compare(other, Operator.NE, pa.scalar("a")),
-        In(other, (pa.scalar("a"),)),
-        Not(In(other, (pa.scalar("a"),), has_null=True)),
+        In.of(other, (pa.scalar("a"),)),
+        Not(In.of(other, (pa.scalar("a"),), has_null=True)),
         Like(other, "a%", "\\", parse_like("a%")),
     ):
         assert strings.answer(leaf) is Answer.NONE
@@ -469,7 +469,7 @@ def test_values_of_every_kind_are_exact_over_many_segments(build_index: BuildInd
             else:
                 scalars = [pa.scalar(each, type) for each in (value, choose.choice(given))]
                 leaves += [Compare(column, operator, scalars[0]) for operator in Operator]
-                leaves.append(In(column, tuple(scalars)))
+                leaves.append(In.of(column, tuple(scalars)))
         for leaf in with_negations(leaves):
             assert indexed.check(leaf) is Answer.EXACT
 

@@ -13,7 +13,8 @@ import pytest
 from hudi_index_service.build.entry.extremes import Extremes
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.predicate import evaluate, negation_normal_form, parse_predicate
-from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, bound_of, may_match
+from hudi_index_service.predicate.bound import bound_of
+from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, may_match
 from hudi_index_service.predicate.expression import BoundColumn
 
 NAN = float("nan")

@@ -141,8 +141,8 @@ def _in(leaf: In, columns: Columns) -> TreeLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or is_array(column.type):
         return None
-    if has_number_keys(column.type) and all(value.type == column.type for value in leaf.values):
-        numbers = np.unique(number_keys(pa.array(leaf.values, column.type)))
+    if has_number_keys(column.type) and leaf.values.type == column.type:
+        numbers = np.unique(number_keys(leaf.values))
         return TreeLookup(column.name, tuple(map(point, bytes_of_numbers(numbers))))
     lookups = [_keys_where(column, Operator.EQ, value) for value in leaf.values]
     key_lookups = [each for each in lookups if each is not None and each.keys is not None]

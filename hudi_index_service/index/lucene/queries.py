@@ -25,13 +25,31 @@ _NO_LIMIT = 2**31 - 1
 _FEW_TERMS = 64  # the number of terms up to which Lucene returns row counts at once
 
 
-@singledispatch
+_long_lists: dict[int, tuple[Search, Any]] = {}
+_MOST_LONG_LISTS = 16
+
+
 def to_query(search: Search) -> Any:
-    """The Lucene query of a search."""
+    """The Lucene query of a search. For a list of many values it is made once and kept, since all
+    entries of a table are asked for the same list (`known_lookups`), and making it takes longer
+    than asking one of them."""
+    match search:
+        case Terms(terms=values) | Points(points=values) if len(values) > _FEW_TERMS:
+            known = _long_lists.get(id(search))
+            if known is None:
+                if len(_long_lists) >= _MOST_LONG_LISTS:
+                    _long_lists.clear()
+                known = _long_lists[id(search)] = search, _new_query(search)
+            return known[1]
+    return _new_query(search)
+
+
+@singledispatch
+def _new_query(search: Search) -> Any:
     raise TypeError(search)
 
 
-@to_query.register
+@_new_query.register
 def _terms(search: Terms) -> Any:
     from java.util import ArrayList
     from org.apache.lucene.search import BooleanClause, BooleanQuery, TermInSetQuery
@@ -64,12 +82,12 @@ def _nothing() -> Any:
     return MatchNoDocsQuery()
 
 
-@to_query.register
+@_new_query.register
 def _prefix(search: Prefix) -> Any:
     return _scan(search.field, search.prefix, True, above_prefix(search.prefix), False)
 
 
-@to_query.register
+@_new_query.register
 def _term_range(search: TermRange) -> Any:
     return _scan(search.field, search.low, search.low_included, search.high, search.high_included)
 
@@ -83,7 +101,7 @@ def _scan(
     return TermScan(field, next(ends), low_included, next(ends), high_included)
 
 
-@to_query.register
+@_new_query.register
 def _pattern(search: Pattern) -> Any:
     import lucene
     from hudiindex import TermScan
@@ -93,7 +111,7 @@ def _pattern(search: Pattern) -> Any:
     return TermScan(search.field, lucene.JArray("string")(parts), longest)
 
 
-@to_query.register
+@_new_query.register
 def _points(search: Points) -> Any:
     import lucene
     from org.apache.lucene.document import LongPoint
@@ -108,7 +126,7 @@ def _points(search: Points) -> Any:
     return LongPoint.newSetQuery(search.field, lucene.JArray("long")(list(search.points)))
 
 
-@to_query.register
+@_new_query.register
 def _point_range(search: PointRange) -> Any:
     import lucene
     from org.apache.lucene.document import BinaryPoint, LongPoint
@@ -119,7 +137,7 @@ def _point_range(search: PointRange) -> Any:
     return LongPoint.newRangeQuery(search.field, search.low, search.high)
 
 
-@to_query.register
+@_new_query.register
 def _words(search: Words) -> Any:
     from hudiindex import TextQueries
 
@@ -136,7 +154,7 @@ def _words(search: Words) -> Any:
     return TextQueries.fuzzy(analyzer, search.field, search.text, search.edits)
 
 
-@to_query.register
+@_new_query.register
 def _open_phrase(search: OpenPhrase) -> Any:
     import lucene
     from hudiindex import OpenPhrase as Query
@@ -144,7 +162,7 @@ def _open_phrase(search: OpenPhrase) -> Any:
     return Query(search.field, lucene.JArray("string")(list(search.words)), search.beginning)
 
 
-@to_query.register
+@_new_query.register
 def _all_of(search: AllOf) -> Any:
     from hudiindex import PointBits
     from org.apache.lucene.search import BooleanClause, BooleanQuery, PointRangeQuery

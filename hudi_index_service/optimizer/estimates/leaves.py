@@ -1,7 +1,7 @@
 """Estimates the rows of a predicate's leaf from the manifests' statistics of its column."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ from hudi_index_service.optimizer.estimates import selectivities
 from hudi_index_service.optimizer.estimates.algebra import between, constant
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.bounds import bound_of
+from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.expression import (
     ArrayContains,
     Compare,
@@ -63,13 +63,13 @@ def leaf_rows(leaf: Predicate) -> Estimate:
         case Not(In(column) | Like(column) | RLike(column) | Match(column) as operand):
             return _others(column.name, leaf_rows(operand))
         case Compare(column, Operator.NE, value):
-            return _others(column.name, _equal_rows(column.name, (value,)))
+            return _others(column.name, _equal_rows(column.name, 1, _ascending(value)))
         case Compare(column, Operator.EQ | Operator.EQ_NULL_SAFE, value):
-            return _equal_rows(column.name, (value,))
+            return _equal_rows(column.name, 1, _ascending(value))
         case Compare(column):
             return _some(column.name, selectivities.RANGE)
         case In(column, values):
-            return _equal_rows(column.name, values)
+            return _equal_rows(column.name, len(values), leaf.ascending)
         case Like(column):
             return _like_rows(leaf)
         case RLike(column, regex=regex):
@@ -136,18 +136,25 @@ def _some(column: str, share: float) -> Estimate:
     return rows
 
 
-def _equal_rows(column: str, literals: Sequence[pa.Scalar]) -> Estimate:
-    """Estimates the rows with one of the values."""
-    bounds = [bound_of(each) for each in literals]
-    number = len(bounds)
-    if any(each is None for each in bounds):
+def _ascending(value: pa.Scalar) -> list[Any] | None:
+    bound = bound_of(value)
+    return None if bound is None else [bound]
+
+
+def _equal_rows(column: str, number: int, ascending: list[Any] | None) -> Estimate:
+    """Estimates the rows with one of the values.
+
+    Args:
+        number: The number of values.
+        ascending: See `In.ascending`.
+    """
+    if ascending is None:
 
         def unordered(statistics: Known, total: int) -> RowEstimate:
             values = values_in(statistics, column, total)
             return between(0, number * values.equal, values.count)
 
         return unordered
-    ascending: list[Any] = sorted(bounds)  # all of one kind
 
     def rows(statistics: Known, total: int) -> RowEstimate:
         values = values_in(statistics, column, total)
@@ -173,7 +180,7 @@ def _like_rows(like: Like) -> Estimate:
     if not prefix or _BROKEN in like.pattern:
         return _some(column, pattern_share)
     if all(part.kind == "text" for part in like.parts):
-        return _equal_rows(column, (pa.scalar(like.prefix),))
+        return _equal_rows(column, 1, [prefix])
     rest = selectivities.like(like.parts[1:])
 
     def rows(statistics: Known, total: int) -> RowEstimate:

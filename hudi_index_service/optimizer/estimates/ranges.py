@@ -9,7 +9,7 @@ from hudi_index_service.optimizer.estimates.algebra import between
 from hudi_index_service.optimizer.estimates.leaves import Estimate, Known, values_in
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.predicate.bounds import bound_of
+from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.expression import Compare, Operator, Predicate
 
 _UPWARDS = (Operator.GT, Operator.GE)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 
@@ -22,6 +23,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+# A list of plain strings or whole numbers is one token, since it may be long.
+_LITERAL = r"(?:'[^'\\]*+'|-?[0-9]++)"
+_SPACE = r"[ \t\r\n]*+"
+_LIST = re.compile(rf"{_SPACE}(\({_SPACE}{_LITERAL}(?:{_SPACE},{_SPACE}{_LITERAL})*+{_SPACE}\))")
+_LISTED = re.compile(_LITERAL)
 
 _QUOTED = 100  # maximum characters of a text quoted in messages
 
@@ -47,7 +54,8 @@ class Token:
     """A piece of the where text.
 
     Attributes:
-        kind: ``string``, ``raw``, ``hex``, ``number``, ``quoted``, ``word``, ``symbol`` or ``end``.
+        kind: ``string``, ``raw``, ``hex``, ``number``, ``quoted``, ``word``, ``symbol``, ``list``
+            (after IN) or ``end``.
         text: Its text in the where text.
         start: Offset of its first character.
     """
@@ -108,6 +116,11 @@ def tokenize(where: str) -> list[Token]:
         if match.lastgroup != "space":
             tokens.append(Token(str(match.lastgroup), match.group(), offset))
         offset = match.end()
+        if match.lastgroup == "word" and match.group().upper() == "IN":
+            listed = _LIST.match(where, offset)
+            if listed is not None:
+                tokens.append(Token("list", listed.group(1), listed.start(1)))
+                offset = listed.end()
     tokens.append(Token("end", "", len(where)))
     return tokens
 
@@ -145,6 +158,17 @@ def string_value(token: Token) -> str:
             f"The literal {shortened(token.text)} holds an escape that is not a Unicode character.",
             remedy="Write the character itself.",
         ) from error
+
+
+def listed_texts(token: Token) -> list[str]:
+    """The literals of a ``list`` token, as they are written."""
+    return _LISTED.findall(token.text)
+
+
+def listed_token(token: Token, number: int) -> Token:
+    """The token of one of these literals, counted from 0."""
+    literal = next(islice(_LISTED.finditer(token.text), number, None))
+    return Token("literal", literal.group(), token.start + literal.start())
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from hudi_index_service.config import ReadSettings
 from hudi_index_service.config import settings as process_settings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.cast import session_zone
-from hudi_index_service.predicate.coerce import compare, in_list
+from hudi_index_service.predicate.coerce import compare, in_list, in_plain_list
 from hudi_index_service.predicate.comparison import Literal, is_string, value_type
 from hudi_index_service.predicate.evaluate import evaluate
 from hudi_index_service.predicate.expression import (
@@ -34,7 +34,15 @@ from hudi_index_service.predicate.expression import (
 from hudi_index_service.predicate.patterns.like import parse_like
 from hudi_index_service.predicate.patterns.regex import RegexUnsupported, parse_regex
 from hudi_index_service.predicate.text.functions import FunctionParser, Texts, no_texts
-from hudi_index_service.predicate.text.lex import Token, position, shortened, string_value
+from hudi_index_service.predicate.text.lex import (
+    Token,
+    listed_texts,
+    listed_token,
+    position,
+    shortened,
+    string_value,
+)
+from hudi_index_service.predicate.text.number import number_literal
 from hudi_index_service.predicate.text.operands import Operand
 
 _OPERATORS = {
@@ -247,6 +255,8 @@ class _Parser(FunctionParser):
         )
 
     def in_list(self, operand: Operand) -> Predicate:
+        if self.token.kind == "list":
+            return self.plain_list(operand, self.advance())
         self.expect("(")
         if self.token.keyword == ")":
             raise PredicateInvalid(
@@ -261,15 +271,31 @@ class _Parser(FunctionParser):
                 raise self.unsupported("A column in an IN list", token, "List literals only.")
             literals.append(item)
             if len(literals) > self.max_in_values:
-                raise self.unsupported(
-                    f"More than {self.max_in_values:,} values in an IN list",
-                    token,
-                    "Raise the setting read.max_in_values, or join with a table of values.",
-                )
+                raise self.too_many_values(token)
             if not self.accept(","):
                 break
         self.expect(")")
         return self.on_column(operand, lambda column: in_list(column, literals, self.zone))
+
+    def plain_list(self, operand: Operand, token: Token) -> Predicate:
+        texts = listed_texts(token)
+        if len(texts) > self.max_in_values:
+            raise self.too_many_values(listed_token(token, self.max_in_values))
+
+        def bound(column: BoundColumn) -> Predicate:
+            predicate = in_plain_list(column, texts)
+            if predicate is not None:
+                return predicate
+            return in_list(column, list(map(_plain_literal, texts)), self.zone)
+
+        return self.on_column(operand, bound)
+
+    def too_many_values(self, token: Token) -> PredicateUnsupported:
+        return self.unsupported(
+            f"More than {self.max_in_values:,} values in an IN list",
+            token,
+            "Raise the setting read.max_in_values, or join with a table of values.",
+        )
 
     def like(self, operand: Operand, start: Token) -> Predicate:
         column = self.string_column(operand, start, "LIKE")
@@ -324,3 +350,8 @@ class _Parser(FunctionParser):
                 f"A {operator} pattern that is not a string literal", token, "Quote the pattern."
             )
         return None if pattern.is_null else str(pattern.value.as_py())
+
+
+def _plain_literal(text: str) -> Literal:
+    value = pa.scalar(text[1:-1]) if text.startswith("'") else number_literal(text)
+    return Literal(value, shortened(text))

@@ -7,8 +7,7 @@ indexed.
 """
 
 import logging
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from pyroaring import BitMap
 
 from hudi_index_service.columns import column_path
 from hudi_index_service.hudi.files.parquet_file import refusals_named
-from hudi_index_service.predicate.bounds import ValueBounds, bound_of, may_match
-from hudi_index_service.predicate.expression import BoundColumn, In, Predicate
+from hudi_index_service.predicate.bounds import ValueBounds, may_match
+from hudi_index_service.predicate.expression import BoundColumn, Predicate
 from hudi_index_service.read.base_file.value_bounds import (
     is_comparable,
     leaf_columns,
@@ -59,9 +58,8 @@ class PageBounds:
             return RowSet.everything()
         (column,) = columns
         rows, any_excluded = BitMap(), False
-        may_hold = _check(leaf, column)
         for start, stop, bounds in self._bounds(column):
-            if may_hold(bounds):
+            if may_match(leaf, {column: bounds}.__getitem__):
                 rows.add_range(start, stop)
             else:
                 any_excluded = True
@@ -92,22 +90,6 @@ class PageBounds:
             return []
         nested = len(path) > 1
         return [(page.start, page.stop, _value_bounds(page, nested=nested)) for page in pages or []]
-
-
-def _check(leaf: Predicate, column: BoundColumn) -> Callable[[ValueBounds], bool]:
-    """A check whether the leaf may be TRUE within bounds, fast for long lists of values, too."""
-    bounds = [bound_of(value) for value in leaf.values] if isinstance(leaf, In) else [None]
-    if None in bounds:
-        return lambda page: may_match(leaf, {column: page}.__getitem__)
-    ascending = sorted(bounds)  # type: ignore[type-var]  # those of one column are of one kind
-
-    def may_be_one(page: ValueBounds) -> bool:
-        if page.least is None or page.greatest is None:
-            return page.may_be_value
-        first = bisect_left(ascending, page.least)
-        return first < len(ascending) and bool(ascending[first] <= page.greatest)
-
-    return may_be_one
 
 
 def _value_bounds(page: Bounds, *, nested: bool) -> ValueBounds:

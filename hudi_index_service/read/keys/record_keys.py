@@ -62,13 +62,13 @@ class RecordKeys:
         """Conditions that are each TRUE for every row with one of these keys, and perhaps for
         others; the best first."""
         if self.stored:
-            yield In(BoundColumn(RECORD_KEY, self.columns.field(RECORD_KEY).type), tuple(keys))
+            yield In(BoundColumn(RECORD_KEY, self.columns.field(RECORD_KEY).type), keys)
         field_values = self._field_values(keys.to_pylist())
         if field_values is not None:
             leaves = [
                 In(BoundColumn(field.name, field.type), values)
                 for name, field in self.fields.items()
-                if (values := _scalars(field_values[name], field.type))
+                if (values := _values(field_values[name], field.type)) is not None
             ]
             if leaves:
                 yield conjunction(leaves)
@@ -156,14 +156,15 @@ def _is_printed_alike(type: pa.DataType) -> bool:
     )
 
 
-def _scalars(values: set[str] | None, type: pa.DataType) -> tuple[pa.Scalar, ...]:
-    """The values in the column's type; empty if they are not known."""
+def _values(values: set[str] | None, type: pa.DataType) -> pa.Array | None:
+    """The values in the column's type, at least one; None if they are not known."""
     if values is None:
-        return ()
+        return None
+    listed: list[int] | list[str] = []
     if pa.types.is_integer(type):
         numbers = sorted(int(value) for value in values if _INTEGER.fullmatch(value))
         low, high = -(2 ** (type.bit_width - 1)), 2 ** (type.bit_width - 1) - 1
-        return tuple(pa.scalar(number, type) for number in numbers if low <= number <= high)
-    if pa.types.is_string(type) or pa.types.is_large_string(type):
-        return tuple(pa.array(sorted(values), type))
-    return ()
+        listed = [number for number in numbers if low <= number <= high]
+    elif pa.types.is_string(type) or pa.types.is_large_string(type):
+        listed = sorted(values)
+    return pa.array(listed, type) if listed else None

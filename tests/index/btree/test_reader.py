@@ -85,7 +85,7 @@ def test_only_literals_as_long_as_cut_keys_give_supersets(long_values: IndexedDa
             assert long_values.check(Compare(TEXT, operator, literal)) is expected
         unequal = long_values.check(Compare(TEXT, Operator.NE, literal))
         assert unequal is (Answer.NONE if is_long else Answer.EXACT)
-        assert long_values.check(In(TEXT, (literal, pa.scalar("y")))) is expected
+        assert long_values.check(In.of(TEXT, (literal, pa.scalar("y")))) is expected
     for pattern in (CUT[:-1] + "%", CUT + "%", CUT + "a%", "x%", CUT + "a"):
         assert long_values.check(like(pattern)) is not Answer.NONE
     assert long_values.check(like(CUT + "%")) is Answer.EXACT
@@ -158,7 +158,7 @@ def test_estimates_are_exact_for_a_range_and_close_for_long_lists(build: BuildIn
     data = pa.table({"n": pa.array([i // 3 for i in range(30_000)])})
     indexed = build(data, batch_rows=10_000)
     column = BoundColumn("n", pa.int64())
-    some = In(column, tuple(pa.scalar(value) for value in range(0, 9000, 30)))
+    some = In.of(column, tuple(pa.scalar(value) for value in range(0, 9000, 30)))
     assert 0.5 <= indexed.reader.estimate(some) / 900 <= 2
     range_ = negation_normal_form(parse_predicate("n BETWEEN 100 AND 4099", data.schema))
     assert indexed.reader.estimate(range_) == 12_000
