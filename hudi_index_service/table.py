@@ -6,6 +6,7 @@ expects; the README has the table of both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -13,34 +14,34 @@ import pyarrow as pa
 
 from hudi_index_service import config
 from hudi_index_service.build.budget import UNLIMITED, Budget
-from hudi_index_service.build.executor import Executor, executor_on
-from hudi_index_service.build.partition_condition import partitions_where
-from hudi_index_service.build.record import BuildRecord, BuildRecords
-from hudi_index_service.build.run import Build, Details, Progress, RetryFailed, run_build
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.entries.requirements import Requirement, requirements
-from hudi_index_service.maintain.advise import Advice
-from hudi_index_service.maintain.advise.table import advise
-from hudi_index_service.maintain.clean import Cleaning, clean
-from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
-from hudi_index_service.maintain.drop import Dropped, drop
+from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.overwritten import OverwriteWatch
-from hudi_index_service.maintain.purge import purge_unasked
-from hudi_index_service.maintain.status import TableStatus, table_status
-from hudi_index_service.maintain.verify import DEFAULT_SAMPLE, Verification, verify
 from hudi_index_service.metadata.definitions import Column, DefinitionStore, IndexDefinition
 from hudi_index_service.optimizer.history.history import stored_history
-from hudi_index_service.optimizer.history.record import HistoryShape
-from hudi_index_service.read.keys.tag_location import Keys
 from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.queries import TableQueries
-from hudi_index_service.read.ranked.scoring import Scoring
 from hudi_index_service.read.scan import Scan
 
+# The modules that build and maintain indexes are imported where they are called, so that a process
+# that only reads starts sooner.
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from hudi_index_service.build.executor import Executor
+    from hudi_index_service.build.record import BuildRecord, BuildRecords
+    from hudi_index_service.build.run import Build, Details, Progress, RetryFailed
+    from hudi_index_service.maintain.advise import Advice
+    from hudi_index_service.maintain.clean import Cleaning
+    from hudi_index_service.maintain.drop import Dropped
+    from hudi_index_service.maintain.status import TableStatus
+    from hudi_index_service.maintain.verify import Verification
+    from hudi_index_service.optimizer.history.record import HistoryShape
+    from hudi_index_service.read.keys.tag_location import Keys
+    from hudi_index_service.read.ranked.scoring import Scoring
 
 
 def open_table(
@@ -83,10 +84,8 @@ class IndexedTable:
         self._table = table
         self._spark = spark
         self._settings = settings if settings is not None else config.settings()
-        self._definitions = DefinitionStore(table.storage, lambda: latest_instant(table))
+        self._definitions = DefinitionStore(table.storage, self._latest_instant)
         self._overwrites = OverwriteWatch(table)
-        stale_seconds = self._settings.build.stale_seconds
-        self._records = BuildRecords(table.storage, stale_seconds=stale_seconds)
         self._queries = TableQueries(table, self.indexes, self._settings, spark)
 
     def __repr__(self) -> str:
@@ -149,6 +148,8 @@ class IndexedTable:
             IndexDefinitionInvalid, ConfigInvalid, TableFeatureUnsupported, PermissionDenied:
             see `maintain.define.create_index`.
         """
+        from hudi_index_service.maintain.define import create_index
+
         return create_index(
             self._table,
             self._definitions,
@@ -183,6 +184,8 @@ class IndexedTable:
             IndexNotFound, IndexExists, IndexChanged, IndexDefinitionInvalid, IndexTypeUnknown,
             ColumnNotFound, ColumnNotIndexable, PermissionDenied: see `maintain.define.alter_index`.
         """
+        from hudi_index_service.maintain.define import alter_index
+
         return alter_index(
             self._table,
             self._definitions,
@@ -200,7 +203,7 @@ class IndexedTable:
         *,
         columns: Sequence[str] | None = None,
         purge: bool = False,
-    ) -> Dropped:
+    ) -> "Dropped":
         """Drops an index, or removes columns from every index (RFC-51: dropIndex). Queries stop
         using it at once; later builds and cleans delete its entries. An entry shared with other
         indexes keeps the values of the dropped columns until `refresh` or `purge`.
@@ -215,9 +218,13 @@ class IndexedTable:
             IndexNotFound, ConfigInvalid, PermissionDenied: see `maintain.drop.drop`. With `purge`,
             an index that was dropped before is purged.
         """
+        from hudi_index_service.maintain.drop import drop
+
         dropped = drop(self._table, self._definitions, name, columns, again=purge)
         if not purge:
             return dropped
+        from hudi_index_service.maintain.purge import purge_unasked
+
         purged = purge_unasked(self._table, self._executor(), self._settings)
         self._queries.close_readers()  # open files keep deleted bytes on the disk
         return replace(dropped, purge=purged)
@@ -236,6 +243,8 @@ class IndexedTable:
             PredicateInvalid, PredicateUnsupported, ColumnNotFound, TableFeatureUnsupported: see
             `partitions_where`.
         """
+        from hudi_index_service.build.partition_condition import partitions_where
+
         return partitions_where(
             self._table, where, time_zone=self._queries.time_zone, settings=self._settings.read
         )
@@ -249,11 +258,11 @@ class IndexedTable:
         instant: str | None = None,
         partitions: Sequence[str] | None = None,
         budget: Budget = UNLIMITED,
-        retry_failed: RetryFailed = "now",
+        retry_failed: "RetryFailed" = "now",
         dry_run: bool = False,
-        progress: Progress | None = None,
-        details: Details | None = None,
-    ) -> Build:
+        progress: "Progress | None" = None,
+        details: "Details | None" = None,
+    ) -> "Build":
         """Builds the entries that are due (RFC-51: buildIndex, "optimize table"), on Spark if the
         table was opened with a session, otherwise in local threads. The result lists base files
         that failed; `Build.raise_for_failures` turns them into an error.
@@ -270,6 +279,8 @@ class IndexedTable:
             BuildInProgress, BuildFailed, NativeModuleMissing, PermissionDenied, ConfigInvalid,
             TableFeatureUnsupported: see `run_build`.
         """
+        from hudi_index_service.build.run import run_build
+
         return run_build(
             self._table,
             self._requirements(),
@@ -290,11 +301,13 @@ class IndexedTable:
         name: str,
         *,
         dry_run: bool = False,
-        progress: Progress | None = None,
-        details: Details | None = None,
-    ) -> Build:
+        progress: "Progress | None" = None,
+        details: "Details | None" = None,
+    ) -> "Build":
         """Updates an index to match its definition, by the strategy REFRESH (see `Strategy`). The
         arguments are those of `build`. Raises IndexNotFound, and what `build` raises."""
+        from hudi_index_service.build.run import run_build
+
         definition = self._definitions.get(name)
         return run_build(
             self._table,
@@ -313,17 +326,19 @@ class IndexedTable:
         if no build is running. See `BuildRecords.request_cancel`."""
         return self._records.request_cancel()
 
-    def builds(self, limit: int | None = None) -> list[BuildRecord]:
+    def builds(self, limit: int | None = None) -> "list[BuildRecord]":
         """The recorded builds, newest first; at most `limit`."""
         return self._records.all(limit)
 
-    def status(self) -> TableStatus:
+    def status(self) -> "TableStatus":
         """The state of the table's indexes (RFC-51: "show indexing"): for each index, its coverage
         of the latest snapshot, what is due and since when; the last builds; entries whose base file
         is gone. Raises TableFeatureUnsupported."""
+        from hudi_index_service.maintain.status import table_status
+
         return table_status(self._table, self._requirements(), self._records, self._settings)
 
-    def clean(self, *, dry_run: bool = False, grace_seconds: float | None = None) -> Cleaning:
+    def clean(self, *, dry_run: bool = False, grace_seconds: float | None = None) -> "Cleaning":
         """Deletes entries whose base file (or instant) has expired, superseded generations,
         leftovers of dead builds, empty folders, and this user's cached copies of them. Raises
         PermissionDenied.
@@ -333,12 +348,14 @@ class IndexedTable:
             grace_seconds: Grace period in place of the setting; 0 deletes at once what no base
                 file, live definition or running build needs.
         """
+        from hudi_index_service.maintain.clean import clean
+
         cleaning = clean(self._table, self._settings, dry_run=dry_run, grace_seconds=grace_seconds)
         if not dry_run:
             self._queries.close_readers()  # open files keep deleted bytes on the disk
         return cleaning
 
-    def verify(self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE) -> Verification:
+    def verify(self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE) -> "Verification":
         """Reads every entry of the latest snapshot in full: compares checksums and base file
         footers, lets the index type check its own structure, and looks up sampled rows.
 
@@ -350,6 +367,8 @@ class IndexedTable:
             TableFeatureUnsupported, NativeModuleMissing, ConfigInvalid, BuildInProgress,
             BuildFailed, PermissionDenied: see `maintain.verify.verify`.
         """
+        from hudi_index_service.maintain.verify import verify
+
         return verify(
             self._table,
             self._requirements(),
@@ -358,7 +377,21 @@ class IndexedTable:
             executor=self._executor() if repair else None,
         )
 
-    def _executor(self) -> Executor:
+    @cached_property
+    def _records(self) -> "BuildRecords":
+        from hudi_index_service.build.record import BuildRecords
+
+        stale_seconds = self._settings.build.stale_seconds
+        return BuildRecords(self._table.storage, stale_seconds=stale_seconds)
+
+    def _latest_instant(self) -> str:
+        from hudi_index_service.maintain.define import latest_instant
+
+        return latest_instant(self._table)
+
+    def _executor(self) -> "Executor":
+        from hudi_index_service.build.executor import executor_on
+
         return executor_on(self._spark, self._settings.build)
 
     def _requirements(self) -> list[Requirement]:
@@ -432,14 +465,14 @@ class IndexedTable:
         words: Literal["any", "all"] = "any",
         as_of: str | None = None,
         query_type: QueryType = "snapshot",
-    ) -> Scoring:
+    ) -> "Scoring":
         """A scorer that gives single texts the scores that `search` gives rows, for callers that
         have the rows already. Arguments and errors are those of `search`."""
         options = ScanOptions.of(as_of, query_type)
         return self._queries.search(column, text, words, options).scoring()
 
     @overload
-    def tag_location(self, keys: Keys, *, spark: "SparkSession | None" = None) -> pa.Table: ...
+    def tag_location(self, keys: "Keys", *, spark: "SparkSession | None" = None) -> pa.Table: ...
 
     @overload
     def tag_location(self, keys: "DataFrame") -> "DataFrame": ...
@@ -464,15 +497,17 @@ class IndexedTable:
         """
         return self._queries.locations(keys, spark)
 
-    def history(self) -> list[HistoryShape]:
+    def history(self) -> "list[HistoryShape]":
         """The outcome of this user's queries on the table, by shape (columns and operators, without
         literals), the most recent first. See the section `history` of the settings."""
         return stored_history(self._settings).shapes(self.uri)
 
-    def advise(self) -> Advice:
+    def advise(self) -> "Advice":
         """Advice on making queries cheaper: columns to index, unused indexes, writer settings, each
         with its evidence, from the history of this user's queries. Changes nothing. Raises what
         `maintain.advise.table.advise` raises, such as TableFeatureUnsupported."""
+        from hudi_index_service.maintain.advise.table import advise
+
         history, records = stored_history(self._settings), self.builds()
         return advise(self._table, self.indexes(), records, history, self._settings)
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
-from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.errors import ConfigInvalid
+
+if TYPE_CHECKING:
+    from hudi_index_service.build.reconcile import DueEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,11 @@ class Budget:
                     f"The budget's {each.name} is {value}.", remedy="Use a number above 0."
                 )
 
-    def affordable(self, due: Sequence[DueEntry]) -> tuple[DueEntry, ...]:
+    def affordable(self, due: "Sequence[DueEntry]") -> "tuple[DueEntry, ...]":
         """The first entries, as many as files and bytes allow."""
         return tuple(self._affordable(due))
 
-    def _affordable(self, due: Sequence[DueEntry]) -> Iterator[DueEntry]:
+    def _affordable(self, due: "Sequence[DueEntry]") -> "Iterator[DueEntry]":
         total_bytes = 0
         for number, entry in enumerate(due):
             if self.files is not None and number >= self.files:

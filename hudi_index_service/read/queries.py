@@ -28,10 +28,8 @@ from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import AnalyzedText
 from hudi_index_service.predicate.for_spark import is_for_spark
 from hudi_index_service.read.index_folder import IndexFolderReader
-from hudi_index_service.read.keys.tag_location import AskedKeys, Keys, KeySearch
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query
-from hudi_index_service.read.ranked.search_request import SearchRequest
 from hudi_index_service.read.scan import Planner, Scan
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index_service.hudi.spark import SparkHudiReader
+    from hudi_index_service.read.keys.tag_location import Keys
+    from hudi_index_service.read.ranked.search_request import SearchRequest
 
 _ASK_SPARK = Remedy(
     "Or pass spark=<session with Hudi> to open_table: its own Hudi reader answers then.",
@@ -152,8 +152,10 @@ class TableQueries:
         k: int = 1,
         where: str | None = None,
         columns: Sequence[str] | None = (),
-    ) -> SearchRequest:
+    ) -> "SearchRequest":
         """A ranked full-text search. Its scoring needs neither `k`, `where` nor `columns`."""
+        from hudi_index_service.read.ranked.search_request import SearchRequest
+
         return SearchRequest(
             column,
             text,
@@ -194,6 +196,8 @@ class TableQueries:
                 that cannot be derived from its columns.
             SnapshotChanged: files were cleaned during the search, twice.
         """
+        from hudi_index_service.read.keys.tag_location import AskedKeys, KeySearch
+
         search = KeySearch(self._table, self.planner, self.pool, self._settings)
         if not isinstance(keys, pa.Table | Sequence):
             if not hasattr(keys, "sparkSession"):

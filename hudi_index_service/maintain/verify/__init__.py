@@ -13,15 +13,13 @@ from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing, entry_folder
 from hudi_index_service.index.entries.requirements import Requirement, by_index_type
 from hudi_index_service.index.files.local_copy import damaged_copies, discard
+from hudi_index_service.maintain import DEFAULT_SAMPLE
 from hudi_index_service.maintain.verify.entry_check import EntryCheck
 from hudi_index_service.maintain.verify.repair import Damaged, repair
 from hudi_index_service.metadata.documents import NewerFormat, document_name
 from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
-
-DEFAULT_SAMPLE = 20
-"""Number of rows of each base file whose values are looked up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,9 @@
 """Columns and literals in a where text: the operands of its conditions."""
 
-import logging
 from datetime import tzinfo
 from typing import NoReturn
 
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from hudi_index_service.columns import find_column
 from hudi_index_service.errors import (
@@ -29,8 +25,6 @@ from hudi_index_service.predicate.text.lex import (
     tokenize,
 )
 from hudi_index_service.predicate.text.number import number_literal
-
-log = logging.getLogger(__name__)
 
 Operand = BoundColumn | Literal
 
@@ -67,12 +61,6 @@ _NOT_COLUMNS = {
 
 # Well below the limit of Python's stack.
 _MAX_DEPTH = 50
-# sqlglot's errors: its own, recursion, unreadable numbers, and its bugs.
-_STUMBLES = (
-    *(SqlglotError, RecursionError, ArithmeticError, ValueError),
-    *(AttributeError, LookupError, TypeError),
-)
-_LONGEST_CLASSIFIED = 100_000  # characters; sqlglot takes several microseconds for each
 
 
 class OperandParser:
@@ -135,7 +123,10 @@ class OperandParser:
             raise PredicateUnsupported(
                 f"More than one statement: ';' {where}.", remedy="Write one condition without ';'."
             )
-        if len(self.tokens) == 1 or not _may_be_spark_sql(self.where):
+        # Imported here, since few texts come to this: sqlglot takes long to import.
+        from hudi_index_service.predicate.text.classify import may_be_spark_sql
+
+        if len(self.tokens) == 1 or not may_be_spark_sql(self.where):
             raise PredicateInvalid(f"{expected}, but found {actual} {where}.")
         raise PredicateUnsupported(
             f"Not supported: {actual} {where} ({expected}).",
@@ -287,19 +278,3 @@ class OperandParser:
         if not self.token.text.isdecimal():
             self.fail("A number of digits expected")
         return int(self.advance().text.lstrip("0")[:4] or "0")
-
-
-def _may_be_spark_sql(where: str) -> bool:
-    """Whether sqlglot parses `where` as a condition, or it is too long for sqlglot."""
-    if len(where) > _LONGEST_CLASSIFIED:
-        return True
-    logger = logging.getLogger("sqlglot")
-    was_disabled, logger.disabled = logger.disabled, True
-    try:
-        sqlglot.parse_one(where, dialect="spark", into=exp.Condition)
-    except _STUMBLES as error:
-        log.debug("sqlglot cannot parse the predicate: %s", type(error).__name__)
-        return False
-    finally:
-        logger.disabled = was_disabled
-    return True
