@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import integers_array, text_scalar, texts_array
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import format_date, format_timestamp
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits
@@ -115,10 +116,10 @@ def in_plain_list(column: BoundColumn, literals: Sequence[str]) -> Predicate | N
     quoted = sum(literal.startswith("'") for literal in literals)
     if is_string(kind) and quoted == len(literals):
         texts = list(dict.fromkeys(literal[1:-1] for literal in literals))
-        return In(column, pa.array(texts, kind))
+        return In(column, texts_array(texts, kind))
     if pa.types.is_signed_integer(kind) and not quoted and max(map(len, literals)) < _LONG_DIGITS:
         numbers = [number for number in dict.fromkeys(map(int, literals)) if fits(number, kind)]
-        return In(column, pa.array(numbers, kind)) if numbers else _never(column)
+        return In(column, integers_array(numbers, kind)) if numbers else _never(column)
     return None
 
 
@@ -298,7 +299,7 @@ def _same_family(kind: pa.DataType, literal_type: pa.DataType, zone: tzinfo) -> 
 def _printed_as(column: BoundColumn, text: str, zone: tzinfo) -> pa.Scalar | None:
     """The value of the column's type that Spark casts to the string `text`; None if none."""
     kind = value_type(column)
-    string = pa.scalar(text)
+    string = text_scalar(text)
     if pa.types.is_integer(kind):
         value = cast(string, kind, zone)
         return value if _CANONICAL_INTEGER.fullmatch(text) and value.is_valid else None

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import integer_scalar
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits, single
@@ -146,7 +147,7 @@ def ends(column: BoundColumn, literal: Literal, comparison: str, zone: tzinfo) -
     if comparison == "exact" and pa.types.is_integer(kind) and pa.types.is_integer(literal_type):
         plain = value.as_py()
         if fits(plain, kind):  # most values of long lists do
-            same = value if literal_type == kind else pa.scalar(plain, kind)
+            same = value if literal_type == kind else integer_scalar(plain, kind)
             return same, same
     if is_number(kind) and is_number(literal_type):
         if pa.types.is_floating(kind):
@@ -155,7 +156,7 @@ def ends(column: BoundColumn, literal: Literal, comparison: str, zone: tzinfo) -
     if (is_string(kind) and is_string(literal_type)) or (
         is_binary(kind) and is_binary(literal_type)
     ):
-        same = pa.scalar(value.as_py(), kind)
+        same = value if literal_type == kind else value.cast(kind)
         return same, same
     if literal_type == kind and (pa.types.is_boolean(kind) or pa.types.is_date32(kind)):
         return value, value

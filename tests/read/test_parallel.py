@@ -78,6 +78,13 @@ def test_slices_after_a_slow_one_are_read_in_parallel(clock: Clock) -> None:
     assert by_this_thread(jobs(3), work) == [True, True, True]  # only one is left
 
 
+def test_a_slow_slice_among_many_fast_ones_starts_no_threads(clock: Clock) -> None:
+    def work(job: Job) -> None:
+        clock.ns += 2_000_000 if job[0].file_slice.file_id == "file-7" else 200_000
+
+    assert by_this_thread(jobs(20), work) == [True] * 20
+
+
 @pytest.mark.parametrize(
     "slow",
     [

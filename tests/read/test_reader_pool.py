@@ -1,6 +1,7 @@
 """Open entries are kept within a budget, and only while the table has them."""
 
 import os
+import resource
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.lucene.reader import LuceneReader
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
+from hudi_index_service.read.slices.reader_pool import OTHER_FILES, OpenEntry, ReaderPool
 from hudi_index_service.storage.store import Storage
 from tests.index.golden import make
 
@@ -108,6 +109,19 @@ def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
     first, second, third = (opened(tight, each) for each in subsets)
     assert [opened(tight, each) for each in subsets[1:]] == [second, third]
     assert opened(tight, subsets[0]) is not first
+
+
+def test_half_of_the_files_that_the_process_may_open_are_left_to_others(storage: Storage) -> None:
+    subsets = [serving(storage, names) for names in (["name"], ["age"], ["score"])]
+    opened(ReaderPool(storage, Settings()), subsets[0])  # Java raises the limit when it starts
+    pool, limits = ReaderPool(storage, Settings()), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_FILES + 4, limits[1]))
+    try:
+        first, second, third = (opened(pool, each) for each in subsets)
+        assert [opened(pool, each) for each in subsets[1:]] == [second, third]
+        assert is_closed(first)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_an_entry_leased_when_the_pool_closes_is_closed_on_return(

@@ -6,6 +6,7 @@ from decimal import Context, Decimal
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import integer_scalar, text_scalar
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.cast import fits, fits_exponent, integer
 from hudi_index_service.predicate.comparison import MAX_PRECISION
@@ -33,7 +34,7 @@ def number_literal(text: str) -> pa.Scalar:
     if suffix in _INTEGERS:
         if integer_value is None or not fits(integer_value, _INTEGERS[suffix]):
             raise _invalid(text, f"does not fit {_INTEGERS[suffix]}")
-        return pa.scalar(integer_value, _INTEGERS[suffix])
+        return integer_scalar(integer_value, _INTEGERS[suffix])
     if suffix == "F":
         return _floating(text, number, pa.float32())
     if suffix == "D" or (suffix == "" and digits != mantissa):
@@ -41,14 +42,14 @@ def number_literal(text: str) -> pa.Scalar:
     if suffix == "" and integer_value is not None:
         for kind in (pa.int32(), pa.int64()):
             if fits(integer_value, kind):
-                return pa.scalar(integer_value, kind)
+                return integer_scalar(integer_value, kind)
     if len(mantissa.replace(".", "").lstrip("0")) > MAX_PRECISION:  # before all digits are read
         raise _too_long(text)
     return _decimal(text, Decimal(number))
 
 
 def _floating(text: str, number: str, kind: pa.DataType) -> pa.Scalar:
-    value = pa.scalar(number).cast(kind)
+    value = text_scalar(number).cast(kind)
     if math.isinf(value.as_py()):
         raise _invalid(text, f"does not fit {kind}")
     return value

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import text_scalar
 from hudi_index_service.columns import find_column
 from hudi_index_service.errors import (
     ColumnAmbiguous,
@@ -180,7 +181,7 @@ class OperandParser:
         texts = []
         while self.token.kind in ("string", "raw"):  # Strings that follow each other are one.
             texts.append(string_value(self.advance()))
-        return Literal(pa.scalar("".join(texts)), self.text_from(start))
+        return Literal(text_scalar("".join(texts)), self.text_from(start))
 
     def text_from(self, start: Token) -> str:
         """The text read since a token, shortened for messages."""
@@ -228,7 +229,7 @@ class OperandParser:
     def typed_literal(self) -> Literal:
         start = self.advance()
         token = self.advance()
-        value = cast(pa.scalar(string_value(token)), _TYPES[start.keyword], self.zone)
+        value = cast(text_scalar(string_value(token)), _TYPES[start.keyword], self.zone)
         text = self.text_from(start)
         if not value.is_valid:
             raise PredicateInvalid(

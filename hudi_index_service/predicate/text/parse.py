@@ -11,6 +11,7 @@ from datetime import tzinfo
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import text_scalar
 from hudi_index_service.config import ReadSettings
 from hudi_index_service.config import settings as process_settings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
@@ -353,5 +354,5 @@ class _Parser(FunctionParser):
 
 
 def _plain_literal(text: str) -> Literal:
-    value = pa.scalar(text[1:-1]) if text.startswith("'") else number_literal(text)
+    value = text_scalar(text[1:-1]) if text.startswith("'") else number_literal(text)
     return Literal(value, shortened(text))

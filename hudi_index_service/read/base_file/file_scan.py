@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
 
+from hudi_index_service.arrow import numbers_array
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.files.base_file import (
     column_bytes,
@@ -208,7 +209,7 @@ class FileScan:
                 yield batch
                 continue
             first, end = np.searchsorted(places, (start, start + batch.num_rows))
-            yield batch.take(pa.array(places[first:end] - start))
+            yield batch.take(numbers_array(places[first:end] - start))
             start += batch.num_rows
 
 

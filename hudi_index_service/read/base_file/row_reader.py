@@ -8,6 +8,7 @@ import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError, ReadStats, RowPlan
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import numbers_array
 from hudi_index_service.errors import StorageFailed, TableFeatureUnsupported
 from hudi_index_service.hudi.files.base_file import align, present_columns
 from hudi_index_service.hudi.files.parquet_file import is_broken_text, refusals_named, row_source
@@ -112,7 +113,7 @@ class RowReader:
             batches = _batches(table, len(rows_to_read))
             largest = max(batches, key=lambda batch: batch.nbytes)
             if places is not None:
-                batches = _batches(table.take(pa.array(places)), len(portion))
+                batches = _batches(table.take(numbers_array(places)), len(portion))
             yield RowsRead(len(portion), [self._aligned(batch) for batch in batches], stats)
             start += len(portion)
             fitting = max(1, fitting_rows(largest, _MOST_ROWS) * len(portion) // len(rows_to_read))

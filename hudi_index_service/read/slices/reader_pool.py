@@ -28,7 +28,7 @@ from hudi_index_service.storage.store import Storage, StoredFile
 MOST_OPEN = 12_000
 """Each holds about 14 KiB of Java's heap, and one of the 65,530 mappings that Linux allows."""
 
-_OTHER_FILES = 224
+OTHER_FILES = 224
 """Open files that are left to the rest of the process."""
 
 _Key: TypeAlias = tuple[str, tuple[str, ...]]
@@ -242,7 +242,7 @@ class ReaderPool:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if files == resource.RLIM_INFINITY:
             return self._capacity
-        return min(self._capacity, max(1, (files - _OTHER_FILES) // 2))
+        return min(self._capacity, max(1, (files - OTHER_FILES) // 2))
 
 
 def _key(serving: ServingEntry) -> _Key:
