@@ -4,9 +4,8 @@ PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo 
 ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
 # These processes share the tests out (tests/conftest.py); with 0 there is one, which shows its output
-# at once. Slow tests wait for servers and for Spark's own threads: three keep two processors busy.
-PROCESSES ?= 2
-test-slow: PROCESSES = 3
+# at once. Tests wait for servers, other processes and Spark: three keep two processors busy.
+PROCESSES ?= 3
 SHARED_OUT = pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 

@@ -179,7 +179,7 @@ def test_dropping_is_advised_for_a_built_but_unused_column(
     assert unused.queries == 20
     assert unused.index_bytes > 0
     assert unused.lines()[0].startswith(
-        "Drop amount from by_name: of 20 queries since it was built"
+        "Drop amount from by_name: none of 20 queries since it was built"
     )
 
 
