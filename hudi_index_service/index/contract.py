@@ -398,6 +398,16 @@ class IndexType(ABC):
         leaves on one column with one value per row. The answer depends only on the layout of the
         columns (`StoredColumn.layout`) and reads no index bytes."""
 
+    def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
+        """Whether each of many open entries may have a row for which a leaf is TRUE, found out by
+        one call. None if that takes as long as asking them one by one, as for most types.
+
+        Args:
+            leaf: A leaf for which `answer` is not NONE.
+            readers: At least one; the layouts of their columns are equal.
+        """
+        return None
+
     @abstractmethod
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """The defects inside a packed index whose checksums are correct: one sentence each, without

@@ -17,6 +17,7 @@ from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.parallel import Job, Result, map_slices, prefetch
 from hudi_index_service.read.recording import observation
+from hudi_index_service.read.slices.empty_slices import empty_slices
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -60,8 +61,8 @@ class Execution:
         self._begin()
         whole = False
         try:
-            for slice_plan in self.plan.slices:
-                for batch in _batches(reader, slice_plan, self._statistics(slice_plan)):
+            for job in self._possible_slices():
+                for batch in _batches(reader, *job):
                     if batch.num_rows:
                         yield _with_schema(batch, schema)
             whole = limit is None
@@ -129,10 +130,9 @@ class Execution:
         """
         self._begin()
         row_ids: dict[str, BitMap] = {}
-        for slice_plan in self.plan.slices:
+        for slice_plan, statistics in self._possible_slices():
             if slice_plan.access is Access.MERGE:
                 raise RowIdsUnavailable(f"{slice_plan.file_slice.name} has log files.")
-            statistics = self._statistics(slice_plan)
             with statistics.timed():
                 rows = self.reader.matching_rows(slice_plan, statistics)
             statistics.rows_returned = len(rows)
@@ -222,9 +222,18 @@ class Execution:
         return statistics
 
     def _jobs(self) -> list[Job]:
-        """The slices that are not skipped, each with its statistics."""
-        jobs = [(each, self._statistics(each)) for each in self.plan.slices]
-        return [(each, statistics) for each, statistics in jobs if each.access is not Access.SKIP]
+        """The slices to be read, each with its statistics."""
+        return [job for job in self._possible_slices() if job[0].access is not Access.SKIP]
+
+    def _possible_slices(self) -> Iterator[Job]:
+        """The slices that may have matching rows, in order, each with its statistics."""
+        empty = empty_slices(self.plan.slices, self.reader.query.normal_form, self.reader.pool)
+        for position, slice_plan in enumerate(self.plan.slices):
+            statistics = self._statistics(slice_plan)
+            if position in empty:
+                statistics.candidates = 0
+            else:
+                yield slice_plan, statistics
 
     def _map_slices(
         self, work: Callable[[Job], Result], jobs: list[Job], *, counting: bool = False

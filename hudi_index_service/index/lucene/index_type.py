@@ -88,6 +88,12 @@ class LuceneIndexType(IndexType):
 
         return check_index(index, columns)
 
+    def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
+        """For searches of few terms or points; see `hudi_index_service.index.lucene.reader`."""
+        from hudi_index_service.index.lucene.reader import may_match
+
+        return may_match(leaf, readers)
+
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the packed Lucene index; blocks are verified as they are first read."""
         from hudi_index_service.index.lucene.reader import LuceneReader

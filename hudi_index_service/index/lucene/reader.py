@@ -24,15 +24,16 @@ from hudi_index_service.index.lucene.lookup import (
 )
 from hudi_index_service.index.lucene.queries import to_query
 from hudi_index_service.index.lucene.row_bounds import BoundedIndex, row_bounds
-from hudi_index_service.index.lucene.search import Points, Search, Terms
+from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
 from hudi_index_service.index.lucene.text.ranking import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.text.term_counts import holds_whole_values, term_counts
 from hudi_index_service.index.scores import RankedRows
-from hudi_index_service.predicate.expression import Match, Predicate
+from hudi_index_service.predicate.expression import Match, MatchMode, Predicate
 
 _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
 _ANY_NUMBER = 2**63 - 1
 _ALWAYS = "the number of steps is unlimited"
+_SHORT_LIST = 64
 _LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 
 
@@ -213,3 +214,34 @@ class LuceneReader(IndexReader):
             if count >= 0:
                 return BitMap(array("I", buffer[:count].tobytes()))  # the fastest way into a bitmap
             size = -1 - count
+
+
+def may_match(leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
+    """See `IndexType.may_match`. None for look-ups that go through many terms."""
+    of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
+    lookup = known_lookup(leaf, of_lucene[0]._columns)
+    if lookup is None or lookup.complement or not _is_short(lookup.search):
+        return None
+    jvm.attach()
+    from hudiindex import ManyIndexes
+
+    # Without Python, which would have to fetch the blocks that the others lack.
+    positions = [position for position, each in enumerate(of_lucene) if each._whole]
+    answers = np.ones(len(positions), dtype=np.uint8)
+    if positions:
+        searchers = [of_lucene[position]._searcher for position in positions]
+        ManyIndexes.mayMatch(searchers, to_query(lookup.search), answers.ctypes.data)
+    may_match = np.ones(len(of_lucene), dtype=bool)
+    may_match[positions] = answers
+    return may_match.tolist()
+
+
+def _is_short(search: Search) -> bool:
+    match search:
+        case Terms(terms=values) | Points(points=values):
+            return 0 < len(values) <= _SHORT_LIST
+        case PointRange():
+            return True
+        case Words(mode=MatchMode.ALL | MatchMode.PHRASE):
+            return True
+    return False

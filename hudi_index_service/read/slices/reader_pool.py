@@ -2,7 +2,7 @@
 
 import resource
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -129,6 +129,27 @@ class ReaderPool:
                 raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
         finally:
             self._release(key, open_entry)
+
+    @contextmanager
+    def lease_open(self, servings: Sequence[ServingEntry]) -> Iterator[list[OpenEntry | None]]:
+        """Those of the entries that are open, in order, None for the others; leased for the length
+        of the block. Unlike in `lease`, the caller checks whether their files have changed."""
+        keys = list(map(_key, servings))
+        with self._lock:
+            entries = [
+                None if entry is None or entry.listed != serving.entry.listed else entry
+                for serving, entry in zip(servings, map(self._open.get, keys), strict=True)
+            ]
+            for key, entry in zip(keys, entries, strict=True):
+                if entry is not None:
+                    self._idle.pop(key, None)
+                    entry.users += 1
+        try:
+            yield entries
+        finally:
+            for key, entry in zip(keys, entries, strict=True):
+                if entry is not None:
+                    self._release(key, entry)
 
     def keep(self, listing: EntryListing) -> None:
         """Closes open entries of the listing's index type that are no longer listed, since an open

@@ -48,6 +48,11 @@ final class NativeMemory {
     UNSAFE.copyMemory(null, address, target, INTS, 4L * count);
   }
 
+  /** Copies the first {@code count} bytes of {@code source} to {@code address}. */
+  static void write(byte[] source, int count, long address) {
+    UNSAFE.copyMemory(source, BYTES, null, address, count);
+  }
+
   /** Copies the first {@code count} ints of {@code source} to {@code address}. */
   static void write(int[] source, int count, long address) {
     UNSAFE.copyMemory(source, INTS, null, address, 4L * count);
