@@ -226,7 +226,7 @@ def may_match(leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool]
     from hudiindex import ManyIndexes
 
     # Without Python, which would have to fetch the blocks that the others lack.
-    positions = [position for position, each in enumerate(of_lucene) if each._whole]
+    positions = [position for position, each in enumerate(of_lucene) if each._is_local]
     answers = np.ones(len(positions), dtype=np.uint8)
     if positions:
         searchers = [of_lucene[position]._searcher for position in positions]
