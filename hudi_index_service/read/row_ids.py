@@ -4,7 +4,7 @@ The predicate is in negation normal form, so only TRUE has to be tracked: a row 
 it makes every operand true, and OR iff any. Leaves that no index answers narrow nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -204,22 +204,26 @@ def _grouped(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicat
     """The conjuncts, grouped by look-up. If exact rows are needed, all are looked up together where
     possible. If rows are read and checked anyway, groups stay apart, so that look-ups can stop
     early."""
-    groups = joined(operands, lookups)
+    groups = joined(operands, lookups.answers)
     if lookups.superset_ok or len(groups) < 2:
         return groups
     together = Conjunction(tuple(groups))
     return [together] if lookups.answers(together) else groups
 
 
-def joined(operands: tuple[Predicate, ...], lookups: Lookups) -> list[Predicate]:
-    """The conjuncts of an AND, those on one column grouped if one look-up answers them."""
+def joined(operands: Sequence[Predicate], answers: Callable[[And], bool]) -> list[Predicate]:
+    """The conjuncts of an AND, those on one column grouped if one look-up answers them.
+
+    Args:
+        answers: Whether one look-up answers some conjuncts.
+    """
     groups: list[tuple[Predicate, ...]] = []
     for operand in operands:
         column = _range_column(operand)
         for number, group in enumerate(groups):
             if column is None or _range_column(group[0]) != column:
                 continue
-            if lookups.answers(And((*group, operand))):
+            if answers(And((*group, operand))):
                 groups[number] = (*group, operand)
                 break
         else:

@@ -12,6 +12,7 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 
 FEWEST_SLICES = 16
@@ -29,7 +30,7 @@ def empty_slices(
     """
     remaining = [n for n, plan in enumerate(plans) if plan.access is Access.INDEX and plan.entries]
     empty: set[int] = set()
-    for leaf in _conjuncts(predicate):
+    for leaf in _conjuncts(predicate, plans, remaining):
         if len(remaining) < FEWEST_SLICES:
             break
         for positions, servings in _alike(leaf, plans, remaining):
@@ -42,11 +43,18 @@ def empty_slices(
     return frozenset(empty)
 
 
-def _conjuncts(predicate: Predicate | None) -> Iterator[Predicate]:
+def _conjuncts(
+    predicate: Predicate | None, plans: Sequence[SlicePlan], positions: Sequence[int]
+) -> list[Predicate]:
+    """The conjuncts that are looked up, grouped as the entries of the first slice answer them."""
+    if predicate is None or not positions:
+        return []
+    entries = plans[positions[0]].entries
     operands = predicate.operands if isinstance(predicate, And) else (predicate,)
-    for each in operands:
-        if each is not None and not isinstance(each, And | Or | Constant):
-            yield each
+    leaves = [each for each in operands if not isinstance(each, And | Or | Constant)]
+    return joined(
+        leaves, lambda some: any(each.answer(some) is not Answer.NONE for each in entries)
+    )
 
 
 def _alike(

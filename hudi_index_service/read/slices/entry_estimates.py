@@ -10,7 +10,6 @@ from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.predicate.expression import And, Constant, Not, Or, Predicate
 from hudi_index_service.predicate.substitute import with_values
 from hudi_index_service.read.row_ids import joined
-from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries
 
 
@@ -37,7 +36,7 @@ def _rows(predicate: Predicate, entries: SliceEntries) -> RowEstimate:
         case Not(Constant(value)):
             return constant(None if value is None else not value, total)
         case And(operands):
-            groups = joined(operands, EntryLookups(entries, superset_ok=False))
+            groups = joined(operands, entries.answers)
             return all_of(
                 [
                     _rows(each, entries) if each in operands else _lookup_estimate(each, entries)
