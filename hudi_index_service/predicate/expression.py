@@ -142,7 +142,13 @@ class In(Predicate):
     @cached_property
     def ascending(self) -> list[Any] | None:
         """The values in the form of `bound_of`, sorted; None if a value has no such form."""
-        bounds = [bound_of(value) for value in self.values]
+        kind = self.values.type
+        if pa.types.is_string(kind):  # faster than one by one
+            bounds = self.values.cast(pa.binary()).to_pylist()
+        elif pa.types.is_signed_integer(kind):
+            bounds = self.values.to_pylist()
+        else:
+            bounds = [bound_of(value) for value in self.values]
         return None if None in bounds else sorted(bounds)
 
     def __str__(self) -> str:

@@ -177,7 +177,26 @@ def _in(leaf: In, columns: Columns) -> LuceneLookup | None:
     column = columns.get(leaf.column.name)
     if column is None or is_array(column.type):
         return None
-    return _any_of(column, leaf.values)
+    return _any_of_many(column, leaf) or _any_of(column, leaf.values)
+
+
+def _any_of_many(column: StoredColumn, leaf: In) -> LuceneLookup | None:
+    """The look-up of `_any_of` for integers or texts, whose sorted values are what is indexed; None
+    for other types."""
+    points, values = _points_field(column), leaf.ascending
+    if values is None:
+        return None
+    if points is not None and pa.types.is_signed_integer(column.type):
+        if leaf.values.type != column.type:
+            return None
+        field, wide = points
+        return LuceneLookup(column.name, Points(field, tuple(values), wide))
+    if KEYWORD in column.fields and is_string(column.type) and is_string(leaf.values.type):
+        if len(max(values, key=len)) > MAX_TERM_BYTES:
+            return None
+        search = Terms(keyword_field(column.name), tuple(values))
+        return LuceneLookup(column.name, search, _exactness(column))
+    return None
 
 
 def _any_of(column: StoredColumn, values: Sequence[pa.Scalar]) -> LuceneLookup | None:

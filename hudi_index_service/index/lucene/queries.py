@@ -1,6 +1,8 @@
 """Turns look-ups into Lucene queries. The JVM must be attached to threads that make queries."""
 
 from functools import cache, singledispatch
+from itertools import accumulate
+from threading import Lock
 from typing import Any
 
 from hudi_index_service.index.lucene.intersection import above_prefix
@@ -27,6 +29,7 @@ _FEW_TERMS = 64  # the number of terms up to which Lucene returns row counts at 
 
 _long_lists: dict[int, tuple[Search, Any]] = {}
 _MOST_LONG_LISTS = 16
+_making_long_list = Lock()
 
 
 def to_query(search: Search) -> Any:
@@ -35,11 +38,12 @@ def to_query(search: Search) -> Any:
     than asking one of them."""
     match search:
         case Terms(terms=values) | Points(points=values) if len(values) > _FEW_TERMS:
-            known = _long_lists.get(id(search))
-            if known is None:
-                if len(_long_lists) >= _MOST_LONG_LISTS:
-                    _long_lists.clear()
-                known = _long_lists[id(search)] = search, _new_query(search)
+            with _making_long_list:
+                known = _long_lists.get(id(search))
+                if known is None:
+                    if len(_long_lists) >= _MOST_LONG_LISTS:
+                        _long_lists.clear()
+                    known = _long_lists[id(search)] = search, _new_query(search)
             return known[1]
     return _new_query(search)
 
@@ -51,8 +55,7 @@ def _new_query(search: Search) -> Any:
 
 @_new_query.register
 def _terms(search: Terms) -> Any:
-    from java.util import ArrayList
-    from org.apache.lucene.search import BooleanClause, BooleanQuery, TermInSetQuery
+    from org.apache.lucene.search import BooleanClause, BooleanQuery
 
     if not search.terms:
         return _nothing()
@@ -63,10 +66,11 @@ def _terms(search: Terms) -> Any:
         for term in search.terms:
             any_of.add(_term(search.field, term), BooleanClause.Occur.SHOULD)
         return any_of.build()
-    terms = ArrayList()
-    for term in search.terms:
-        terms.add(_bytes_ref(term))
-    return TermInSetQuery(search.field, terms)
+    import lucene
+    from hudiindex import TermQueries
+
+    ends = lucene.JArray("int")(list(accumulate(map(len, search.terms))))
+    return TermQueries.anyOf(search.field, lucene.JArray("byte")(b"".join(search.terms)), ends)
 
 
 def _term(field: str, term: bytes) -> Any:
