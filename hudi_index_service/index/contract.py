@@ -29,6 +29,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import text_scalar
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.arrow_types import parse_arrow_type
@@ -204,7 +205,7 @@ def _bound(text: str | None, type_name: str) -> Any:
     if text is None:
         return None
     try:
-        value = pa.scalar(text).cast(parse_arrow_type(type_name))
+        value = text_scalar(text).cast(parse_arrow_type(type_name))
         return bound_of(value) if str(value.cast(pa.string()).as_py()) == text else None
     except (pa.ArrowException, UnicodeDecodeError, EntryInvalid):
         return None

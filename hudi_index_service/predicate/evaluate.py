@@ -128,7 +128,7 @@ def _is_in(values: _Values, predicate: In) -> _Values:
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(value_set)).as_py():
         # is_in compares bits, in which one NaN may differ from another.
         contained = pc.or_(contained, pc.fill_null(pc.is_nan(values), False))
-    null = pa.scalar(None, pa.bool_())
+    null = pa.nulls(1, pa.bool_())[0]
     if predicate.has_null:
         return pc.if_else(contained, True, null)
     return pc.if_else(pc.is_valid(values), contained, null)
@@ -161,7 +161,7 @@ def _like(values: _Values, predicate: Like) -> _Values:
     text = next((part.text for part in predicate.parts if part.kind == "text"), "")
     match kinds:
         case ["any"]:
-            return pc.if_else(pc.is_valid(values), True, pa.scalar(None, pa.bool_()))
+            return pc.if_else(pc.is_valid(values), True, pa.nulls(1, pa.bool_())[0])
         case []:
             return pc.equal(values, pa.scalar("", values.type))
         case ["text"]:
