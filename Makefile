@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 ENVIRONMENT = . .venv/environment.sh
 PYTEST_ARGS ?=
+# Tests start hundreds of Python processes, each of which would compile all it imports.
+export PYTHONDONTWRITEBYTECODE =
 # These processes share the tests out (tests/conftest.py); with 0 there is one, which shows its output
 # at once. Tests wait for servers, other processes and Spark: three keep two processors busy.
 PROCESSES ?= 3
