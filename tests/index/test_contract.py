@@ -123,6 +123,26 @@ def test_elements_of_each_type_are_answered_as_promised(
     assert compared == len(VALUES[type])
 
 
+@pytest.mark.parametrize("type", VALUES, ids=str)
+def test_entries_asked_together_leave_out_none_with_rows(
+    build_any: BuildIndex, type: pa.DataType
+) -> None:
+    whole, empty = build_any(rows_of(type), batch_rows=7), build_any(rows_of(type).slice(0, 0))
+    assert [each.layout for each in whole.columns] == [each.layout for each in empty.columns]
+    readers = [whole.reader, empty.reader, whole.reader]
+    left_out = 0
+    for _, leaf in leaves(type):
+        if whole.answer(leaf) is NONE:
+            continue
+        may_match = whole.kind.may_match(leaf, readers)
+        if may_match is not None:
+            has_rows = len(whole.reader.row_ids(leaf)) > 0
+            assert may_match[0] >= has_rows, leaf
+            assert may_match[0] == may_match[2], leaf
+            left_out += list(may_match).count(False)
+    assert (left_out > 0) is (whole.kind.name == "lucene")
+
+
 def test_verify_finds_no_fault_in_a_new_index(build_any: BuildIndex) -> None:
     schema = pa.schema([(f"c{i}", type) for i, type in enumerate(VALUES)])
     data = pa.table([pa.array([*v[:2], None], t) for t, v in VALUES.items()], schema=schema)
