@@ -406,6 +406,9 @@ class IndexType(ABC):
         Args:
             leaf: A leaf for which `answer` is not NONE.
             readers: At least one; the layouts of their columns are equal.
+
+        Raises:
+            EntryInvalid, NativeModuleMissing: no entry can be asked in this way.
         """
         return None
 

@@ -222,15 +222,15 @@ def may_match(leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool]
     lookup = known_lookup(leaf, of_lucene[0]._columns)
     if lookup is None or lookup.complement or not _is_short(lookup.search):
         return None
-    jvm.attach()
-    from hudiindex import ManyIndexes
-
-    # Without Python, which would have to fetch the blocks that the others lack.
+    # Java alone cannot fetch the blocks that the others lack.
     positions = [position for position, each in enumerate(of_lucene) if each._is_local]
     answers = np.ones(len(positions), dtype=np.uint8)
     if positions:
-        searchers = [of_lucene[position]._searcher for position in positions]
-        ManyIndexes.mayMatch(searchers, to_query(lookup.search), answers.ctypes.data)
+        with jvm.damage_named("One of the open indexes"):
+            from hudiindex import ManyIndexes
+
+            searchers = [of_lucene[position]._searcher for position in positions]
+            ManyIndexes.mayMatch(searchers, to_query(lookup.search), answers.ctypes.data)
     may_match = np.ones(len(of_lucene), dtype=bool)
     may_match[positions] = answers
     return may_match.tolist()

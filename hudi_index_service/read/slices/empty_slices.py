@@ -14,6 +14,7 @@ from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
 
 FEWEST_SLICES = 16
 """The number of slices below which each is asked by itself."""
@@ -88,7 +89,10 @@ def _empty(leaf: Predicate, servings: Sequence[ServingEntry], pool: ReaderPool) 
         known = [each for each in entries if each is not None]
         if len(known) < FEWEST_SLICES:
             return [False] * len(entries)
-        may_match = servings[0].index_type.may_match(leaf, [each.reader for each in known])
+        try:
+            may_match = servings[0].index_type.may_match(leaf, [each.reader for each in known])
+        except INDEX_FAILURES:  # looking up each slice reports it
+            may_match = None
         if may_match is None:
             return [False] * len(entries)
         answers = iter(may_match)
