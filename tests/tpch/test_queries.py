@@ -73,4 +73,4 @@ def _decision(use: RelationUse) -> str:
     """The decision without numbers, which depend on how rows are distributed over files."""
     table = use.table.rpartition("/")[2]
     reader = "index" if use.by_index else "Spark"
-    return f"{table} by {reader}: {re.sub('[0-9]+', '#', use.reason)}"
+    return f"{table} by {reader}: {re.sub('[0-9,]*[0-9]', '#', use.reason)}"

@@ -134,14 +134,14 @@ class _Estimates:
         if reader is not Reader.SPARK:
             return None if reader is None else self._accept(reader)
         if self._readers.reader(self._least) is Reader.SPARK:
-            return self._decline(f"at least {round(self._least.rows)}")
-        return self._decline(f"about {round(self._guess * self._total / self._seen_rows)}")
+            return self._decline(f"at least {round(self._least.rows):,}")
+        return self._decline(f"about {round(self._guess * self._total / self._seen_rows):,}")
 
     def at_most(self) -> Candidates | KeepSparkScan:
         """The decision by upper bounds, when no further look-up is possible."""
         reader = self._readers.reader(self._most)
         if reader is Reader.SPARK:
-            return self._decline(f"at most {round(self._most.rows)}")
+            return self._decline(f"at most {round(self._most.rows):,}")
         return self._accept(reader)
 
     def _start(self) -> None:
@@ -173,7 +173,7 @@ class _Estimates:
 
     def _decline(self, rows: str) -> KeepSparkScan:
         if all(each.least == each.most for each in self._row_estimates):
-            rows = str(sum(each.most for each in self._row_estimates))
+            rows = f"{sum(each.most for each in self._row_estimates):,}"
         if not self._least.rows and not self._guess:
             return KeepSparkScan("Spark scans the table faster than the index finds rows")
         summary = f"the index finds {rows} of {counted(self._total, 'row')}"
