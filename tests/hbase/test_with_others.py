@@ -12,7 +12,6 @@ from hudi_index_service.predicate.expression import And
 from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.row_ids import joined
-from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.hbase.conftest import Cells, Open, indexed
 from tests.hbase.test_queries import WHERES, agree_with_spark
@@ -29,7 +28,7 @@ def types_used(table: IndexedTable, where: str) -> dict[str, str]:
     planned = next(each for each in plan.slices if each.access is Access.INDEX)
     assert isinstance(query.normal_form, And)
     with SliceEntries.leased(planned, table._queries.pool) as entries:
-        lookups = joined(query.normal_form.operands, EntryLookups(entries, superset_ok=True))
+        lookups = joined(query.normal_form.operands, entries.answers)
         return {
             ",".join(each.columns()): next(entries._answering(each))[1].index_type.name
             for each in lookups

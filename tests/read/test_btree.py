@@ -16,7 +16,6 @@ from hudi_index_service.predicate.expression import And
 from hudi_index_service.read.planner import ScanOptions
 from hudi_index_service.read.query import Binding
 from hudi_index_service.read.row_ids import joined
-from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.slice_entries import SliceEntries
 from tests.golden.predicates import PREDICATES, RANGES
 from tests.read.conftest import COLUMNS, Indexed
@@ -88,7 +87,7 @@ def test_each_condition_uses_the_fastest_index_type(
     planned = next(each for each in plan.slices if each.access is Access.INDEX)
     assert isinstance(query.normal_form, And)
     with SliceEntries.leased(planned, table._queries.pool) as entries:
-        asked = joined(query.normal_form.operands, EntryLookups(entries, superset_ok=True))
+        asked = joined(query.normal_form.operands, entries.answers)
         answering = {
             (*each.columns(), type(each).__name__): next(entries._answering(each))[
                 1
