@@ -17,7 +17,6 @@ from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.parallel import Job, Result, map_slices, prefetch
 from hudi_index_service.read.recording import observation
-from hudi_index_service.read.slices.empty_slices import empty_slices
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -227,7 +226,7 @@ class Execution:
 
     def _possible_slices(self) -> Iterator[Job]:
         """The slices that may have matching rows, in order, each with its statistics."""
-        empty = empty_slices(self.plan.slices, self.reader.query.normal_form, self.reader.pool)
+        empty = self.reader.empty_slices(self.plan.slices)
         for position, slice_plan in enumerate(self.plan.slices):
             statistics = self._statistics(slice_plan)
             if position in empty:

@@ -1,6 +1,6 @@
 """Queries for few rows start few slices: one at first, then some ahead."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -42,6 +42,9 @@ class CountingReader:
             raise FileNotFoundError(plan.file_slice.name)
         for _ in range(self.rows[number]):
             yield pa.record_batch([pa.array([number])], schema=SCHEMA)
+
+    def empty_slices(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
+        return frozenset()
 
     def is_index_only(self, plan: SlicePlan) -> bool:
         return False

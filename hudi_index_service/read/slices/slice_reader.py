@@ -4,7 +4,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,6 +39,7 @@ from hudi_index_service.read.query import Query
 from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
 from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
+from hudi_index_service.read.slices.empty_slices import empty_slices
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
@@ -87,6 +88,10 @@ class SliceReader:
             rows = (batch for _, batch in reader.candidates(plan, statistics))
         for batch in rows:
             yield reader._apply_residual(batch, statistics)
+
+    def empty_slices(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
+        """The positions of slices that need not be read; see `empty_slices`."""
+        return empty_slices(plans, self.query.normal_form, self.pool)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs; log
