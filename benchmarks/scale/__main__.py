@@ -68,8 +68,7 @@ def in_turn(
             answer = contestants[name].ask(wheres, **query.options())
             ms[name] += answer["ms"]
             medians[name].append(statistics.median(answer["ms"]))
-            if asked[name] == conditions:
-                rows[name] += answer["rows"]
+            rows[name] += answer["rows"]
     ratios = {
         name: [ours / theirs for ours, theirs in zip(medians["ours"], each, strict=True)]
         for name, each in medians.items()
@@ -85,8 +84,8 @@ def in_turn(
             name: [round(min(each), 4), round(max(each), 4)] for name, each in ratios.items()
         },
     }
-    wrong = {name: number for name, number in rows.items() if number != rows["ours"]}
-    if wrong:
+    alike = [name for name in names if asked[name] == asked["ours"]]  # the same conditions
+    if any(rows[name] != rows["ours"] for name in alike):
         raise SystemExit(f"{query.name}: other numbers of rows: {dict(rows)}")
     say(f"{query.name}: {told['ms']}, over {told['over']}")
     return told
