@@ -135,15 +135,7 @@ class ReaderPool:
         """Those of the entries that are open, in order, None for the others; leased for the length
         of the block. Unlike in `lease`, the caller checks whether their files have changed."""
         keys = list(map(_key, servings))
-        with self._lock:
-            entries = [
-                None if entry is None or entry.listed != serving.entry.listed else entry
-                for serving, entry in zip(servings, map(self._open.get, keys), strict=True)
-            ]
-            for key, entry in zip(keys, entries, strict=True):
-                if entry is not None:
-                    self._idle.pop(key, None)
-                    entry.users += 1
+        entries = list(map(self._take, keys, servings))
         try:
             yield entries
         finally:
