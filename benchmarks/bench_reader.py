@@ -5,22 +5,18 @@
 of the answer, and what else the contestant says. `Contestant` is the asking side.
 """
 
-import json
-import os
-import subprocess
 import sys
 from abc import ABC, abstractmethod
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from benchmarks.bench_process import AnsweringProcess, answer_lines
 from benchmarks.bench_queries import HALF, Query, queries
-from benchmarks.bench_table import ROOT, base_files, spark_session
+from benchmarks.bench_table import base_files, spark_session
 
-INSTALLED = ROOT / ".venv" / "bench"
-
-
-class Contestant:
+class Contestant(AnsweringProcess):
     """Starts a contestant, and asks it.
 
     Args:
@@ -30,34 +26,12 @@ class Contestant:
     """
 
     def __init__(self, name: str, table: Path, key: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.bench_reader", name, str(table), key]
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{INSTALLED}"}
-        self._process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        super().__init__("benchmarks.bench_reader", name, str(table), key)
 
     def ask(self, query: str, repeat: int = 1, **options: Any) -> dict[str, Any]:
         """The contestant's answer to a query, by the query's name: asked so often, and for at least
         ``least_seconds``."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        request = json.dumps({"query": query, "repeat": repeat, **options})
-        self._process.stdin.write(request + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit(f"{self._process.args} ended while asked: {query}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def close(self) -> None:
-        """Ends it."""
-        self._process.communicate()
+        return self.answer({"query": query, "repeat": repeat, **options})
 
 
 class Answering(ABC):
@@ -199,24 +173,24 @@ ANSWERING: dict[str, type[Answering]] = {
 }
 
 
+def answered(
+    answering: Answering, by_name: dict[str, Query], request: dict[str, Any]
+) -> dict[str, Any]:
+    """The answer to a request."""
+    query, repeat = by_name[request.pop("query")], request.pop("repeat")
+    until = perf_counter() + request.pop("least_seconds", 0.0)
+    milliseconds: list[float] = []
+    while len(milliseconds) < repeat or perf_counter() < until:
+        started = perf_counter()
+        rows = answering.rows(query, **request)
+        milliseconds.append(round((perf_counter() - started) * 1000, 3))
+    return {"ms": milliseconds, "rows": rows, **answering.more(query, **request)}
+
+
 def main(name: str, table: str, key: str) -> None:
     """Answers until there are no more questions."""
-    # What libraries and virtual machines print is not for the asking side.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    answering = ANSWERING[name](Path(table))
-    asked = {query.name: query for query in [*queries(key), HALF]}
-    for line in sys.stdin:
-        request = json.loads(line)
-        query, repeat = asked[request.pop("query")], request.pop("repeat")
-        until = perf_counter() + request.pop("least_seconds", 0.0)
-        milliseconds: list[float] = []
-        while len(milliseconds) < repeat or perf_counter() < until:
-            started = perf_counter()
-            rows = answering.rows(query, **request)
-            milliseconds.append(round((perf_counter() - started) * 1000, 3))
-        more = answering.more(query, **request)
-        print(json.dumps({"ms": milliseconds, "rows": rows, **more}), file=answers, flush=True)
+    by_name = {query.name: query for query in [*queries(key), HALF]}
+    answer_lines(lambda: partial(answered, ANSWERING[name](Path(table)), by_name))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ expects; the README has the table of both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -14,11 +14,13 @@ import pyarrow as pa
 
 from hudi_index_service import config
 from hudi_index_service.build.budget import UNLIMITED, Budget
+from hudi_index_service.build.partition_condition import partitions_where
 from hudi_index_service.build.strategy import Strategy
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.entries.requirements import Requirement, requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
+from hudi_index_service.maintain.define import alter_index, create_index, latest_instant
 from hudi_index_service.maintain.overwritten import OverwriteWatch
 from hudi_index_service.metadata.definitions import Column, DefinitionStore, IndexDefinition
 from hudi_index_service.optimizer.history.history import stored_history
@@ -26,7 +28,7 @@ from hudi_index_service.read.planner import QueryType, ScanOptions, UseIndex
 from hudi_index_service.read.queries import TableQueries
 from hudi_index_service.read.scan import Scan
 
-# The modules that build and maintain indexes are imported where they are called, so that a process
+# Heavy modules of building and maintaining are imported where they are called, so that a process
 # that only reads starts sooner.
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,7 +86,7 @@ class IndexedTable:
         self._table = table
         self._spark = spark
         self._settings = settings if settings is not None else config.settings()
-        self._definitions = DefinitionStore(table.storage, self._latest_instant)
+        self._definitions = DefinitionStore(table.storage, partial(latest_instant, table))
         self._overwrites = OverwriteWatch(table)
         self._queries = TableQueries(table, self.indexes, self._settings, spark)
 
@@ -121,8 +123,6 @@ class IndexedTable:
         """The table's schema, Hudi's meta columns first."""
         return self._table.schema()
 
-    # --- definitions -------------------------------------------------------------------------
-
     def create_index(
         self,
         name: str,
@@ -148,8 +148,6 @@ class IndexedTable:
             IndexDefinitionInvalid, ConfigInvalid, TableFeatureUnsupported, PermissionDenied:
             see `maintain.define.create_index`.
         """
-        from hudi_index_service.maintain.define import create_index
-
         return create_index(
             self._table,
             self._definitions,
@@ -184,8 +182,6 @@ class IndexedTable:
             IndexNotFound, IndexExists, IndexChanged, IndexDefinitionInvalid, IndexTypeUnknown,
             ColumnNotFound, ColumnNotIndexable, PermissionDenied: see `maintain.define.alter_index`.
         """
-        from hudi_index_service.maintain.define import alter_index
-
         return alter_index(
             self._table,
             self._definitions,
@@ -219,12 +215,11 @@ class IndexedTable:
             an index that was dropped before is purged.
         """
         from hudi_index_service.maintain.drop import drop
+        from hudi_index_service.maintain.purge import purge_unasked
 
         dropped = drop(self._table, self._definitions, name, columns, again=purge)
         if not purge:
             return dropped
-        from hudi_index_service.maintain.purge import purge_unasked
-
         purged = purge_unasked(self._table, self._executor(), self._settings)
         self._queries.close_readers()  # open files keep deleted bytes on the disk
         return replace(dropped, purge=purged)
@@ -243,13 +238,9 @@ class IndexedTable:
             PredicateInvalid, PredicateUnsupported, ColumnNotFound, TableFeatureUnsupported: see
             `partitions_where`.
         """
-        from hudi_index_service.build.partition_condition import partitions_where
-
         return partitions_where(
             self._table, where, time_zone=self._queries.time_zone, settings=self._settings.read
         )
-
-    # --- building and keeping ----------------------------------------------------------------
 
     def build(
         self,
@@ -381,13 +372,7 @@ class IndexedTable:
     def _records(self) -> "BuildRecords":
         from hudi_index_service.build.record import BuildRecords
 
-        stale_seconds = self._settings.build.stale_seconds
-        return BuildRecords(self._table.storage, stale_seconds=stale_seconds)
-
-    def _latest_instant(self) -> str:
-        from hudi_index_service.maintain.define import latest_instant
-
-        return latest_instant(self._table)
+        return BuildRecords(self._table.storage, stale_seconds=self._settings.build.stale_seconds)
 
     def _executor(self) -> "Executor":
         from hudi_index_service.build.executor import executor_on
@@ -396,8 +381,6 @@ class IndexedTable:
 
     def _requirements(self) -> list[Requirement]:
         return requirements(self.indexes(), self.schema())
-
-    # --- reading -----------------------------------------------------------------------------
 
     def scan(
         self,
@@ -508,8 +491,8 @@ class IndexedTable:
         `maintain.advise.table.advise` raises, such as TableFeatureUnsupported."""
         from hudi_index_service.maintain.advise.table import advise
 
-        history, records = stored_history(self._settings), self.builds()
-        return advise(self._table, self.indexes(), records, history, self._settings)
+        history = stored_history(self._settings)
+        return advise(self._table, self.indexes(), self.builds(), history, self._settings)
 
     def forget_history(self) -> int:
         """Deletes the history of this user's queries on the table, and returns the number of shapes

@@ -5,33 +5,22 @@
 and prints one: milliseconds of each, rows of all, and the process's anonymous memory in MiB.
 """
 
-import json
-import os
-import subprocess
 import sys
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.bench_table import ROOT, base_files
+from benchmarks.bench_process import AnsweringProcess, answer_lines
+from benchmarks.bench_table import base_files
 
-INSTALLED = ROOT / ".venv" / "bench"
-
-
-class Contestant:
+class Contestant(AnsweringProcess):
     """Starts a contestant, and asks it."""
 
     def __init__(self, name: str, table: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.scale.contestant", name, str(table)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}:{INSTALLED}"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        super().__init__("benchmarks.scale.contestant", name, str(table))
 
     def ask(self, wheres: list[str], **options: Any) -> dict[str, Any]:
         """The answer to these conditions, each asked once.
@@ -40,19 +29,7 @@ class Contestant:
             options: ``columns``; ``counts``; ``words``, what Lance's full-text index is asked
                 instead; ``threads``, in which the conditions are shared out.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"wheres": wheres, **options}) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit(f"{self._process.args} ended while asked: {wheres[0]}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def close(self) -> None:
-        """Ends it."""
-        self._process.communicate()
+        return self.answer({"wheres": wheres, **options})
 
 
 class Answering(ABC):
@@ -134,16 +111,6 @@ def anonymous_mib() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
-def main(name: str, table: str) -> None:
-    """Answers until there are no more questions."""
-    # What libraries and virtual machines print is not for the asking side.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    answering = ANSWERING[name](Path(table))
-    for line in sys.stdin:
-        print(json.dumps(answered(answering, json.loads(line))), file=answers, flush=True)
-
-
 def answered(answering: Answering, request: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request."""
     columns, counts = request.get("columns", ["key"]), request.get("counts", False)
@@ -166,6 +133,11 @@ def answered(answering: Answering, request: dict[str, Any]) -> dict[str, Any]:
         "seconds": perf_counter() - began,
         "anonymous_mib": anonymous_mib(),
     }
+
+
+def main(name: str, table: str) -> None:
+    """Answers until there are no more questions."""
+    answer_lines(lambda: partial(answered, ANSWERING[name](Path(table))))
 
 
 if __name__ == "__main__":

@@ -148,19 +148,8 @@ class Explanation:
             )
         if document.expected is not None:
             lines.append(_expected_line(document.expected, len(self.plan.slices)))
-        if self.actual is not None and self.seconds is not None:
-            lines.append(
-                f"actual   {counted(self.actual.rows_returned, 'row')} returned of "
-                f"{self.actual.rows_checked:,} read, {counted(self.actual.pages, 'page')}, "
-                f"{self.actual.bytes_read:,} bytes, {self.seconds * 1000:.1f} ms"
-            )
-            if self.actual.index_requests:
-                lines.append(
-                    f"cold     {self.actual.index_bytes:,} bytes of indexes fetched by "
-                    f"{counted(self.actual.index_requests, 'request')}"
-                )
-            notes = Counter(each.note for each in self.actual.slices if each.note)
-            lines += [f"  {number:>5} {note}" for note, number in notes.most_common(_SLICES_SHOWN)]
+        if document.actual is not None:
+            lines += _run_lines(document.actual)
         return "\n".join(lines)
 
 
@@ -179,6 +168,19 @@ def _covered(plan: SlicePlan) -> bool | None:
         return True
     uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"
     return False if uncovered else None
+
+
+def _run_lines(run: ExplainedRun) -> list[str]:
+    lines = [
+        f"actual   {counted(run.rows_returned, 'row')} returned of {run.rows_checked:,} read, "
+        f"{counted(run.pages, 'page')}, {run.bytes:,} bytes, {run.seconds * 1000:.1f} ms"
+    ]
+    if run.index_requests:
+        requests = counted(run.index_requests, "request")
+        lines.append(f"cold     {run.index_bytes:,} bytes of indexes fetched by {requests}")
+    notes = Counter(each.note for each in run.notes)
+    lines += [f"  {number:>5} {note}" for note, number in notes.most_common(_SLICES_SHOWN)]
+    return lines
 
 
 def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
