@@ -1,7 +1,7 @@
-//! What the column index of a file says of a column: bounds of its values, page by page.
+//! Bounds of a column's values, page by page, from the column index of a file.
 //!
-//! Only what is sound is told. Left out are bounds of writers that are not known, of orders other
-//! than that of the type, of INT96 and of decimals in byte arrays, and everything about columns
+//! Only reliable bounds are returned. Bounds by unknown writers, in an order other than that of the
+//! type, of INT96 and of decimals in byte arrays are omitted, and so is everything about columns
 //! inside arrays and maps.
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use crate::error::{Error, Result};
 
-/// Whose statistics are believed; Hudi writes by the first.
+/// Writers whose statistics are trusted; Hudi uses the first.
 const KNOWN_WRITERS: [&str; 3] = ["parquet-mr ", "parquet-cpp-arrow ", "parquet-rs "];
 
 /// A bound of a column's values.
@@ -24,20 +24,20 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-/// Consecutive rows, and what is known of a column's values in them.
+/// Consecutive rows, and what is known about a column's values in them.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Position of the first row in the file, and of the first one behind.
+    /// Positions in the file of the first row, and of the first row after the last.
     pub start: i64,
     pub stop: i64,
-    /// How many of the values are NULL; None if not known.
+    /// Number of NULL values; None if unknown.
     pub nulls: Option<i64>,
-    /// No value that is neither NULL nor NaN is below the first or above the second.
+    /// Lower and upper bound of the values that are neither NULL nor NaN; None if unknown.
     pub range: Option<(Value, Value)>,
 }
 
-/// The leaf of that path, if bounds of it are of use: it is not repeated, and of a type and order
-/// whose bounds are sound.
+/// The leaf at this path, if its bounds are usable: it is not repeated, and the bounds of its type
+/// and order are reliable.
 pub fn bounded_leaf(metadata: &ParquetMetaData, path: &[String]) -> Option<usize> {
     let file = metadata.file_metadata();
     let writer = file.created_by()?;
@@ -61,9 +61,10 @@ pub fn bounded_leaf(metadata: &ParquetMetaData, path: &[String]) -> Option<usize
     usable.then_some(leaf)
 }
 
-/// Bounds of a leaf: of each page where there is an index of pages; of other row groups nothing.
+/// Bounds of a leaf: one per page where the row group has page indexes; nothing is known about the
+/// values in other row groups.
 ///
-/// `metadata` has the offset indexes, `indexes` are the column indexes of the leaf.
+/// `metadata` contains the offset indexes; `indexes` are the column indexes of the leaf.
 pub fn bounds(
     metadata: &ParquetMetaData,
     indexes: &[Option<ColumnIndexMetaData>],

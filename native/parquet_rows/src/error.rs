@@ -1,4 +1,4 @@
-//! The one error type of the crate, and the barrier that turns a panic into it.
+//! The only error type of the crate, and the guard that converts a panic into it.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -13,17 +13,17 @@ create_exception!(
     hudi_index_parquet,
     ParquetReadError,
     PyValueError,
-    "The file, or the metadata kept of it, is not Parquet that can be read."
+    "The file, or its stored metadata, is not readable Parquet."
 );
 
 /// Why rows could not be read.
 #[derive(Debug)]
 pub enum Error {
-    /// The caller asked for something that the file does not have: `ValueError`.
+    /// The caller requested something that the file does not have: `ValueError`.
     Argument(String),
-    /// The bytes are not Parquet that can be read: `ParquetReadError`.
+    /// The bytes are not readable Parquet: `ParquetReadError`.
     Malformed(String),
-    /// Raised while fetching bytes, by the callback or the file system: raised again as it is.
+    /// Raised by the callback or the file system while fetching bytes: raised again unchanged.
     Python(PyErr),
 }
 
@@ -69,8 +69,8 @@ thread_local! {
 
 /// Runs `work` on bytes that may be damaged: a panic of the decoder becomes `Error::Malformed`.
 ///
-/// The decoder asserts some properties of its input (sizes that are not negative, say), and
-/// neither a panic nor its message on stderr may reach a Python caller.
+/// The decoder asserts some properties of its input (for example, that sizes are not negative).
+/// Neither a panic nor its message on stderr may reach a Python caller.
 pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let outer = GUARDED.replace(true);
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
@@ -83,7 +83,7 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Keeps panics that `guard` catches from being printed; all others are printed as before.
+/// Suppresses the output of panics that `guard` catches; all others are printed as before.
 pub fn silence_guarded_panics() {
     let previous = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -98,5 +98,5 @@ fn panic_message(payload: &(dyn Any + Send)) -> &str {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("the decoder gave up")
+        .unwrap_or("the decoder failed")
 }

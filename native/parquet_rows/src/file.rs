@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::metadata::{Footer, column_indexes};
 use crate::source::Source;
 
-/// What is known of a file: made once, read by many requests.
+/// The metadata of a file: created once, used by many requests.
 pub struct ParquetFile {
     arrow: ArrowReaderMetadata,
 }
@@ -25,15 +25,15 @@ impl ParquetFile {
         })
     }
 
-    /// The file that a stripped footer was made of, with all its offset indexes.
+    /// The file that has this stripped footer, with all its offset indexes.
     pub fn of_stripped_footer(footer: Bytes) -> Result<Self> {
         let mut source = Source::memory(footer);
         let footer = Footer::read(&mut source)?;
         Self::new(footer.with_offset_index(&mut source, ColumnChunkMask::all())?)
     }
 
-    /// What the column index of a leaf says, which is read from `source`; None where nothing sound
-    /// is known.
+    /// The bounds of the leaf at `path`, whose column index is read from `source`; None if no
+    /// bounds are reliable.
     pub fn bounds(&self, source: &mut Source, path: &[String]) -> Result<Option<Vec<Bounds>>> {
         let metadata = self.metadata();
         let Some(leaf) = bounded_leaf(metadata, path) else {
@@ -56,9 +56,10 @@ impl ParquetFile {
     }
 }
 
-/// The Arrow view of the file: as its writer meant it, but INT96 as microseconds.
+/// The Arrow view of the file, as its writer intended it, but with INT96 as microseconds.
 ///
-/// INT96 timestamps default to nanoseconds, which end in 2262; Spark's run from year 1 to 9999.
+/// INT96 timestamps default to nanoseconds, which end in 2262; Spark's timestamps range from year 1
+/// to 9999.
 fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata> {
     let descriptor = metadata.file_metadata().schema_descr_ptr();
     let is_int96: Vec<bool> = descriptor
@@ -78,7 +79,7 @@ fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata>
     Ok(ArrowReaderMetadata::try_new(metadata, options)?)
 }
 
-/// `fields` with the INT96 leaves as microseconds; the leaves of both schemas are in one order.
+/// `fields` with the INT96 leaves as microseconds; both schemas list the leaves in the same order.
 fn int96_as_micros(fields: &Fields, is_int96: &mut impl Iterator<Item = bool>) -> Fields {
     fields
         .iter()

@@ -1,6 +1,6 @@
 //! Reads rows by position from Parquet files, page by page, for Python.
 //!
-//! This is the private module `hudi_index_parquet._native`; the package around it holds the
+//! This is the private module `hudi_index_parquet._native`; the package around it contains the
 //! documented functions and their types.
 
 mod bounds;
@@ -44,7 +44,7 @@ type BoundsFields<'py> = (
     Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 );
 
-/// What is known of a file: parsed once, for any number of reads.
+/// The metadata of a file: parsed once, for any number of reads.
 #[pyclass(frozen, name = "Footer", module = "hudi_index_parquet._native")]
 struct KnownFile {
     file: ParquetFile,
@@ -115,7 +115,7 @@ impl KnownFile {
         handed_over(py, answer, &source)
     }
 
-    /// None where nothing sound is known of the column.
+    /// None if no bounds of the column are reliable.
     fn bounds<'py>(
         &self,
         py: Python<'py>,
@@ -198,7 +198,7 @@ fn plan_fields(plan: RowPlan) -> PlanFields {
     )
 }
 
-/// The rows as a table, and what was fetched for them.
+/// The rows as a table, and the statistics of the read.
 fn handed_over<'py>(
     py: Python<'py>,
     answer: Rows,
@@ -215,7 +215,7 @@ fn thread_count(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(cores).max(1)
 }
 
-/// A path, or a callable together with the size of what it reads.
+/// Opens a path, or a callable together with the size of the file that it reads.
 fn open_source(
     source: &Bound<'_, PyAny>,
     size: Option<u64>,
@@ -234,7 +234,7 @@ fn open_source(
             source.get_type()
         ))
     })?;
-    // A local file gains nothing from reading what lies between two pages.
+    // Reading the bytes between two pages of a local file has no benefit.
     Ok(Source::file(
         path,
         size,

@@ -1,4 +1,4 @@
-//! The footer of a Parquet file, and the smaller one that is kept in its place.
+//! The footer of a Parquet file, and the stripped footer that is stored in its place.
 
 use std::ops::Range;
 
@@ -17,12 +17,12 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
-/// Read at once from the end of a file, in the hope that it holds the footer.
+/// Bytes read first, from the end of a file, which usually contain the whole footer.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// Ends a file whose footer is encrypted, where `PAR1` ends others.
+/// Ends a file with an encrypted footer; other files end with `PAR1`.
 const ENCRYPTED_FOOTER_MAGIC: &[u8] = b"PARE";
 
-/// What a footer says, and the end of the file that was read with it.
+/// The content of a footer, and the end of the file that was read with it.
 pub struct Footer {
     pub metadata: ParquetMetaData,
     tail: (Range<u64>, Bytes),
@@ -51,7 +51,7 @@ impl Footer {
         })
     }
 
-    /// Adds the offset index, where the file has one, of the chunks in `wanted`.
+    /// Adds the offset indexes of the chunks in `wanted`, if the file has them.
     pub fn with_offset_index(
         self,
         source: &mut Source,
@@ -67,8 +67,8 @@ impl Footer {
     }
 }
 
-/// The column indexes of a leaf, by row group, read from the file itself in one round; None where
-/// there is none.
+/// The column indexes of a leaf, by row group, read from the file itself in one round; None for a
+/// row group without one.
 pub fn column_indexes(
     metadata: &ParquetMetaData,
     source: &mut Source,
@@ -86,7 +86,7 @@ pub fn column_indexes(
             found.push(None);
             continue;
         };
-        // The decoder reads all that lies between the indexes it is asked for: one at a time.
+        // The decoder reads all bytes between the requested indexes: request one at a time.
         let mut decoder =
             ParquetMetaDataPushDecoder::try_new_with_metadata(source.size(), metadata.clone())?
                 .with_page_index_policy(PageIndexPolicy::Optional)
@@ -103,24 +103,24 @@ pub fn column_indexes(
     Ok(found)
 }
 
-/// The metadata of the file behind `source` with all its offset indexes, without the key-value
-/// metadata, statistics and bloom filters, as bytes that `Footer::read` reads again.
+/// The metadata of the file behind `source` with all its offset indexes, but without key-value
+/// metadata, statistics and bloom filters, as bytes that `Footer::read` can read.
 ///
-/// Of the key-value metadata only the Arrow schema stays, since it decides the types of the
-/// columns. No value of the file is in it: of the column indexes it says where they are.
+/// Of the key-value metadata only the Arrow schema is kept, because it decides the types of the
+/// columns. The bytes contain no value of the file: they only state where the column indexes are.
 pub fn stripped_footer(source: &mut Source) -> Result<Vec<u8>> {
     let footer = Footer::read(source)?;
     let metadata = footer.with_offset_index(source, ColumnChunkMask::all())?;
     let stripped = strip(metadata)?;
     let mut bytes = Vec::new();
-    // What is not written, the column indexes, stays where it is: in the file itself.
+    // The column indexes are not written: they stay in the file itself, at the same locations.
     ParquetMetaDataWriter::new(&mut bytes, &stripped)
         .with_preserve_page_index_locations(true)
         .finish()?;
     Ok(bytes)
 }
 
-/// Rows in the file.
+/// Number of rows in the file.
 pub fn row_count(metadata: &ParquetMetaData) -> i64 {
     metadata.file_metadata().num_rows()
 }
@@ -149,13 +149,13 @@ fn decode(
                 decoder.push_ranges(ranges, fetched)?;
             }
             DecodeResult::Finished => {
-                return Err(Error::Malformed("the footer holds no metadata".into()));
+                return Err(Error::Malformed("the footer contains no metadata".into()));
             }
         }
     }
 }
 
-/// Row positions rest on the row counts of the row groups, so these must be sound.
+/// Row positions depend on the row counts of the row groups, so these must be valid.
 fn check_row_counts(metadata: &ParquetMetaData) -> Result<()> {
     let total = metadata
         .row_groups()
@@ -210,8 +210,8 @@ fn strip(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
         .build())
 }
 
-/// `ordered` tells of each leaf whether its column index is in the order of its type, which every
-/// stripped footer is said to be by the crate that writes it.
+/// `ordered` states for each leaf whether its column index is in the order of its type. The crate
+/// that writes stripped footers claims this for every leaf.
 fn strip_row_group(row_group: RowGroupMetaData, ordered: &[bool]) -> Result<RowGroupMetaData> {
     let mut builder = row_group.into_builder();
     let columns = builder

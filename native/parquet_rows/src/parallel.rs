@@ -1,20 +1,20 @@
-//! Work on several threads at once.
+//! Runs work on several threads at once.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::error::{Error, Result, guard};
 
-/// Something to be done.
+/// A unit of work.
 pub trait Work: Send {
-    /// How much there is to do, in bytes.
+    /// The amount of work, in bytes.
     fn weight(&self) -> u64;
 }
 
-/// Does all the work, the heaviest first; the answers are in the order of `items`.
+/// Does all the work, the largest items first; the results are in the order of `items`.
 ///
-/// The calling thread helps; there are at most `threads`, and none that has less than `smallest`
-/// bytes to do. After a failure nothing more is begun.
+/// The calling thread is one of at most `threads` threads, and there is at most one thread per
+/// `smallest` bytes of work. After a failure, no further item is started.
 pub fn in_parallel<W: Work, R: Send>(
     items: Vec<W>,
     threads: usize,

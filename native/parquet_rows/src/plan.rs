@@ -1,4 +1,4 @@
-//! Which row groups, columns and pages a set of rows needs.
+//! Determines which row groups, columns and pages a set of rows needs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use crate::file::ParquetFile;
 use crate::metadata::{Footer, row_count};
 use crate::source::{Source, merge};
 
-/// Most rows in one batch of the answer: at the borders of batches pages are decoded twice.
+/// Maximum number of rows in one batch of the result: a page that spans two is decoded twice.
 pub const BATCH_ROWS: usize = 128 * 1024;
 
-/// What reading some rows takes, in the terms of the file.
+/// The cost of reading a set of rows, in row groups, pages and bytes of the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowPlan {
-    /// Data pages that hold the rows; a chunk without offset index counts as one.
+    /// Data pages that contain the rows; a chunk without an offset index counts as one.
     pub pages: u64,
-    /// Bytes of those pages and of the dictionary pages they need.
+    /// Bytes of those pages and of the dictionary pages that they need.
     pub page_bytes: u64,
-    /// Ranges of bytes that those pages lie in, adjacent ones taken together.
+    /// Byte ranges that all these pages occupy; adjacent pages form one range.
     pub ranges: u64,
-    /// Bytes of the whole chunks of the columns in the row groups that hold the rows.
+    /// Bytes of the columns' whole chunks in the row groups that contain the rows.
     pub chunk_bytes: u64,
     /// Bytes of all chunks of the columns in the file.
     pub total_bytes: u64,
-    /// Row groups that hold the rows.
+    /// Row groups that contain the rows.
     pub row_groups: u64,
     /// Rows in those row groups.
     pub group_rows: u64,
-    /// Bytes of the chunks of the columns in those row groups, before compression.
+    /// Bytes of the columns' chunks in those row groups, before compression.
     pub plain_bytes: u64,
 }
 
-/// Rows of one row group: ranges of positions within it, ascending and apart.
+/// Rows of one row group: ascending, disjoint ranges of positions within it.
 #[derive(Clone, Debug)]
 pub struct GroupRows {
     pub row_group: usize,
@@ -53,21 +53,21 @@ impl GroupRows {
     }
 }
 
-/// The rows and columns of one request, checked against a file.
+/// The rows and columns of one request, validated against a file.
 pub struct Request {
-    /// The rows by row group, for each batch of the answer.
+    /// The rows by row group, for each batch of the result.
     pub batches: Vec<Vec<GroupRows>>,
     mask: ProjectionMask,
-    /// The top-level columns that are decoded, in the order of the file: the leaves of each.
+    /// The top-level columns to decode, in file order: the leaves of each.
     roots: Vec<Vec<usize>>,
-    /// Where each wanted column is in `roots`, in the wanted order.
+    /// The index of each requested column in `roots`, in the requested order.
     positions: Vec<usize>,
 }
 
 impl Request {
     /// # Errors
-    /// `Error::Argument` for rows that are not ascending, unique positions in the file and for
-    /// columns that it does not have.
+    /// `Error::Argument` for rows that are not ascending, unique positions in the file, and for
+    /// columns that the file does not have.
     pub fn new(
         metadata: &ParquetMetaData,
         rows: &[i64],
@@ -104,7 +104,7 @@ impl Request {
         })
     }
 
-    /// Reads the offset indexes of just the chunks that the request touches.
+    /// Reads the offset indexes of only the chunks that the request touches.
     pub fn load_offset_index(
         &self,
         footer: Footer,
@@ -115,17 +115,17 @@ impl Request {
         footer.with_offset_index(source, touched)
     }
 
-    /// Top-level columns to decode, in the order of the file.
+    /// Number of top-level columns to decode; they are numbered in file order.
     pub fn root_count(&self) -> usize {
         self.roots.len()
     }
 
-    /// Where each wanted column is among those decoded.
+    /// The number of each requested column among those decoded.
     pub fn positions(&self) -> &[usize] {
         &self.positions
     }
 
-    /// The leaf that is all that is decoded of a column; None where there are several.
+    /// The only leaf of a column that is decoded; None if there are several.
     pub fn only_leaf(&self, root: usize) -> Option<usize> {
         match self.roots[root].as_slice() {
             &[leaf] => Some(leaf),
@@ -133,7 +133,7 @@ impl Request {
         }
     }
 
-    /// A decoder of one column for rows of one row group.
+    /// A decoder of one column for the rows of one row group.
     pub fn decoder(
         &self,
         file: &ParquetFile,
@@ -146,15 +146,15 @@ impl Request {
             ParquetPushDecoderBuilder::new_with_metadata(file.arrow().clone())
                 .with_projection(mask)
                 .with_row_group_selections(vec![selection(file, rows)])
-                // Room is made for so many beforehand.
+                // The decoder allocates memory for this many rows in advance.
                 .with_batch_size(rows.count().clamp(1, BATCH_ROWS))
                 .build()?,
         )
     }
 
-    /// The schema of the answer, in the wanted order.
+    /// The schema of the result, in the requested order.
     pub fn schema(&self, file: &ParquetFile) -> Result<SchemaRef> {
-        // Schema-level metadata is left out: it repeats the key-value metadata of the file.
+        // Schema-level metadata is omitted: it repeats the key-value metadata of the file.
         let decoded = file
             .schema()
             .fields()
@@ -168,7 +168,7 @@ impl Request {
         Ok(Arc::new(Schema::new(projected.fields)))
     }
 
-    /// What the request takes; `file` holds the offset indexes it needs.
+    /// The cost of the request; `file` contains the offset indexes that it needs.
     pub fn plan(&self, file: &ParquetFile) -> Result<RowPlan> {
         let metadata = file.metadata();
         let leaves = self.leaves();
@@ -200,7 +200,7 @@ impl Request {
         })
     }
 
-    /// The rows by row group, those of all batches together.
+    /// The rows of all batches together, by row group.
     fn merged_groups(&self) -> Vec<GroupRows> {
         let mut merged: Vec<GroupRows> = Vec::new();
         for group in self.batches.iter().flatten() {
@@ -219,9 +219,9 @@ impl Request {
     }
 }
 
-/// Positions in the file at which pages of the heaviest of the columns begin, ascending: of a
-/// row group without offset index its first one. Cut there, rows are read without decoding a page
-/// of that column twice.
+/// Ascending row positions in the file at which pages of the largest of the columns begin; of a row
+/// group without an offset index, the position of its first row. If rows are split there, no page
+/// of that column is decoded twice.
 pub fn page_starts(metadata: &ParquetMetaData, columns: Option<&[String]>) -> Result<Vec<i64>> {
     let schema = metadata.file_metadata().schema_descr();
     let (_, leaves) = find_columns(schema, columns)?;
@@ -242,7 +242,7 @@ pub fn page_starts(metadata: &ParquetMetaData, columns: Option<&[String]>) -> Re
     Ok(starts)
 }
 
-/// The pages that hold rows of `groups`, of these leaves: what decoders fetch for them.
+/// The pages of these leaves that contain rows of `groups`: those that decoders fetch.
 fn pages_of(metadata: &ParquetMetaData, groups: &[GroupRows], leaves: &[usize]) -> Pages {
     let mut found = Pages {
         ranges: Vec::new(),
@@ -287,9 +287,9 @@ fn first_row(page: &PageLocation) -> usize {
     page.first_row_index.max(0) as usize
 }
 
-/// What a decoder has yet to read.
+/// The pages that a decoder still has to read.
 pub struct Pages {
-    /// The pages, dictionaries among them.
+    /// Byte ranges of the pages, including dictionary pages.
     pub ranges: Vec<Range<u64>>,
     pub data_pages: u64,
 }
@@ -303,7 +303,7 @@ impl Pages {
     }
 }
 
-/// The pages that a decoder has yet to read.
+/// Determines the pages that a decoder still has to read.
 pub fn planned(decoder: &ParquetPushDecoder) -> Pages {
     let mut pages = Pages {
         ranges: Vec::new(),
@@ -346,7 +346,7 @@ fn check_rows(rows: &[i64], row_count: i64) -> Result<()> {
     Ok(())
 }
 
-/// The wanted top-level columns, in the wanted order, and the leaves to read of them.
+/// The requested top-level columns, in the requested order, and their leaves to read.
 fn find_columns(
     schema: &SchemaDescriptor,
     columns: Option<&[String]>,
@@ -358,7 +358,7 @@ fn find_columns(
     let (mut roots, mut leaves) = (Vec::new(), Vec::new());
     for name in names {
         let (root, inside) = find_column(schema, name)?;
-        // Fields of one struct are one column of the answer.
+        // Fields of the same struct form one column of the result.
         if !(name.contains('.') && roots.contains(&root)) {
             roots.push(root);
         }
@@ -366,7 +366,7 @@ fn find_columns(
     }
     Ok((roots, leaves))
 }
-/// The top-level column that `name` means or lies in, and the leaves that it has.
+/// The top-level column that `name` denotes or belongs to, and the leaves that `name` covers.
 fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<(usize, Vec<usize>)> {
     let fields = schema.root_schema().get_fields();
     let leaves = || 0..schema.num_columns();
@@ -402,7 +402,7 @@ fn starts_with(path: &[String], start: &[&str]) -> bool {
     path.len() >= start.len() && path.iter().zip(start).all(|(part, wanted)| part == wanted)
 }
 
-/// Splits checked rows by the row groups that hold some.
+/// Splits validated rows by row group, without the row groups that contain none.
 fn select_rows(metadata: &ParquetMetaData, mut rows: &[i64]) -> Vec<GroupRows> {
     let mut groups = Vec::new();
     let mut first = 0;

@@ -1,4 +1,4 @@
-//! Reads the rows of one request: fetches pages together, decodes columns in parallel.
+//! Reads the rows of one request: fetches pages together and decodes columns in parallel.
 
 use std::ops::Range;
 
@@ -15,22 +15,23 @@ use crate::parallel::{Work, in_parallel};
 use crate::plan::{GroupRows, Pages, Request, RowPlan, planned};
 use crate::source::{Fetched, Source};
 
-/// What is fetched in one round: no more is held of the file at a time, a single chunk apart.
+/// Maximum number of bytes fetched in one round, and so kept in memory at a time; a single larger
+/// chunk may exceed it.
 const ONE_ROUND_BYTES: u64 = 32 * 1024 * 1024;
-/// Compressed bytes that are not worth a thread of their own.
+/// Fewer compressed bytes than this are not worth a separate thread.
 const SMALLEST_PIECE: u64 = 64 * 1024;
-/// Pieces for each thread, so that none waits long for the last one.
+/// Pieces per thread, so that no thread waits long for the last piece.
 const PIECES_A_THREAD: u64 = 3;
 
-/// Rows in the order of the file, columns in the order asked for.
+/// Rows in file order, columns in the requested order.
 pub struct Rows {
     pub batches: Vec<RecordBatch>,
     pub schema: SchemaRef,
-    /// Data pages decoded; a chunk without offset index counts as one.
+    /// Data pages decoded; a chunk without an offset index counts as one.
     pub pages: u64,
 }
 
-/// Reads `rows` from a file of which nothing is known yet.
+/// Reads `rows` from a file whose metadata is not known yet.
 pub fn read_rows(
     source: &mut Source,
     rows: &[i64],
@@ -47,7 +48,7 @@ pub fn read_rows(
     decode(&ParquetFile::new(metadata)?, source, &request, threads)
 }
 
-/// Reads `rows` from a file that is known.
+/// Reads `rows` from a file whose metadata is known.
 pub fn read_known_rows(
     file: &ParquetFile,
     source: &mut Source,
@@ -59,7 +60,7 @@ pub fn read_known_rows(
     decode(file, source, &request, threads)
 }
 
-/// What reading `rows` would take.
+/// The cost of reading `rows`.
 pub fn plan_rows(file: &ParquetFile, rows: &[i64], columns: Option<&[String]>) -> Result<RowPlan> {
     Request::new(file.metadata(), rows, columns)?.plan(file)
 }
@@ -130,7 +131,7 @@ fn decode(
     })
 }
 
-/// A piece for each column in each row group, row group by row group, as they lie in the file.
+/// One piece per column and row group: row group by row group, in file order.
 fn pieces(file: &ParquetFile, request: &Request, groups: &[GroupRows]) -> Result<Vec<Piece>> {
     let mut pieces = Vec::with_capacity(groups.len() * request.root_count());
     for rows in groups {
@@ -141,7 +142,7 @@ fn pieces(file: &ParquetFile, request: &Request, groups: &[GroupRows]) -> Result
     Ok(pieces)
 }
 
-/// Cuts the pieces into rounds of what is fetched together.
+/// Divides the pieces into rounds; the pieces of a round are fetched together.
 fn rounds(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
     let mut rounds: Vec<Vec<Piece>> = Vec::new();
     let mut left = 0;
@@ -161,7 +162,7 @@ fn rounds(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
     rounds
 }
 
-/// Cuts large pieces between their pages, so that every thread has something to do.
+/// Splits large pieces at page boundaries, so that every thread has work.
 fn split(
     file: &ParquetFile,
     request: &Request,
@@ -188,9 +189,9 @@ fn split(
     Ok(cut)
 }
 
-/// The rows of a piece in parts of about `fair` bytes, cut where pages end.
+/// The rows of a piece in parts of about `fair` bytes, split at page boundaries.
 ///
-/// Each part decodes the dictionary anew, so none is smaller than two of it.
+/// Each part decodes the dictionary again, so parts are at least twice as large as the dictionary.
 fn parts_of(file: &ParquetFile, request: &Request, piece: &Piece, fair: u64) -> Vec<GroupRows> {
     let row_group = piece.rows.row_group;
     let index = file.metadata().page_index_for_row_group(row_group);
@@ -220,7 +221,7 @@ fn parts_of(file: &ParquetFile, request: &Request, piece: &Piece, fair: u64) -> 
             .map_or(usize::MAX, |next| next.first_row_index.max(0) as usize);
         let before = ranges.len();
         while let Some(range) = wanted.next_if(|range| range.start < end) {
-            // A range that goes on behind the page is cut there only if the part ends there.
+            // A range that continues after the page is cut there only if the part ends there.
             ranges.push(range);
         }
         let reaches = ranges
@@ -250,7 +251,7 @@ fn parts_of(file: &ParquetFile, request: &Request, piece: &Piece, fair: u64) -> 
     parts
 }
 
-/// The values of a piece, in one array or several.
+/// Decodes the values of a piece into one or more arrays.
 fn decode_piece(mut piece: Piece, fetched: &Fetched) -> Result<Vec<ArrayRef>> {
     let mut arrays = Vec::new();
     loop {
@@ -275,14 +276,14 @@ fn decode_piece(mut piece: Piece, fetched: &Fetched) -> Result<Vec<ArrayRef>> {
     let decoded: usize = arrays.iter().map(|array| array.len()).sum();
     if decoded != piece.rows.count() {
         return Err(Error::Malformed(format!(
-            "the pages hold {decoded} of the {} rows asked for",
+            "the pages contain {decoded} of the {} requested rows",
             piece.rows.count()
         )));
     }
     Ok(arrays)
 }
 
-/// One batch of the answer from the arrays of each decoded column.
+/// Builds one batch of the result from the arrays of each decoded column.
 fn assemble(
     columns: Vec<Vec<ArrayRef>>,
     positions: &[usize],
@@ -300,7 +301,7 @@ fn assemble(
         });
     }
     let columns = positions.iter().map(|&position| decoded[position].clone());
-    // The row count is named for the case of no columns.
+    // The row count is given for the case without columns.
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(
         schema.clone(),

@@ -1,4 +1,4 @@
-//! Where the bytes come from: a local file, a Python callback, or memory.
+//! Sources of bytes: a local file, a Python callback, or memory.
 
 use std::fs::File;
 use std::io;
@@ -14,19 +14,20 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::parallel::{Work, in_parallel};
 
-/// Bytes of a local file that are not worth a thread of their own.
+/// Fewer bytes of a local file than this are not worth a separate thread.
 const SMALLEST_READ: u64 = 1024 * 1024;
-/// Ranges of a callback, which is likely a remote store, are merged over gaps of this size ...
+/// Ranges of a callback, which probably reads a remote store, are merged across gaps up to this
+/// size ...
 const LARGEST_GAP: u64 = 64 * 1024;
-/// ... as long as what is read in vain is no more than this part of what is wanted.
+/// ... as long as the unneeded bytes are at most the needed bytes divided by this number.
 const WASTE: u64 = 25;
 
-/// What was asked of a source so far.
+/// What has been fetched from a source so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
-    /// Rounds of fetching: calls of the callback, or batches of reads of a file.
+    /// Fetch rounds: calls of the callback, or batches of reads from a file.
     pub calls: u64,
-    /// Ranges in those rounds, after near ones were merged.
+    /// Ranges in those rounds, after nearby ranges were merged.
     pub ranges: u64,
     /// Bytes in those ranges.
     pub bytes: u64,
@@ -40,12 +41,12 @@ pub struct Source {
     pub traffic: Traffic,
 }
 
-/// Between which ranges everything is read, to have fewer of them.
+/// Which gaps between ranges are read as well, so that fewer ranges are fetched.
 #[derive(Clone, Copy, Debug)]
 pub enum Gaps {
-    /// At most that many bytes apart.
+    /// Gaps of at most this many bytes.
     UpTo(u64),
-    /// Near each other, while little is read in vain.
+    /// Small gaps, as long as few unneeded bytes are read.
     Near,
 }
 
@@ -56,7 +57,7 @@ enum Kind {
 }
 
 impl Source {
-    /// Opens a local file; a `size` that is not the file's is an error.
+    /// Opens a local file; a `size` that differs from the file's is an error.
     pub fn file(path: PathBuf, size: Option<u64>, gaps: Gaps) -> Result<Self> {
         let file = File::open(&path).map_err(|error| os_error(error, &path))?;
         let actual = file
@@ -72,12 +73,12 @@ impl Source {
         Ok(Self::new(Kind::File(file, path), actual, gaps))
     }
 
-    /// A Python callable `fetch([(start, end), ...]) -> [buffer, ...]` over `size` bytes.
+    /// A Python callable `fetch([(start, end), ...]) -> [buffer, ...]` for a file of `size` bytes.
     pub fn callback(fetch: Py<PyAny>, size: u64, gaps: Gaps) -> Self {
         Self::new(Kind::Callback(fetch), size, gaps)
     }
 
-    /// Bytes that are already here, such as a stripped footer.
+    /// Bytes that are already in memory, such as a stripped footer.
     pub fn memory(bytes: Bytes) -> Self {
         let size = bytes.len() as u64;
         Self::new(Kind::Memory(bytes), size, Gaps::UpTo(0))
@@ -96,17 +97,17 @@ impl Source {
         self.size
     }
 
-    /// Fetches the ranges in one round; the answers are in the order of `ranges`.
+    /// Fetches the ranges in one round; the results are in the order of `ranges`.
     pub fn fetch(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let fetched = self.fetch_merged(ranges, 1)?;
         Ok(fetched
             .cut(ranges)
-            .expect("merged ranges cover those they were merged from"))
+            .expect("merged ranges cover the original ranges"))
     }
 
-    /// Fetches the ranges in one round, a local file on several threads.
+    /// Fetches the ranges in one round; reads a local file on several threads.
     ///
-    /// Ranges beyond the end are refused before anything is allocated: they come from metadata,
+    /// Ranges beyond the end are rejected before anything is allocated: they come from metadata,
     /// which may be damaged.
     pub fn fetch_merged(&mut self, ranges: &[Range<u64>], threads: usize) -> Result<Fetched> {
         if let Some(range) = ranges
@@ -152,7 +153,7 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// The bytes of each of `wanted`, unless some are not among those fetched.
+    /// The bytes of each range in `wanted`; None if some of them were not fetched.
     pub fn cut(&self, wanted: &[Range<u64>]) -> Option<Vec<Bytes>> {
         wanted
             .iter()
@@ -180,8 +181,8 @@ pub fn copy_buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     if buffer.len_bytes() == 0 {
         return Ok(Bytes::new());
     }
-    // SAFETY: the buffer is contiguous, so `len_bytes` bytes follow `buf_ptr`; it is held, and
-    // Python is attached, until they are copied.
+    // SAFETY: the buffer is contiguous, so `len_bytes` bytes follow `buf_ptr`; the buffer is held,
+    // and Python is attached, until they are copied.
     let bytes = unsafe {
         std::slice::from_raw_parts(
             buffer.buf_ptr().cast::<u8>().cast_const(),
@@ -191,7 +192,7 @@ pub fn copy_buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     Ok(Bytes::copy_from_slice(bytes))
 }
 
-/// The fewest ranges that cover `ranges` when those at most `gap` bytes apart become one.
+/// The fewest ranges that cover `ranges`, with ranges at most `gap` bytes apart merged into one.
 pub fn merge(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let mut sorted = ranges.to_vec();
     sorted.sort_unstable_by_key(|range| (range.start, range.end));
@@ -207,7 +208,7 @@ pub fn merge(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
-/// The same for ranges that are ascending and apart, the narrowest gaps first.
+/// Merges ascending, disjoint ranges across the narrowest gaps first.
 fn merge_near(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let wanted: u64 = ranges.iter().map(length).sum();
     let mut gaps: Vec<u64> = ranges
@@ -218,7 +219,7 @@ fn merge_near(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     gaps.sort_unstable();
     let mut left = wanted / WASTE;
     let mut widest = 0;
-    // Of several gaps of one size all are merged or none.
+    // Of several gaps of the same size, either all are merged or none.
     for equal in gaps.chunk_by(|one, other| one == other) {
         let bytes: u64 = equal.iter().sum();
         if bytes > left {

@@ -1,11 +1,11 @@
-//! Stands in for the crate `flate2` (by `[patch.crates-io]`), of which the parquet crate uses these
-//! names: pages are gzip in memory, which libdeflate decodes about twice as fast as any zlib.
+//! Replaces the crate `flate2` (through `[patch.crates-io]`) with the items that the parquet crate
+//! uses. Gzip pages are in memory, and libdeflate decodes them about twice as fast as any zlib.
 
-/// A level of compression.
+/// A compression level.
 pub struct Compression;
 
 impl Compression {
-    /// Any level: nothing is compressed.
+    /// Accepts any level: this crate does not compress.
     pub fn new(_level: u32) -> Self {
         Self
     }
@@ -22,13 +22,13 @@ pub mod read {
         libdeflate_gzip_decompress_ex, libdeflate_result_LIBDEFLATE_SUCCESS as SUCCESS,
     };
 
-    /// Decodes gzip members that follow each other in memory.
+    /// Decodes consecutive gzip members in memory.
     pub struct MultiGzDecoder<'a> {
         input: &'a [u8],
     }
 
     impl<'a> MultiGzDecoder<'a> {
-        /// A decoder of all of `input`.
+        /// A decoder for the whole of `input`.
         pub fn new(input: &'a [u8]) -> Self {
             Self { input }
         }
@@ -36,11 +36,11 @@ pub mod read {
 
     impl Read for MultiGzDecoder<'_> {
         fn read(&mut self, _output: &mut [u8]) -> Result<usize> {
-            Err(Error::new(ErrorKind::Unsupported, "gzip is decoded whole"))
+            Err(Error::new(ErrorKind::Unsupported, "use read_to_end"))
         }
 
-        /// Appends everything decoded, for which `output` must have room already: a page says how
-        /// large it is, and one that is larger is damaged.
+        /// Appends all decoded bytes. `output` must already have capacity for them: a page states
+        /// its decoded size, and a page that is larger is damaged.
         fn read_to_end(&mut self, output: &mut Vec<u8>) -> Result<usize> {
             let decompressor = Decompressor::new()?;
             let before = output.len();
@@ -56,18 +56,18 @@ pub mod read {
 
     impl Decompressor {
         fn new() -> Result<Self> {
-            // SAFETY: allocates, and has no conditions.
+            // SAFETY: the function only allocates and has no preconditions.
             let allocated = unsafe { libdeflate_alloc_decompressor() };
             let allocated = NonNull::new(allocated).ok_or(ErrorKind::OutOfMemory)?;
             Ok(Self(allocated))
         }
 
-        /// Decodes the first member of `input`; returns how long it is.
+        /// Decodes the first member of `input` and returns the member's length.
         fn append_member(&self, input: &[u8], output: &mut Vec<u8>) -> Result<usize> {
             let room = output.spare_capacity_mut();
             let (mut read, mut written) = (0, 0);
-            // SAFETY: the pointers are those of slices, passed with their lengths; of `room` is only
-            // written, up to its length.
+            // SAFETY: the pointers come from slices and are passed with their lengths; `room` is
+            // only written to, within its length.
             let outcome = unsafe {
                 libdeflate_gzip_decompress_ex(
                     self.0.as_ptr(),
@@ -80,9 +80,9 @@ pub mod read {
                 )
             };
             if outcome != SUCCESS {
-                return Err(Error::new(ErrorKind::InvalidData, "corrupt gzip"));
+                return Err(Error::new(ErrorKind::InvalidData, "corrupt gzip data"));
             }
-            // SAFETY: libdeflate wrote that many bytes behind the old length.
+            // SAFETY: libdeflate wrote that many bytes after the old length.
             unsafe { output.set_len(output.len() + written) };
             Ok(read)
         }
@@ -90,13 +90,13 @@ pub mod read {
 
     impl Drop for Decompressor {
         fn drop(&mut self) {
-            // SAFETY: allocated by `new`, and freed once.
+            // SAFETY: `new` allocated it, and it is freed only once.
             unsafe { libdeflate_free_decompressor(self.0.as_ptr()) };
         }
     }
 }
 
-/// Encoding, which this stand-in cannot.
+/// Encoding, which this replacement does not support.
 pub mod write {
     use std::io::{Error, ErrorKind, Result, Write};
 
@@ -128,6 +128,6 @@ pub mod write {
     }
 
     fn refused() -> Error {
-        Error::new(ErrorKind::Unsupported, "nothing is compressed")
+        Error::new(ErrorKind::Unsupported, "compression is not supported")
     }
 }
