@@ -1,7 +1,7 @@
 """Loads the Java virtual machine's library, which the extension of this package needs.
 
-The extension holds no path to it, so that a wheel runs where the JDK lies elsewhere: it is found
-through ``JAVA_HOME``, else through the ``java`` on ``PATH``.
+The extension contains no path to the library, so that a wheel also runs where the JDK is in another
+folder. The library is located through ``JAVA_HOME``, else through the ``java`` on ``PATH``.
 """
 
 import ctypes
@@ -11,17 +11,17 @@ import shutil
 from pathlib import Path
 
 JAVA_MAJOR = 17
-"""The extension wraps JDK classes as JDK 17 has them; later ones dropped methods, earlier ones lack
-some. Spark 3.5 stops at 17 as well."""
+"""The extension wraps JDK classes as they are in JDK 17; later JDKs dropped methods, earlier ones
+lack some. Spark 3.5 also supports JDKs up to 17 only."""
 
 REMEDY = f"Install JDK {JAVA_MAJOR} and set JAVA_HOME to its folder."
 
 
 def load() -> Path:
-    """Load libjvm into the process and return its path; loading it again does nothing.
+    """Load libjvm into the process and return its path; loading it again has no effect.
 
     Raises:
-        ImportError: no Java 17 was found; the message names the remedy.
+        ImportError: there is no Java 17; the message states the remedy.
     """
     home = _java_home()
     library = home / "lib" / "server" / "libjvm.so"
@@ -31,7 +31,7 @@ def load() -> Path:
     if found is not None and found != JAVA_MAJOR:
         raise ImportError(f"lucene needs Java {JAVA_MAJOR}, but {home} is Java {found}. {REMEDY}")
     try:
-        # The extension names "libjvm.so" only: the loader takes the one that is already here.
+        # The extension names only "libjvm.so": the loader uses the one that is already loaded.
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise ImportError(f"lucene cannot load {library}: {error}. {REMEDY}") from error
@@ -51,7 +51,7 @@ def _java_home() -> Path:
 
 
 def _major_version(home: Path) -> int | None:
-    """The JDK's own word in its ``release`` file; None if it has none."""
+    """The version that the JDK states in its ``release`` file; None if it states none."""
     release = home / "release"
     if not release.is_file():
         return None

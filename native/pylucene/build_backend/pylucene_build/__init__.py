@@ -1,6 +1,6 @@
 """PEP 517 build backend of hudi-index-pylucene: Lucene's jars → C++ by JCC → wheel.
 
-Nothing is written to the source tree: all work is done in a temporary folder.
+Nothing is written to the source tree: all work happens in a temporary folder.
 """
 
 import io
@@ -34,7 +34,7 @@ def build_wheel(
     wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None
 ) -> str:
     """PEP 517 hook: build the wheel into ``wheel_directory`` and return its file name."""
-    # Only here are the build requirements sure to be installed.
+    # The build requirements are certain to be installed only here.
     from . import jars, jcc, jdk, wheel
 
     say("looking for JDK 17")
@@ -79,7 +79,7 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
 
 
 def say(progress: str) -> None:
-    """Print a line of progress."""
+    """Print a progress message."""
     print(f"hudi-index-pylucene: {progress}", flush=True)
 
 
@@ -93,7 +93,7 @@ def _pins() -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a list file, without blank ones and comments."""
+    """The lines of a list file, without blank lines and comments."""
     stripped = (line.strip() for line in path.read_text().splitlines())
     return [line for line in stripped if line and not line.startswith("#")]
 

@@ -1,4 +1,4 @@
-"""Lucene's jars, by their Maven coordinates, checked against pinned SHA-256 sums."""
+"""Fetches Lucene's jars by their Maven coordinates and checks them against pinned SHA-256 sums."""
 
 import hashlib
 import zipfile
@@ -9,18 +9,18 @@ from jgo.maven import MavenContext
 
 
 class JarError(RuntimeError):
-    """A jar is not the one that was pinned."""
+    """A jar does not have the pinned checksum."""
 
 
 def fetch(pins: Path, cache: Path) -> list[Path]:
-    """The jars that ``pins`` lists, from the cache folder or, once, from the Maven repository.
+    """Return the jars that ``pins`` lists: from the cache folder, else from the Maven repository.
 
     Args:
-        pins: text file of lines ``<sha256>  <group>:<artifact>:<version>``; ``#`` begins a comment.
+        pins: text file of lines ``<sha256>  <group>:<artifact>:<version>``; ``#`` starts a comment.
         cache: folder that keeps the jars for later builds.
 
     Raises:
-        JarError: a jar, even freshly fetched, has another SHA-256.
+        JarError: a jar has another SHA-256, even after it was fetched again.
     """
     maven = MavenContext(repo_cache=cache / "maven")
     jars = []
@@ -31,7 +31,7 @@ def fetch(pins: Path, cache: Path) -> list[Path]:
         group, artifact, version = coordinates.split(":")
         component = maven.project(group, artifact).at_version(version)
         jar = Path(component.artifact().resolve())
-        if _sha256(jar) != sha256:  # an interrupted download, say
+        if _sha256(jar) != sha256:  # an interrupted download, for example
             jar.unlink()
             jar = Path(component.artifact().resolve())
         found = _sha256(jar)
@@ -43,7 +43,7 @@ def fetch(pins: Path, cache: Path) -> list[Path]:
 
 
 def unpack_licence(jars: Sequence[Path], folder: Path) -> None:
-    """Write Lucene's LICENSE.txt and NOTICE.txt, which its jars carry, to ``folder``."""
+    """Write LICENSE.txt and NOTICE.txt from Lucene's jars to ``folder``."""
     with zipfile.ZipFile(jars[0]) as archive:
         for name in ("LICENSE.txt", "NOTICE.txt"):
             (folder / name).write_bytes(archive.read(f"META-INF/{name}"))

@@ -1,8 +1,8 @@
-"""JCC, which writes a Python extension in C++ for the classes of Java jars.
+"""JCC, which generates a Python extension in C++ for the classes of Java jars.
 
-JCC reflects on the jars in a JVM of its own and so must be compiled against this machine's JDK
-first. Its setup.py takes the JDK's place from environment variables alone, and its own defaults do
-not link: hence it is installed here and is no ordinary build requirement.
+JCC reflects on the jars in its own JVM, so it must first be compiled against this machine's JDK.
+Its setup.py takes the JDK's location only from environment variables, and its own defaults do not
+link. It is therefore installed here and is not an ordinary build requirement.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from .jdk import Jdk
 
 CPP_FILES = 12
-"""Into how many files JCC splits its C++: enough to share among CPUs evenly."""
+"""Number of files into which JCC splits its C++: enough to distribute evenly over the CPUs."""
 
 PREAMBLE = """\
 import warnings
@@ -26,12 +26,12 @@ with warnings.catch_warnings():
   warnings.filterwarnings("ignore", "builtin type .* has no __module__", DeprecationWarning)
   from . import _lucene
 """
-"""What the package does before JCC's own ``__init__.py``."""
+"""Code that the package runs before JCC's own ``__init__.py``."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What JCC wrote."""
+    """The output of JCC."""
 
     package: Path
     """Folder of the Python package ``lucene``, with the jars."""
@@ -52,10 +52,10 @@ class Jcc:
     def generate(
         self, classes: Sequence[str], *, lucene_jars: Sequence[Path], own_jar: Path, folder: Path
     ) -> Generated:
-        """Write the package ``lucene`` for the named classes and all public ones of ``own_jar``."""
+        """Write the package ``lucene`` for the named classes and the public ones of ``own_jar``."""
         arguments = ["--use_full_names", "--python", "lucene", "--files", str(CPP_FILES)]
         for jar in lucene_jars:
-            arguments += ["--include", str(jar)]  # goes into the package, only `classes` wrapped
+            arguments += ["--include", str(jar)]  # packaged; only `classes` are wrapped
         arguments += ["--jar", str(own_jar), "--generate", *classes]
         _run(
             [sys.executable, "-m", "jcc", *arguments],
@@ -94,8 +94,8 @@ def install(requirement: str, jdk: Jdk, folder: Path) -> Jcc:
     _run(
         [*pip, "--target", str(folder), requirement],
         folder.parent,
-        CFLAGS="-O0 -g0",  # runs for two seconds
-        NO_SHARED="1",  # that mode bakes in the paths of the building environment
+        CFLAGS="-O0 -g0",  # JCC runs for only two seconds
+        NO_SHARED="1",  # shared mode embeds paths of the build environment
         JCC_ARGSEP=";",
         JCC_JDK=str(jdk.home),
         JCC_INCLUDES=";".join(map(str, jdk.include_folders)),
@@ -109,14 +109,14 @@ def install(requirement: str, jdk: Jdk, folder: Path) -> Jcc:
 
 
 def with_atomic_count(header: str) -> str:
-    """JCC's header ``JCCEnv.h``, with an atomic count of the calls that are under way.
+    """JCC's header ``JCCEnv.h``, with an atomic counter of the calls in progress.
 
-    JCC counts a call up just after it has given up Python's lock, while another thread may count
-    one down. A count that gets lost is lost for good: from then on JCC takes calls from Python for
-    calls from Java, prints their exceptions, and raises a ``JavaError`` that holds none.
+    JCC increments the counter just after it has released Python's lock, while another thread may
+    decrement it. A lost update is permanent: from then on JCC mistakes calls from Python for calls
+    from Java, prints their exceptions, and raises a ``JavaError`` that contains none.
 
     Raises:
-        ValueError: it is another header.
+        ValueError: the header is not the expected one.
     """
     plain = "    int handlers;\n"
     if header.count(plain) != 1:
@@ -125,8 +125,8 @@ def with_atomic_count(header: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
-    """Run a command and show what it said only if it fails."""
-    # The front end tells its hooks, and so a pip below, to use this backend: not for JCC.
+    """Run a command and show its output only if it fails."""
+    # The front end's variables would make pip use this backend for JCC, too.
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("_PYPROJECT_HOOKS_")}
     done = subprocess.run(
         command,

@@ -13,7 +13,7 @@ REMEDY = f"Install a JDK {MAJOR} (Debian, Ubuntu: openjdk-{MAJOR}-jdk-headless) 
 
 
 class JdkError(RuntimeError):
-    """No JDK that fits; the message names the remedy."""
+    """There is no suitable JDK; the message states the remedy."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Jdk:
 
     @property
     def include_folders(self) -> list[Path]:
-        """Where jni.h and the platform's jni_md.h lie."""
+        """The folders of jni.h and of the platform's jni_md.h."""
         return [self.home / "include", self.home / "include" / "linux"]
 
     @property
     def libjvm_folder(self) -> Path:
-        """Where libjvm.so lies."""
+        """The folder of libjvm.so."""
         return self.home / "lib" / "server"
 
     def compile_jar(self, sources: Path, *, classpath: Sequence[Path], jar: Path) -> Path:
@@ -40,7 +40,7 @@ class Jdk:
             "javac",
             "-encoding",
             "UTF-8",
-            "-XDignore.symbol.file",  # sun.misc.Unsafe is meant (see NativeMemory.java)
+            "-XDignore.symbol.file",  # sun.misc.Unsafe is intended (see NativeMemory.java)
             *("-classpath", os.pathsep.join(map(str, classpath))),
             *("-d", str(classes)),
             *map(str, java_files),
@@ -53,7 +53,7 @@ class Jdk:
 
 
 def find() -> Jdk:
-    """The JDK of ``JAVA_HOME``, else of the ``javac`` on ``PATH``.
+    """Return the JDK of ``JAVA_HOME``, else that of the ``javac`` on ``PATH``.
 
     Raises:
         JdkError: there is none, or it is not a JDK 17.
@@ -74,7 +74,7 @@ def find() -> Jdk:
     home = javac.resolve().parent.parent
     for part in ("include/jni.h", "lib/server/libjvm.so"):
         if not (home / part).is_file():
-            raise JdkError(f"{home} lacks {part}: it is not a whole JDK. {REMEDY}")
+            raise JdkError(f"{home} lacks {part}: it is not a complete JDK. {REMEDY}")
     return Jdk(home)
 
 

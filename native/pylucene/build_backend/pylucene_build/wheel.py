@@ -1,4 +1,4 @@
-"""Compiles the generated C++ and packs the wheel, by setuptools."""
+"""Compiles the generated C++ and builds the wheel, with setuptools."""
 
 import contextlib
 import os
@@ -13,14 +13,14 @@ from setuptools.command.build_ext import build_ext
 
 from .jcc import Generated
 
-# The code only passes calls to the JVM: more optimisation costs build time and gains nothing.
-# Its warnings are JCC's: nothing here could mend them.
+# The code only passes calls to the JVM: more optimisation costs build time and has no benefit.
+# The warnings come from JCC's code and cannot be fixed here.
 COMPILE_ARGUMENTS = ["-O1", "-g0", "-fno-strict-aliasing", "-w"]
 LINK_ARGUMENTS = ["-Wl,--strip-debug"]
 
 
 class ParallelBuildExt(build_ext):
-    """Compiles the files of one extension side by side; setuptools does so for extensions only."""
+    """Compiles the files of an extension in parallel; setuptools does so only for extensions."""
 
     def build_extensions(self) -> None:
         compile_files = self.compiler.compile
@@ -36,10 +36,10 @@ class ParallelBuildExt(build_ext):
 
 
 def build(generated: Generated, *, project: Path, target: Path) -> str:
-    """Build the wheel of the pyproject.toml in ``project`` into ``target``; return its name."""
+    """Build the wheel for the pyproject.toml in ``project`` into ``target``; return its name."""
     extension = setuptools.Extension(
         "lucene._lucene",
-        # Relative, as setuptools puts the object files below its own folder by the same path.
+        # Relative, because setuptools puts the object files below its own folder at the same path.
         sources=[str(file.relative_to(project)) for file in generated.sources],
         include_dirs=[str(folder) for folder in generated.include_folders],
         define_macros=generated.macros,
@@ -50,7 +50,7 @@ def build(generated: Generated, *, project: Path, target: Path) -> str:
     )
     jars = sorted(file.name for file in generated.package.glob("*.jar"))
     with contextlib.chdir(project), warnings.catch_warnings():
-        # bdist_wheel uses that command itself; setuptools' own backend hushes it the same way.
+        # bdist_wheel uses that command itself; setuptools' own backend ignores the warning, too.
         warnings.filterwarnings("ignore", "setup.py install is deprecated")
         setuptools.setup(
             script_args=["--quiet", "bdist_wheel", "--dist-dir", "dist"],

@@ -1,8 +1,8 @@
 package hudiindex;
 
 /**
- * The buffers of one Arrow array, by address: the columnar layout of the Arrow specification, in the
- * machine's own byte order.
+ * The buffers of one Arrow array, by address, in the columnar layout of the Arrow specification and
+ * the machine's byte order.
  */
 final class ArrowColumn {
   private final long validity;
@@ -31,7 +31,7 @@ final class ArrowColumn {
     return validity != 0;
   }
 
-  /** An array without a validity buffer has no NULL. */
+  /** An array without a validity buffer has no NULLs. */
   boolean isNull(long row) {
     if (validity == 0) {
       return false;
@@ -48,7 +48,7 @@ final class ArrowColumn {
   int byteLength(long row) {
     long length = offset(row + 1) - offset(row);
     if (length < 0 || length > Integer.MAX_VALUE - 16) {
-      throw new IllegalArgumentException("row " + row + " has an impossible length: " + length);
+      throw new IllegalArgumentException("row " + row + " has an invalid length: " + length);
     }
     return (int) length;
   }
@@ -60,7 +60,7 @@ final class ArrowColumn {
     }
   }
 
-  /** Copies the value at {@code row} of an array whose values all have {@code width} bytes. */
+  /** Copies the value at {@code row} of an array in which every value has {@code width} bytes. */
   void copyFixed(long row, byte[] target, int width) {
     NativeMemory.read(data + width * (start + row), target, width);
   }

@@ -13,17 +13,17 @@ import org.apache.lucene.index.VectorEncoding;
 import org.apache.lucene.index.VectorSimilarityFunction;
 import org.apache.lucene.util.ArrayUtil;
 
-/** One field of the index, the Arrow column that fills it, and what the next segment has of it. */
+/** A field of the index, the Arrow column that fills it, and its content in the next segment. */
 abstract class ArrowField {
   final String name;
   ArrowColumn column;
 
-  /** Address of the 64-bit offsets that say which elements each row has; 0: one value a row. */
+  /** Address of the 64-bit offsets of each row's elements; 0: one value per row. */
   long elements;
 
   long truncated;
 
-  /** Terms in the segments that were written. */
+  /** Number of terms in the segments written so far. */
   long terms;
 
   ArrowField(String name) {
@@ -50,16 +50,16 @@ abstract class ArrowField {
   }
 
   void setAnalyzer(Analyzer analyzer) {
-    throw new IllegalArgumentException("field " + name + " is not analysed");
+    throw new IllegalArgumentException("field " + name + " is not analyzed");
   }
 
-  /** Refuses, before any row is read, a column that lacks what this kind of field reads. */
+  /** Rejects, before any row is read, a column that lacks a buffer that this field reads. */
   final void requireColumn(int rows) {
     if (column == null) {
       throw new IllegalStateException("field " + name + " has no column for this batch");
     }
     long values = elements == 0 ? rows : NativeMemory.getLong(elements + 8L * rows);
-    if (values > 0) { // an array of no values may have no buffers at all
+    if (values > 0) { // an array without values may have no buffers at all
       requireBuffers();
     }
   }
@@ -72,7 +72,7 @@ abstract class ArrowField {
     }
   }
 
-  /** Takes in the batch's rows [from, to), the first as row {@code segmentRow} of the segment. */
+  /** Adds the batch's rows [from, to); the first is row {@code segmentRow} of the segment. */
   void add(int from, int to, int segmentRow) {
     for (int row = from; row < to; row++, segmentRow++) {
       if (elements == 0) {
@@ -86,23 +86,23 @@ abstract class ArrowField {
     }
   }
 
-  /** Adds the column's values [from, to), which one row of the segment has. */
+  /** Adds the column's values [from, to), which belong to one row of the segment. */
   abstract void addValues(long from, long to, int row);
 
   abstract boolean isEmpty();
 
-  /** Bytes of heap. */
+  /** Heap usage in bytes. */
   abstract long bytes();
 
-  /** Bytes of heap that writing the field takes beside them. */
+  /** Additional heap in bytes that writing the field takes. */
   abstract long bytesToSort();
 
-  /** Forgets what was written. */
+  /** Discards what was written. */
   abstract void clear();
 
   abstract FieldInfo info(int number);
 
-  /** The field's terms in order; the field is empty from then on. */
+  /** The field's terms in order; the field is empty afterwards. */
   SortedTerms sortedTerms() {
     throw new IllegalStateException("field " + name + " has no terms");
   }
@@ -112,8 +112,8 @@ abstract class ArrowField {
   }
 
   /**
-   * How many words each row of the segment has, as Lucene encodes it, 0 for none; null if the field
-   * cannot be ranked.
+   * The number of words of each row of the segment, in Lucene's encoding, 0 for none; null if the
+   * field cannot be ranked.
    */
   byte[] lengths(int rows) {
     return null;
@@ -141,7 +141,7 @@ abstract class ArrowField {
         false);
   }
 
-  /** Fields that hold terms. */
+  /** Fields that contain terms. */
   private abstract static class OfTerms extends ArrowField {
     Occurrences occurrences = new Occurrences();
     private final IndexOptions options;
@@ -261,10 +261,10 @@ abstract class ArrowField {
     void requireBuffers() {
       require(column.hasOffsets(), "offsets");
       if (text == null) {
-        throw new IllegalStateException("field " + name + " has no analyser");
+        throw new IllegalStateException("field " + name + " has no analyzer");
       }
       if (elements != 0) {
-        throw new IllegalArgumentException("field " + name + ": arrays are not analysed");
+        throw new IllegalArgumentException("field " + name + ": arrays are not analyzed");
       }
     }
   }
@@ -295,10 +295,10 @@ abstract class ArrowField {
     }
 
     @Override
-    void requireBuffers() {} // a column without a validity buffer has no NULL
+    void requireBuffers() {} // a column without a validity buffer has no NULLs
   }
 
-  /** Fields that hold points. */
+  /** Fields that contain points. */
   private abstract static class OfPoints extends ArrowField {
     private final int width;
     Points points;
@@ -319,7 +319,7 @@ abstract class ArrowField {
       }
     }
 
-    /** Writes the value as {@code width} bytes in unsigned order. */
+    /** Writes the value as {@code width} bytes that sort in unsigned order. */
     abstract void write(long at, byte[] target, int offset);
 
     @Override

@@ -8,44 +8,44 @@ import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.store.Directory;
 
 /**
- * Indexes the rows of Arrow record batches, one document a row, in order: a document's id (segment
- * base + id in the segment) is the position of its row.
+ * Indexes the rows of Arrow record batches, one document per row, in order: a document's id
+ * (segment base + id in the segment) is the position of its row.
  *
  * <p>Columns are read from the Arrow buffers by address, without a copy and without a call from
- * Python per row. A segment is held in memory, field by field, and written when it has grown to the
+ * Python per row. A segment is built in memory, field by field, and written when it reaches the
  * given size; segments are never merged.
  *
- * <p>Not thread-safe. An exception leaves an index that is of no use.
+ * <p>Not thread-safe. After an exception, the index is unusable.
  */
 public final class ArrowIndexer {
   /**
-   * The bytes of a string (UTF-8) or binary value as one term, documents only; longer than the
-   * maximum: its first 32,766 bytes.
+   * The bytes of a string (UTF-8) or binary value as one term, indexed with documents only; of a
+   * value longer than the maximum, its first 32,766 bytes.
    */
   public static final int KEYWORD = 0;
 
-  /** Analysed by the analyser that {@link #setAnalyzer} has set, with positions. */
+  /** Analyzed with the analyzer set by {@link #setAnalyzer}, with positions. */
   public static final int TEXT = 1;
 
   /** A LongPoint from a buffer of 64-bit integers. */
   public static final int LONG = 2;
 
-  /** The one term {@link #NULL_TERM} in exactly the rows where the column is NULL. */
+  /** The single term {@link #NULL_TERM} in exactly the rows where the column is NULL. */
   public static final int NULLS = 3;
 
-  /** A BinaryPoint of one dimension from a buffer of 16-byte values in unsigned byte order. */
+  /** A one-dimensional BinaryPoint from a buffer of 16-byte values in unsigned byte order. */
   public static final int BYTES16 = 4;
 
-  /** {@link #TEXT}, with the number of each row's words, which ranking needs. */
+  /** {@link #TEXT} with each row's number of words, which ranking needs. */
   public static final int RANKED_TEXT = 5;
 
-  /** What a {@link #NULLS} field holds for a NULL. */
+  /** The term of a {@link #NULLS} field for a NULL. */
   public static final String NULL_TERM = "1";
 
-  /** Rows taken from each column before the memory bound is looked at. */
+  /** Rows read from each column between two checks of the memory limit. */
   private static final int ROWS_AT_ONCE = 8192;
 
-  /** Far below what an int can number in bytes of terms, or in occurrences. */
+  /** Maximum memory limit: far fewer term bytes, or occurrences, than an int can number. */
   private static final long MOST_MEMORY = 1L << 30;
 
   private final SegmentWriter writer;
@@ -55,13 +55,13 @@ public final class ArrowIndexer {
   private int pending;
 
   /**
-   * @param directory where the index's files go
-   * @param fieldNames the fields of the index, in the order that numbers them for {@link #setColumn}
-   * @param kinds for each field one of the constants above
-   * @param memoryMb MiB of heap that a segment in the making may take, sorting it included
-   * @param firstSegment number of the first segment: of indexes that shall be joined, no two may
-   *     have segments of one number
-   * @param threads how many threads may work on different fields at once
+   * @param directory the directory for the index's files
+   * @param fieldNames the fields of the index, in the order of their numbers for {@link #setColumn}
+   * @param kinds for each field, one of the constants above
+   * @param memoryMb MiB of heap that a segment may take while it is built, including for sorting
+   * @param firstSegment number of the first segment; indexes that are to be joined must have
+   *     different segment numbers
+   * @param threads maximum number of threads that work on different fields at once
    */
   public ArrowIndexer(
       Directory directory,
@@ -82,21 +82,21 @@ public final class ArrowIndexer {
     writer = new SegmentWriter(directory, firstSegment, workers);
   }
 
-  /** Sets what analyses a {@link #TEXT} or {@link #RANKED_TEXT} field, before the first row. */
+  /** Sets the analyzer of a {@link #TEXT} or {@link #RANKED_TEXT} field, before the first row. */
   public void setAnalyzer(int field, Analyzer analyzer) {
     fields.get(field).setAnalyzer(analyzer);
   }
 
   /**
-   * Sets the array that fills a field in the next batch. The caller keeps its buffers alive until
-   * {@link #index} has returned.
+   * Sets the array that fills a field in the next batch. The caller must keep its buffers alive
+   * until {@link #index} has returned.
    *
    * @param field number of the field
    * @param validityAddr address of the validity bitmap; 0: no NULLs
-   * @param offsetsAddr address of a string or binary array's offsets; 0 for other arrays
+   * @param offsetsAddr address of the offsets of a string or binary array; 0 for other arrays
    * @param dataAddr address of the values; 0 if the array has no such buffer
-   * @param largeOffsets whether the offsets are 64-bit (large_string) and not 32-bit (string)
-   * @param offset the array's own offset: its first row's position in the buffers
+   * @param largeOffsets whether the offsets are 64-bit (large_string), not 32-bit (string)
+   * @param offset the array's own offset: the position of its first row in the buffers
    */
   public void setColumn(
       int field,
@@ -111,20 +111,20 @@ public final class ArrowIndexer {
   }
 
   /**
-   * Says that the array set by {@link #setColumn} holds the elements of arrays, one behind the
-   * other: row r of the next batch has those from offset r up to offset r + 1. Not for {@link
-   * #TEXT}.
+   * States that the array set by {@link #setColumn} contains the elements of arrays, one after the
+   * other: row r of the next batch has the elements from offset r up to offset r + 1. Not for
+   * {@link #TEXT}.
    *
    * @param field number of the field
-   * @param offsetsAddr address of one 64-bit offset more than the batch has rows
+   * @param offsetsAddr address of the 64-bit offsets, one more than the batch has rows
    */
   public void setElements(int field, long offsetsAddr) {
     fields.get(field).elements = offsetsAddr;
   }
 
   /**
-   * Indexes the first {@code rows} rows of the columns that were set; every field needs a new column
-   * for the next batch.
+   * Indexes the first {@code rows} rows of the columns that were set. Every field needs a new
+   * column for the next batch.
    *
    * @return the number of rows indexed so far
    * @throws IllegalStateException if a field has no column
@@ -158,8 +158,8 @@ public final class ArrowIndexer {
   }
 
   /**
-   * What the segment takes, and what writing its fields will take beside that, as many of the
-   * largest as are written at once.
+   * Heap usage of the segment, plus the additional heap for writing as many of its largest fields
+   * as are written at once.
    */
   private long bytes() {
     long bytes = 0;
@@ -181,24 +181,24 @@ public final class ArrowIndexer {
     }
   }
 
-  /** Writes what is left and the commit; nothing can be indexed afterwards. */
+  /** Writes the remaining rows and the commit; nothing can be indexed afterwards. */
   public void finish() throws IOException {
     flush();
     writer.commit();
     close();
   }
 
-  /** Lets go of the threads; nothing can be indexed afterwards. */
+  /** Releases the threads; nothing can be indexed afterwards. */
   public void close() {
     workers.close();
   }
 
-  /** Number of terms of a field that were cut because they exceed Lucene's maximum so far. */
+  /** Number of terms of a field truncated so far because they exceed Lucene's maximum. */
   public long truncated(int field) {
     return fields.get(field).truncated;
   }
 
-  /** Number of terms of a field, added up over the segments: its distinct values at most. */
+  /** Number of a field's terms, summed over the segments: an upper bound of its distinct values. */
   public long terms(int field) {
     return fields.get(field).terms;
   }

@@ -1,22 +1,22 @@
 package hudiindex;
 
 /**
- * Where the blocks of packed files come from that are not on this machine yet. Implemented in Python:
- * JCC writes the native methods.
+ * Provides the blocks of packed files that are not on this machine yet. Implemented in Python: JCC
+ * writes the native methods.
  *
- * <p>Make one and keep it: Python and Java hold each other's object.
+ * <p>Create one instance and keep it: the Python and Java objects hold references to each other.
  */
 public class BlockSource {
   private long pythonObject;
 
   public BlockSource() {}
 
-  /** JCC's: remembers the Python object that implements this one. */
+  /** Required by JCC: stores the Python object that implements this one. */
   public void pythonExtension(long pythonObject) {
     this.pythonObject = pythonObject;
   }
 
-  /** JCC's: the Python object that implements this one. */
+  /** Required by JCC: the Python object that implements this one. */
   public long pythonExtension() {
     return pythonObject;
   }
@@ -30,11 +30,11 @@ public class BlockSource {
   public native void pythonDecRef();
 
   /**
-   * Writes a block, and others that may be asked for next, to its place in the local file. Any
-   * thread may call it, several at once.
+   * Writes a block, and others that may be requested next, to their places in the local file. Any
+   * thread may call it, also several at once.
    *
-   * @param file the number that Python knows the file by
-   * @return null if the block is there now, else why it is not
+   * @param file the number by which Python identifies the file
+   * @return null if the block is present now, else the reason why it is not
    */
   public native String fetch(long file, int block);
 }

@@ -3,8 +3,8 @@ package hudiindex;
 import java.util.List;
 
 /**
- * How many rows there are: never fewer than the one number, never more than the other. What follows
- * for several sets of rows holds however these hang together (Fréchet's bounds).
+ * Lower and upper bound of a number of rows. Bounds for several sets of rows hold however the sets
+ * depend on each other (Fréchet's bounds).
  */
 record Bounds(long least, long most) {
   static final Bounds NONE = new Bounds(0, 0);
@@ -17,12 +17,12 @@ record Bounds(long least, long most) {
     return new Bounds(0, rows);
   }
 
-  /** Of rows that are in none of both. */
+  /** Bounds of the union of two disjoint sets. */
   Bounds plus(Bounds other) {
     return new Bounds(least + other.least, most + other.most);
   }
 
-  /** Of rows in all of some sets among {@code of} rows. */
+  /** Bounds of the intersection of the sets, among {@code of} rows. */
   static Bounds allOf(List<Bounds> sets, long of) {
     long least = of;
     long most = of;
@@ -33,7 +33,7 @@ record Bounds(long least, long most) {
     return new Bounds(Math.max(0, least), most);
   }
 
-  /** Of rows in any of some sets among {@code of} rows. */
+  /** Bounds of the union of the sets, among {@code of} rows. */
   static Bounds anyOf(List<Bounds> sets, long of) {
     long least = 0;
     long most = 0;
@@ -44,7 +44,7 @@ record Bounds(long least, long most) {
     return new Bounds(least, Math.min(of, most));
   }
 
-  /** Of rows in one of some sets that have none in common, among {@code of} rows. */
+  /** Bounds of the union of disjoint sets, among {@code of} rows. */
   static Bounds oneOf(List<Bounds> sets, long of) {
     Bounds sum = NONE;
     for (Bounds each : sets) {

@@ -2,7 +2,7 @@ package hudiindex;
 
 import org.apache.lucene.util.ArrayUtil;
 
-/** A growing list of ints in pages: it never copies what it holds, and takes little more room. */
+/** A growing list of ints in pages: it never copies its content and takes little extra memory. */
 final class IntPages {
   private static final int BITS = 14;
   private static final int PAGE = 1 << BITS;

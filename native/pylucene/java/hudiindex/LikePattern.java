@@ -6,15 +6,17 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A LIKE pattern, held against UTF-8 bytes: texts, {@code %} for any number of characters, {@code _}
- * for one. The time it takes never grows beyond the product of both lengths.
+ * A LIKE pattern, matched against UTF-8 bytes: texts, {@code %} for any number of characters,
+ * {@code _} for one. Matching takes time at most proportional to the product of both lengths.
  */
 final class LikePattern {
-  /** What stands between two {@code %}: texts with {@code _} (null) between them. */
+  /** The part between two {@code %}: texts with {@code _} (null) between them. */
   private static final class Chunk {
     final byte[][] items;
 
-    /** For each byte, how far a search may step on where it stands under the first text's end. */
+    /**
+     * For each byte, how far a search may advance if it is aligned with the first text's last byte.
+     */
     final int[] steps = new int[256];
 
     Chunk(List<byte[]> items) {
@@ -68,7 +70,7 @@ final class LikePattern {
     /** Where the chunk's first occurrence ends; -1 if there is none. */
     int find(byte[] bytes, int from, int to) {
       byte[] first = items[0];
-      if (first == null) { // begins with any one character
+      if (first == null) { // begins with any single character
         for (int at = from; at < to; at = characterEnd(bytes, at, to)) {
           int end = endFrom(bytes, at, to);
           if (end >= 0) {
@@ -95,7 +97,7 @@ final class LikePattern {
 
   private final Chunk[] chunks;
 
-  /** What every match begins with; may be empty. */
+  /** The prefix of every match; may be empty. */
   final byte[] prefix;
 
   /**

@@ -10,24 +10,24 @@ import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.ScorerSupplier;
 import org.apache.lucene.search.Weight;
 
-/** Asks many open indexes at once, since a call from Python takes longer than asking one. */
+/** Queries many open indexes at once: a call from Python takes longer than querying one index. */
 public final class ManyIndexes {
   private ManyIndexes() {}
 
-  /** From so many indexes on, the work is shared out to the JVM's threads. */
+  /** From this number of indexes on, the work is distributed to the JVM's threads. */
   private static final int MANY = 64;
 
-  /** A segment with more rows that may match, or with this share of them, is not looked into. */
+  /** A segment is not searched if more rows, and more than one in {@link #SHARE}, may match. */
   private static final int MOST_ROWS = 1024;
 
   private static final int SHARE = 8;
 
   /**
-   * Which of the indexes may have a row that matches.
+   * Determines which of the indexes may have a matching row.
    *
-   * @param address where a byte for each index begins; it becomes 0 if the index has no such row, 1
-   *     if it has, if finding out costs more than looking the rows up, or if the index is damaged,
-   *     which looking them up reports
+   * @param address address of one byte per index, which is set to 0 if the index has no such row,
+   *     or to 1 if it has one, if this check costs more than the row look-up, or if the index is
+   *     damaged, which the row look-up reports
    */
   public static void mayMatch(IndexSearcher[] searchers, Query query, long address) {
     byte[] answers = new byte[searchers.length];

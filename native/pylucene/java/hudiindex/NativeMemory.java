@@ -6,8 +6,8 @@ import sun.misc.Unsafe;
 /**
  * Reads and writes memory outside the Java heap by address.
  *
- * <p>JDK 17 has no supported way to wrap a foreign address (java.lang.foreign came with 22), hence
- * Unsafe. No address is checked: callers own the memory and keep it alive.
+ * <p>JDK 17 has no supported way to wrap a foreign address (java.lang.foreign came with JDK 22), so
+ * this class uses Unsafe. Addresses are not checked: callers own the memory and keep it alive.
  */
 final class NativeMemory {
   private static final Unsafe UNSAFE = unsafe();

@@ -5,12 +5,12 @@ import org.apache.lucene.codecs.NormsProducer;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.NumericDocValues;
 
-/** How many words each row of a segment has in the fields that can be ranked, as Lucene encodes it. */
+/** The number of words of each row of a segment in the rankable fields, in Lucene's encoding. */
 final class Norms extends NormsProducer {
   private final Map<String, byte[]> lengths;
 
   /**
-   * @param lengths by field, for every row of the segment; 0 where the row has no word
+   * @param lengths by field, for every row of the segment; 0 if the row has no word
    */
   Norms(Map<String, byte[]> lengths) {
     this.lengths = lengths;

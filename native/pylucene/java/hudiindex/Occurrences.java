@@ -4,36 +4,36 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.SmallFloat;
 
 /**
- * The terms of one field in the rows of a segment, in row order, and then in the order of terms.
+ * The terms of one field in the rows of a segment, first in row order, then in term order.
  *
- * <p>An occurrence takes four bytes here (the term's number) and a row four more (how many it has),
- * so that segments can be large: a term that several segments share is written in each of them.
+ * <p>An occurrence takes four bytes (the term's number) and a row another four (its number of
+ * terms), so that segments can be large: a term that several segments share is written in each.
  */
 final class Occurrences {
   private static final int BYTE_POSITIONS = 256;
 
-  /** Occurrences that are sorted at a time, those of one term always together. */
+  /** Occurrences that are sorted at a time; those of one term are always sorted together. */
   private static final int WINDOW = 1 << 23;
 
   final TermDictionary dictionary = new TermDictionary();
   private final IntPages terms = new IntPages();
   private final IntPages rowCounts = new IntPages();
 
-  /** Positions, once some row does not have simply 0, 1, 2, …. */
+  /** Positions; null as long as every row has the positions 0, 1, 2, …. */
   private IntPages positions;
 
   private int highestPosition;
   private int filledRows;
 
-  /** Adds a term to the row that is being filled; its position follows from the row's end. */
+  /** Adds a term to the current row; the end of the row determines its position. */
   void add(byte[] bytes, int from, int length) {
     terms.add(dictionary.add(bytes, from, length));
   }
 
   /**
-   * Adds a term with its position to the row that is being filled.
+   * Adds a term with its position to the current row.
    *
-   * @param index how many terms the row has so far
+   * @param index number of terms that the row has so far
    */
   void add(BytesRef term, int index, int position) {
     if (positions == null && position != index) {
@@ -46,7 +46,7 @@ final class Occurrences {
     highestPosition = Math.max(highestPosition, position);
   }
 
-  /** Ends a row, which has {@code count} terms at the positions 0, 1, 2, … */
+  /** Ends a row that has {@code count} terms at the positions 0, 1, 2, …. */
   void endUsualRow(int row, int count) {
     if (positions != null) {
       for (int position = 0; position < count; position++) {
@@ -58,8 +58,8 @@ final class Occurrences {
   }
 
   /**
-   * Ends a row, which has {@code count} terms, with positions given or with none. Rows that are
-   * passed over have no terms.
+   * Ends a row that has {@code count} terms, whose positions were given or which have none. Skipped
+   * rows have no terms.
    */
   void endRow(int row, int count) {
     while (rowCounts.size() < row) {
@@ -92,12 +92,12 @@ final class Occurrences {
     return terms.size();
   }
 
-  /** Rows that have a term. */
+  /** Number of rows that have a term. */
   int filledRows() {
     return filledRows;
   }
 
-  /** The number of each row's terms in Lucene's one byte, exact up to 40. */
+  /** Each row's number of terms in Lucene's one-byte encoding, exact up to 40. */
   byte[] lengths(int rows) {
     byte[] lengths = new byte[rows];
     for (int row = 0; row < rowCounts.size(); row++) {
@@ -106,7 +106,7 @@ final class Occurrences {
     return lengths;
   }
 
-  /** Bytes of heap now. */
+  /** Current heap usage in bytes. */
   long bytes() {
     return dictionary.bytes()
         + terms.bytes()
@@ -114,13 +114,13 @@ final class Occurrences {
         + (positions == null ? 0 : positions.bytes());
   }
 
-  /** Bytes of heap that {@link #sorted} takes beside what is there. */
+  /** Additional heap in bytes that {@link #sorted} takes. */
   long bytesToSort(boolean withPositions) {
     long perTerm = withPositions ? (highestPosition < BYTE_POSITIONS ? 5L : 8L) : 4L;
     return perTerm * Math.min(terms.size(), WINDOW) + 20L * dictionary.size();
   }
 
-  /** Everything in the order of terms and rows; nothing can be added afterwards. */
+  /** All occurrences, ordered by term and row; nothing can be added afterwards. */
   Sorted sorted(boolean withPositions) {
     int[] order = dictionary.sorted();
     int[] ranks = new int[order.length];
@@ -140,15 +140,15 @@ final class Occurrences {
   }
 
   /**
-   * Occurrences in the order of terms; those of one term in the order of rows and positions. Terms
-   * are asked for in their order: only a window of them is sorted at a time.
+   * Occurrences ordered by term; those of one term ordered by row and position. Terms must be read
+   * in order: only a window of them is sorted at a time.
    */
   final class Sorted {
     private final int[] order;
-    private final int[] starts; // by rank, and their number behind the last one
+    private final int[] starts; // by rank; the total after the last one
     private final boolean withPositions;
     private final int[] rows;
-    private byte[] near = {}; // positions, if all of them fit
+    private byte[] near = {}; // positions, if all of them fit in bytes
     private int[] far = {};
     private int first; // rank of the window's first term
     private int end;
@@ -169,7 +169,7 @@ final class Occurrences {
       }
     }
 
-    /** Where the window ends that begins with a term. */
+    /** The end of the window that begins with the term of this rank. */
     private int window(int from) {
       int to = from + 1;
       while (to < order.length && starts[to + 1] - starts[from] <= WINDOW) {
@@ -178,7 +178,7 @@ final class Occurrences {
       return to;
     }
 
-    /** Sorts the window that begins with a term. */
+    /** Sorts the window that begins with the term of this rank. */
     private void sortFrom(int rank) {
       first = rank;
       end = window(rank);
@@ -214,12 +214,12 @@ final class Occurrences {
       return order.length;
     }
 
-    /** Points {@code target} at the bytes of the term of that rank. */
+    /** Points {@code target} at the bytes of the term of this rank. */
     void term(int rank, BytesRef target) {
       dictionary.get(order[rank], target);
     }
 
-    /** Where the occurrences of the term of that rank begin, and sorts them if need be. */
+    /** The start of the occurrences of the term of this rank; sorts them first if necessary. */
     int start(int rank) {
       if (rank >= end) {
         sortFrom(rank);

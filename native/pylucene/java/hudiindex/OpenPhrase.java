@@ -21,8 +21,8 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.StringHelper;
 
 /**
- * Rows whose text has some words one after the other and then, if there is an end, a word that
- * begins so. Where too many words do, any word will: rows that do not fit are found then, too.
+ * Rows whose text has some words one after the other, followed by a word with a prefix, if one is
+ * given. A prefix that too many words have is ignored: rows that do not match are then found, too.
  */
 public final class OpenPhrase extends Query {
   private static final int MOST_WORDS = 64;
@@ -32,8 +32,8 @@ public final class OpenPhrase extends Query {
   private final String beginning;
 
   /**
-   * @param words as the analyser makes them
-   * @param beginning of the last word; null if there is none
+   * @param words as the analyzer produces them
+   * @param beginning prefix of the last word; null if there is none
    */
   public OpenPhrase(String field, String[] words, String beginning) {
     this.field = field;
@@ -50,7 +50,7 @@ public final class OpenPhrase extends Query {
     if (beginning != null) {
       Set<BytesRef> last = begun(searcher);
       if (last.isEmpty()) {
-        return new MatchNoDocsQuery("no word begins so");
+        return new MatchNoDocsQuery("no word has the prefix");
       }
       if (last.size() <= MOST_WORDS) {
         places.add(last.stream().map(word -> new Term(field, word)).toArray(Term[]::new));
@@ -66,7 +66,7 @@ public final class OpenPhrase extends Query {
     return phrase.build();
   }
 
-  /** The words that begin so, or more than enough of them. */
+  /** The words with the prefix, or more than {@link #MOST_WORDS} of them. */
   private Set<BytesRef> begun(IndexSearcher searcher) throws IOException {
     BytesRef begins = new BytesRef(beginning);
     Set<BytesRef> found = new TreeSet<>();

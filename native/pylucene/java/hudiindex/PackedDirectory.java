@@ -14,9 +14,9 @@ import org.apache.lucene.store.IndexOutput;
 import org.apache.lucene.store.NoLockFactory;
 
 /**
- * A finished index whose files lie, one after another, in one ordinary file; read-only.
+ * A finished index whose files are stored, one after another, in one ordinary file; read-only.
  *
- * <p>Where each member lies is told by the caller: nothing is parsed from the file. Every block of
+ * <p>The caller gives the location of each member: nothing is parsed from the file. Every block of
  * the file is checked against its CRC-32 before its bytes are first used.
  */
 public final class PackedDirectory extends BaseDirectory {
@@ -33,7 +33,7 @@ public final class PackedDirectory extends BaseDirectory {
   private final PackedFile file;
   private final TreeMap<String, Member> members = new TreeMap<>();
 
-  /** A directory of a file that lacks no block. */
+  /** A directory over a complete file. */
   public PackedDirectory(
       String path, String[] names, long[] offsets, long[] lengths, int blockSize, int[] crc32s)
       throws IOException {
@@ -42,15 +42,15 @@ public final class PackedDirectory extends BaseDirectory {
 
   /**
    * @param path the local file
-   * @param names the members' names, as Lucene calls its files
-   * @param offsets where each member begins in the file, in bytes
+   * @param names the members' names, as Lucene names its files
+   * @param offsets each member's offset in the file, in bytes
    * @param lengths each member's length in bytes
-   * @param blockSize length in bytes of every block but the last, which may be shorter
-   * @param crc32s the CRC-32 (as java.util.zip and zlib have it) of each block, as a signed int
-   * @param source where blocks come from that the file lacks; null if it has all
-   * @param numberAtSource what the source knows the file by
-   * @throws CorruptIndexException if the file has another number of blocks, or a member lies outside
-   *     of it
+   * @param blockSize length in bytes of every block except the last, which may be shorter
+   * @param crc32s the CRC-32 (as in java.util.zip and zlib) of each block, as a signed int
+   * @param source provides the blocks that the file lacks; null if it has all
+   * @param numberAtSource the number by which the source identifies the file
+   * @throws CorruptIndexException if the file has another number of blocks, or a member lies
+   *     outside the file
    */
   public PackedDirectory(
       String path,
@@ -62,7 +62,7 @@ public final class PackedDirectory extends BaseDirectory {
       BlockSource source,
       long numberAtSource)
       throws IOException {
-    super(NoLockFactory.INSTANCE); // nobody writes
+    super(NoLockFactory.INSTANCE); // the index is never written
     if (names.length != offsets.length || names.length != lengths.length) {
       throw new IllegalArgumentException(
           names.length + " names, " + offsets.length + " offsets, " + lengths.length + " lengths");
@@ -70,7 +70,7 @@ public final class PackedDirectory extends BaseDirectory {
     file = new PackedFile(Paths.get(path), blockSize, crc32s, source, numberAtSource);
     for (int i = 0; i < names.length; i++) {
       if (offsets[i] < 0 || lengths[i] < 0 || offsets[i] > file.length() - lengths[i]) {
-        file.close(); // nobody else could
+        file.close(); // no caller can close it
         throw new CorruptIndexException(
             String.format(
                 "%s (%d bytes from %d) lies outside the file's %d bytes",

@@ -13,18 +13,18 @@ import org.apache.lucene.index.CorruptIndexException;
 import org.apache.lucene.store.AlreadyClosedException;
 
 /**
- * A memory-mapped file whose blocks are checked against their CRC-32 before their first use. Where
- * the file is a copy in the making, a block that it lacks is known by its checksum, too, and fetched.
+ * A memory-mapped file whose blocks are checked against their CRC-32 before their first use. If the
+ * file is an incomplete copy, a missing block is also recognised by its checksum, and is fetched.
  *
  * <p>Thread-safe: two threads may check the same block at once, with the same result.
  *
- * <p>The checksum is taken of what a read gives, not of the mapping: where the file has shrunk or the
- * disk fails, a read throws, but the compiled code of CRC32 on a mapping ends the process (SIGBUS).
- * Both see the same pages of the system's cache. A block that goes after it was checked is an
- * InternalError for whoever reads it.
+ * <p>The checksum is computed from the result of a read call, not from the mapping: if the file has
+ * shrunk or the disk fails, a read throws, but the compiled code of CRC32 on a mapping ends the
+ * process (SIGBUS). Both see the same pages of the system's page cache. If a block disappears after
+ * its check, reading it throws an InternalError.
  *
- * <p>Closing refuses further blocks; the mapping itself goes when the garbage collector finds it
- * unused, because unmapping it under a thread that still reads would kill the process.
+ * <p>After closing, no further blocks are returned. The mapping itself is released when the garbage
+ * collector finds it unused: unmapping it while a thread still reads would kill the process.
  */
 final class PackedFile {
   private static final int MAX_MAPPING = 1 << 30;
@@ -39,14 +39,14 @@ final class PackedFile {
   private final BlockSource source;
   private final long numberAtSource;
 
-  /** The blocks found intact so far; null: not yet checked. */
+  /** The blocks that have passed the check; null: not yet checked. */
   private final AtomicReferenceArray<ByteBuffer> intact;
 
   private volatile boolean closed;
 
   /**
-   * @param source where blocks come from that the file lacks; null if it has all
-   * @param numberAtSource what the source knows the file by
+   * @param source provides the blocks that the file lacks; null if it has all
+   * @param numberAtSource the number by which the source identifies the file
    */
   PackedFile(Path path, int blockSize, int[] crc32s, BlockSource source, long numberAtSource)
       throws IOException {
@@ -94,11 +94,11 @@ final class PackedFile {
   }
 
   /**
-   * The bytes of an intact block, little-endian as Lucene 9 writes. Shared by all threads: read it
-   * by absolute index or duplicate it.
+   * The bytes of an intact block, little-endian as Lucene 9 writes them. All threads share the
+   * buffer: read it by absolute index or duplicate it.
    *
-   * @throws CorruptIndexException if its checksum differs, no source has it, or the file has become
-   *     too short
+   * @throws CorruptIndexException if its checksum differs, no source provides it, or the file has
+   *     become too short
    * @throws AlreadyClosedException if the file was closed
    * @throws IOException if the file cannot be read
    */

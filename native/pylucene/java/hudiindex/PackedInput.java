@@ -8,13 +8,13 @@ import org.apache.lucene.store.IndexInput;
 import org.apache.lucene.store.RandomAccessInput;
 
 /**
- * A range of a {@link PackedFile} as Lucene reads it. Reads go straight to the mapped block; only
- * entering a block costs more: the file then hands it out checked.
+ * A range of a {@link PackedFile} as a Lucene input. Reads go directly to the mapped block; only
+ * entering a block costs more, because the file returns only checked blocks.
  */
 final class PackedInput extends IndexInput implements RandomAccessInput {
   /**
-   * No block entered yet: the first read enters one. Of the same class as a mapped block, which lets
-   * the compiler inline the reads.
+   * No block entered yet: the first read enters one. It has the same class as a mapped block, so
+   * that the compiler can inline the reads.
    */
   private static final ByteBuffer NONE = ByteBuffer.allocateDirect(0).asReadOnlyBuffer();
 
@@ -22,10 +22,10 @@ final class PackedInput extends IndexInput implements RandomAccessInput {
   private final long start;
   private final long length;
 
-  /** The block entered, cut off at the end of this input; its position is the input's position. */
+  /** The current block, limited to the end of this input; its position is the input's position. */
   private ByteBuffer current = NONE;
 
-  /** Where in the file {@link #current} begins. */
+  /** Offset of {@link #current} in the file. */
   private long currentStart;
 
   private boolean closed;

@@ -19,12 +19,12 @@ import org.apache.lucene.util.FixedBitSet;
 import org.apache.lucene.util.IntsRef;
 
 /**
- * A range of points of one dimension as a clause among others, which look their rows up in it. Lucene
- * sorts the rows of a range unless they are very many, and searches among them; a bit for each row of
- * the segment takes neither.
+ * A range of one-dimensional points as one clause of several; the rows of the others are looked up
+ * in it. Lucene sorts the rows of a range, unless there are very many, and searches among them; one
+ * bit per row of the segment needs neither.
  */
 public final class PointBits extends Query {
-  /** Of fewer rows than this part of a segment's the bits would cost more than they save. */
+  /** For fewer rows than the segment's divided by this, the bits cost more than they save. */
   private static final int FEW = 1024;
 
   private final PointRangeQuery range;

@@ -5,25 +5,25 @@ import org.apache.lucene.index.PointValues;
 import org.apache.lucene.index.PointValues.PointTree;
 import org.apache.lucene.index.PointValues.Relation;
 
-/** Counts the points of one dimension that lie between two, by their tree's inner nodes. */
+/** Counts the one-dimensional points in a range, from the inner nodes of their tree. */
 final class PointCount extends RangeVisitor {
   private final boolean leaves;
 
-  /** Points that surely lie between. */
+  /** Points that are certainly in the range. */
   long inside;
 
-  /** Those that may, besides. */
+  /** Other points that may be in the range. */
   long crossing;
 
   /**
-   * @param leaves whether the leaves at both ends are read, too: then nothing is left in doubt
+   * @param leaves whether the leaves at both ends are read, too: the count is then exact
    */
   PointCount(byte[] low, byte[] high, boolean leaves) {
     super(low, high);
     this.leaves = leaves;
   }
 
-  /** Goes through the tree, of which hardly more is read than the path to each end. */
+  /** Walks the tree; little more is read than the path to each end of the range. */
   PointCount of(PointValues values) throws IOException {
     walk(values.getPointTree());
     return this;

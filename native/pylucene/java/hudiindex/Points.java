@@ -7,7 +7,7 @@ import org.apache.lucene.index.PointValues;
 import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.BytesRef;
 
-/** One-dimensional points of a segment, which Lucene's codec sorts in place. */
+/** The one-dimensional points of a segment, which Lucene's codec sorts in place. */
 final class Points extends MutablePointTree {
   private static final int BITS = 13;
   private static final int PAGE = 1 << BITS;
@@ -20,19 +20,19 @@ final class Points extends MutablePointTree {
   private int filledRows;
   private int lastRow = -1;
 
-  /** The copies that the codec's stable sort keeps aside. */
+  /** Temporary copies for the codec's stable sort. */
   private byte[] savedValues;
 
   private int[] savedRows;
 
   /**
-   * @param width bytes of a value
+   * @param width bytes per value
    */
   Points(int width) {
     this.width = width;
   }
 
-  /** Makes room for one more value, for the caller to write at {@link #newest} of the page. */
+  /** Makes room for one more value, which the caller writes at {@link #newest} of the page. */
   byte[] add(int row) {
     int page = rows.size() >>> BITS;
     if (page == pageCount) {
@@ -65,7 +65,7 @@ final class Points extends MutablePointTree {
     return (long) rows.size() * (width + 4);
   }
 
-  /** This field as the codec takes it. */
+  /** This field in the form that the codec expects. */
   PointsReader reader() {
     return new PointsReader() {
       @Override
@@ -89,7 +89,7 @@ final class Points extends MutablePointTree {
 
     @Override
     public byte[] getMinPackedValue() {
-      throw new UnsupportedOperationException(); // the codec finds them itself
+      throw new UnsupportedOperationException(); // the codec computes them itself
     }
 
     @Override

@@ -5,14 +5,14 @@ import org.apache.lucene.index.PointValues.PointTree;
 import org.apache.lucene.index.PointValues.Relation;
 import org.apache.lucene.util.bkd.BKDConfig;
 
-/** Goes through a tree of points of one dimension for some of those between two. */
+/** Walks a tree of one-dimensional points and collects some of those in a range. */
 final class PointsBetween extends RangeVisitor {
-  /** Points of a leaf of the tree, at most. */
+  /** Maximum number of points in a leaf of the tree. */
   static final int LEAF = BKDConfig.DEFAULT_MAX_POINTS_IN_LEAF_NODE;
 
   private final RowSample rows;
 
-  /** Of so many points one leaf is taken. */
+  /** One leaf is taken per this many points. */
   long leafPoints = 1;
 
   PointsBetween(byte[] low, byte[] high, RowSample rows) {

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import org.apache.lucene.index.PointValues;
 import org.apache.lucene.index.PointValues.Relation;
 
-/** Visits the points of one dimension that lie between two, both included. */
+/** Visits the one-dimensional points in a range, both ends included. */
 abstract class RangeVisitor implements PointValues.IntersectVisitor {
   private final byte[] low;
   private final byte[] high;

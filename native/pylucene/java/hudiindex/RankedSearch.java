@@ -22,22 +22,23 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.FixedBitSet;
 
 /**
- * The best rows by BM25 with Lucene's default parameters (k1 1.2, b 0.75), where a field lies in
- * several indexes: their statistics are added up first, so that scores are comparable.
+ * The best rows by BM25 with Lucene's default parameters (k1 1.2, b 0.75) for a field in several
+ * indexes: their statistics are summed first, so that scores are comparable.
  */
 public final class RankedSearch {
   private static final int OF_FIELD = 3;
 
   private RankedSearch() {}
 
-  /** The distinct words of a text: those that {@link #statistics} counts. */
+  /** The distinct words of a text, which {@link #statistics} counts. */
   public static String[] words(Analyzer analyzer, String field, String text) throws IOException {
     return TextQueries.words(analyzer, field, text);
   }
 
   /**
-   * What scores rest on: the rows that have a word at all, their words, their distinct words added
-   * up; then for each word the rows that have it, and how often it occurs in them.
+   * The statistics that scores depend on: the number of rows that have a word at all, the number of
+   * their words, and the sum of their distinct words; then, for each word, the number of rows that
+   * have it, and how often it occurs in them.
    */
   public static long[] statistics(IndexSearcher searcher, String field, String[] words)
       throws IOException {
@@ -55,14 +56,14 @@ public final class RankedSearch {
   }
 
   /**
-   * Writes the best rows, the best first, of equal ones the first.
+   * Writes the best rows, in order of score; of rows with the same score, the first ones first.
    *
-   * @param query of {@link TextQueries#all} or {@link TextQueries#any} over the words
+   * @param query from {@link TextQueries#all} or {@link TextQueries#any}, for the words
    * @param statistics the sums over all indexes
-   * @param allowedAddr where ascending 32-bit row ids begin, of which alone rows are taken; 0: all
-   * @param rowsAddr where a buffer of k 32-bit integers begins, for row ids
-   * @param scoresAddr where a buffer of k 32-bit integers begins, for the bits of the scores
-   * @return their number, k at most
+   * @param allowedAddr address of the ascending 32-bit ids of the only rows allowed; 0: all rows
+   * @param rowsAddr address of a buffer of k 32-bit integers, for row ids
+   * @param scoresAddr address of a buffer of k 32-bit integers, for the bits of the scores
+   * @return their number, at most k
    */
   public static int best(
       IndexSearcher searcher,
@@ -101,7 +102,7 @@ public final class RankedSearch {
     return bits;
   }
 
-  /** Passes on the allowed rows alone. */
+  /** Passes on only the allowed rows. */
   private static final class Among implements Collector {
     private final Collector collector;
     private final FixedBitSet allowed;
@@ -129,7 +130,7 @@ public final class RankedSearch {
     }
   }
 
-  /** Scores by the statistics of all indexes. */
+  /** Scores with the statistics of all indexes. */
   private static final class Global extends IndexSearcher {
     private final String field;
     private final long[] statistics;

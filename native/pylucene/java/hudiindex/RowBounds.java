@@ -30,14 +30,14 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.BytesRefIterator;
 
 /**
- * How many rows match a query, at least and at most, by what term dictionaries and point trees say of
- * themselves: no row is looked at. Indexes have no deleted rows.
+ * Lower and upper bound of the number of rows that match a query, only from the statistics of term
+ * dictionaries and point trees: no row is looked at. Indexes have no deleted rows.
  */
 public final class RowBounds {
-  /** To look one term up takes as long as to go on to so many. */
+  /** Looking up one term takes as long as iterating over this many. */
   private static final int TERMS_A_LOOKUP = 4;
 
-  /** And one point. */
+  /** Looking up one point takes as long as iterating over this many terms. */
   private static final int TERMS_A_POINT = 16;
 
   private final LeafReader segment;
@@ -51,10 +51,10 @@ public final class RowBounds {
   }
 
   /**
-   * The bounds, the least number in the upper 32 bits and the greatest in the lower ones.
+   * The bounds: the lower bound in the upper 32 bits, the upper bound in the lower 32 bits.
    *
-   * @param mostTerms how many terms are looked at of a query that has many (of those that have to
-   *     be looked up, and of points, fewer): the others may have any rows that are left
+   * @param mostTerms how many terms of a query with many are examined (fewer if they must be looked
+   *     up, or are points); the other terms may have any of the remaining rows
    * @param leaves whether the leaves at the ends of a range of points may be read
    */
   public static long of(IndexSearcher searcher, Query query, int mostTerms, boolean leaves)
@@ -144,7 +144,7 @@ public final class RowBounds {
         : Bounds.anyOf(each, rows);
   }
 
-  /** The field of which all are terms; null if there is none. */
+  /** The field, if all clauses are terms of one field; otherwise null. */
   private static String commonField(Set<Query> clauses) {
     String field = null;
     for (Query clause : clauses) {
@@ -209,7 +209,7 @@ public final class RowBounds {
     return rowsOf(values, count.inside, count.inside + count.crossing);
   }
 
-  /** Of the rows that some points are of: a row may have several, and one of them several times. */
+  /** Bounds of the rows of some points: a row may have several, and the same one several times. */
   private static Bounds rowsOf(PointValues values, long least, long most) {
     long sure = values.size() == values.getDocCount() ? least : Math.min(1, least);
     return new Bounds(sure, Math.min(values.getDocCount(), most));
@@ -244,7 +244,7 @@ public final class RowBounds {
     return terms == null ? 0 : terms.getDocCount();
   }
 
-  /** Whether no row has two terms of the field. */
+  /** Whether no row has more than one term of the field. */
   static boolean hasOneTermARow(Terms terms) throws IOException {
     return terms != null && terms.getSumDocFreq() == terms.getDocCount();
   }

@@ -23,7 +23,7 @@ import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TwoPhaseIterator;
 import org.apache.lucene.search.Weight;
 
-/** The row ids (segment base + doc id) that match a query: all of them, unscored, ascending. */
+/** The ids (segment base + doc id) of the rows that match a query: all, unscored, ascending. */
 public final class RowIds {
   private RowIds() {}
 
@@ -32,21 +32,21 @@ public final class RowIds {
     return searcher.count(query);
   }
 
-  /** The same without a limit to its steps. */
+  /** Writes the matching row ids without a limit on the number of steps. */
   public static int into(IndexSearcher searcher, Query query, long address, int capacity)
       throws IOException {
     return into(searcher, query, address, capacity, Long.MAX_VALUE);
   }
 
-  /** What {@link #into} returns instead of collecting rows that cost too much. */
+  /** Returned by {@link #into} if collecting the rows would take too many steps. */
   public static final int TOO_MANY_STEPS = Integer.MIN_VALUE;
 
   /**
    * Writes the matching row ids as ascending 32-bit integers, in the machine's byte order.
    *
-   * @param address where a buffer of {@code capacity} ints begins
-   * @param most about how many steps it may take: terms and rows to go through
-   * @return their number n; -1-n if the buffer is too small (it then holds the first {@code
+   * @param address address of a buffer of {@code capacity} ints
+   * @param most approximate maximum number of steps, that is, of terms and rows visited
+   * @return their number n; -1-n if the buffer is too small (it then contains the first {@code
    *     capacity} of them); or {@link #TOO_MANY_STEPS}
    */
   public static int into(
@@ -80,7 +80,7 @@ public final class RowIds {
     return true;
   }
 
-  /** All segments at once: none of them waits for another one. */
+  /** Scans all segments at once: no segment waits for another. */
   private static boolean scan(IndexSearcher searcher, TermScan scan, Output output, long most)
       throws IOException {
     List<LeafReaderContext> leaves = searcher.getIndexReader().leaves();
@@ -116,12 +116,12 @@ public final class RowIds {
   }
 
   /**
-   * Writes those of some rows that match: each of them is looked up, which for few rows takes far
-   * less than to go through all that match. Not for a {@link TermScan}, which goes through all.
+   * Writes those of the given rows that match. Each row is looked up, which for few rows takes far
+   * less time than visiting all matches. Not for a {@link TermScan}, which visits all matches.
    *
-   * @param rows where their ids lie, ascending 32-bit integers in the machine's byte order
-   * @param address where a buffer of {@code count} ints begins; may be {@code rows}
-   * @return how many match
+   * @param rows address of their ids, ascending 32-bit integers in the machine's byte order
+   * @param address address of a buffer of {@code count} ints; may be {@code rows}
+   * @return the number of matching rows
    */
   public static int among(
       IndexSearcher searcher, Query query, long rows, int count, long address)
@@ -157,8 +157,8 @@ public final class RowIds {
   }
 
   /**
-   * About how many steps it takes to find the rows that match, at most for most queries: the sum of
-   * the segments' cost estimates. Reads term dictionaries and point trees but no postings.
+   * Approximate number of steps to find the matching rows, for most queries an upper bound: the sum
+   * of the segments' cost estimates. Reads term dictionaries and point trees but no postings.
    */
   public static long cost(IndexSearcher searcher, Query query) throws IOException {
     return cost(searcher, weight(searcher, query));
@@ -180,11 +180,11 @@ public final class RowIds {
   }
 
   /**
-   * Writes some of the row ids that match, from all over the index and in no order, which takes far
-   * less than finding all.
+   * Writes the ids of some matching rows, from all over the index and unordered, which takes far
+   * less time than finding all.
    *
-   * @param address where a buffer of {@code capacity} ints begins
-   * @return their number; 0 also for queries of which some rows cost as much as all
+   * @param address address of a buffer of {@code capacity} ints
+   * @return their number; 0 also for queries for which some rows cost as much as all
    */
   public static int sample(IndexSearcher searcher, Query query, long address, int capacity)
       throws IOException {
@@ -216,7 +216,7 @@ public final class RowIds {
     }
   }
 
-  /** Collects in pieces, so that the foreign buffer is written in bulk. */
+  /** Collects row ids in pieces, so that the foreign buffer is written in bulk. */
   private static final class Output implements LeafCollector {
     private final long address;
     private final int capacity;

@@ -4,7 +4,7 @@ import java.io.IOException;
 import org.apache.lucene.index.PointValues;
 import org.apache.lucene.search.DocIdSetIterator;
 
-/** Some of the rows that match a query, taken from all over the index. */
+/** A sample of the rows that match a query, taken from all over the index. */
 final class RowSample {
   private final int[] rows;
   private final int step;
@@ -13,21 +13,21 @@ final class RowSample {
   private int found;
 
   /**
-   * @param capacity how many rows there may be
-   * @param of how many rows the index has
+   * @param capacity maximum number of rows in the sample
+   * @param of number of rows in the index
    */
   RowSample(int capacity, int of) {
     rows = new int[capacity];
     step = Math.max(1, of / capacity);
   }
 
-  /** Goes on to the segment whose rows begin at {@code base}; its share ends there. */
+  /** Moves on to the segment whose rows begin at {@code base}, and sets the end of its share. */
   void next(int base, int maxDoc) {
     this.base = base;
     end = Math.min(rows.length, found + Math.max(1, maxDoc / step));
   }
 
-  /** How many more rows of the segment there may be. */
+  /** How many more rows of the segment may be added. */
   int left() {
     return end - found;
   }
@@ -40,7 +40,7 @@ final class RowSample {
     NativeMemory.write(rows, found, address);
   }
 
-  /** Rows that lie apart from each other. */
+  /** Adds rows that are spread over the segment. */
   void addSpread(DocIdSetIterator all) throws IOException {
     int doc = all.nextDoc();
     while (doc != DocIdSetIterator.NO_MORE_DOCS && left() > 0) {
@@ -49,7 +49,7 @@ final class RowSample {
     }
   }
 
-  /** Rows with a number from low to high, both included, whose numbers lie apart. */
+  /** Adds rows with a point from low to high, both included; the points are spread out. */
   void addPoints(PointValues values, byte[] low, byte[] high) throws IOException {
     PointsBetween between = new PointsBetween(low, high, this);
     long count = values.estimatePointCount(between);

@@ -5,16 +5,16 @@ import org.apache.lucene.index.SegmentInfos;
 import org.apache.lucene.store.Directory;
 import org.apache.lucene.util.Version;
 
-/** Puts indexes of consecutive rows together: their segments, one after the other, are one index. */
+/** Joins indexes of consecutive rows: their segments, one after the other, form one index. */
 public final class SegmentList {
   private SegmentList() {}
 
   /**
-   * Writes to {@code target} the one file that lists the segments of all {@code parts} in order.
-   * The segments' files are the parts' own, which the caller puts beside it.
+   * Writes to {@code target} only the file that lists the segments of all {@code parts} in order.
+   * The segments' files are those of the parts; the caller puts them next to it.
    *
    * @return the number of rows
-   * @throws IllegalArgumentException if two parts have segments of one name
+   * @throws IllegalArgumentException if two parts have segments of the same name
    */
   public static int join(Directory[] parts, Directory target) throws IOException {
     SegmentInfos joined = new SegmentInfos(Version.LATEST.major);

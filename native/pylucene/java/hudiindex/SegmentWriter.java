@@ -37,10 +37,10 @@ import org.apache.lucene.util.StringHelper;
 import org.apache.lucene.util.Version;
 
 /**
- * Writes segments from whole fields, by Lucene 9.12's codec, and the commit that lists them.
+ * Writes segments from whole fields, with Lucene 9.12's codec, and the commit that lists them.
  *
- * <p>An {@link org.apache.lucene.index.IndexWriter} takes documents apart, one at a time, to get the
- * fields that Arrow has to begin with; and it would number the segments of every index from 0.
+ * <p>An {@link org.apache.lucene.index.IndexWriter} splits documents, one at a time, into fields,
+ * which Arrow provides from the start; and it would number the segments of every index from 0.
  */
 final class SegmentWriter {
   private final Directory directory;
@@ -50,7 +50,7 @@ final class SegmentWriter {
   private int number;
 
   /**
-   * @param first number of the first segment: indexes to be put together number theirs apart
+   * @param first number of the first segment; indexes to be joined need different segment numbers
    */
   SegmentWriter(Directory directory, int first, Workers workers) {
     this.directory = directory;
@@ -58,7 +58,7 @@ final class SegmentWriter {
     number = first;
   }
 
-  /** Writes the fields of {@code rows} rows as the next segment, and empties them. */
+  /** Writes the fields of {@code rows} rows as the next segment, and clears them. */
   void write(List<ArrowField> all, int rows) throws IOException {
     List<ArrowField> fields = all.stream().filter(field -> !field.isEmpty()).toList();
     FieldInfo[] infos = new FieldInfo[fields.size()];
@@ -97,7 +97,10 @@ final class SegmentWriter {
     segments.add(new SegmentCommitInfo(segment, 0, 0, -1, -1, -1, StringHelper.randomId()));
   }
 
-  /** Each writes files of its own: the fields with terms in a group a thread, those with points. */
+  /**
+   * Each job writes its own files: one job per group of fields with terms, with a group per thread,
+   * and one job for the fields with points.
+   */
   private List<Workers.Job> jobs(
       SegmentWriteState state, List<ArrowField> fields, Norms norms) {
     List<ArrowField> points = new ArrayList<>();
@@ -120,7 +123,7 @@ final class SegmentWriter {
     return jobs;
   }
 
-  /** The fields, largest first, each to the group that is smallest by then. */
+  /** Assigns the fields, largest first, each to the group that is smallest at that point. */
   private static List<List<ArrowField>> groups(List<ArrowField> fields, int count) {
     List<List<ArrowField>> groups = new ArrayList<>();
     long[] sizes = new long[Math.min(count, fields.size())];
@@ -138,7 +141,7 @@ final class SegmentWriter {
     return groups;
   }
 
-  /** Of the fields that can be ranked; null if there are none. */
+  /** The norms of the rankable fields; null if there are none. */
   private static Norms norms(List<ArrowField> fields, int rows) {
     Map<String, byte[]> lengths = new HashMap<>();
     for (ArrowField field : fields) {
@@ -170,7 +173,7 @@ final class SegmentWriter {
     }
   }
 
-  /** Nothing is stored, but a segment has to say so for every document. */
+  /** Nothing is stored, but a segment must record this for every document. */
   private void writeStoredFields(Directory files, SegmentInfo segment, IOContext context)
       throws IOException {
     try (StoredFieldsWriter writer =
@@ -183,7 +186,7 @@ final class SegmentWriter {
     }
   }
 
-  /** Writes some fields with terms as PerFieldPostingsFormat does, which will read them. */
+  /** Writes fields with terms in the layout of PerFieldPostingsFormat, which will read them. */
   private void writeTerms(
       SegmentWriteState state, List<ArrowField> fields, Norms norms, int suffix)
       throws IOException {
@@ -201,7 +204,7 @@ final class SegmentWriter {
     }
   }
 
-  /** Fields as the codec asks for them: each once, so that its room is free for the next one's. */
+  /** Returns each field to the codec once, so that its memory is free for the next field. */
   private static final class OnceInOrder extends Fields {
     private final Map<String, ArrowField> fields;
 
@@ -225,7 +228,7 @@ final class SegmentWriter {
     }
   }
 
-  /** Number of rows in the segments written. */
+  /** Number of rows in the written segments. */
   int rows() {
     return segments.totalMaxDoc();
   }
@@ -240,7 +243,7 @@ final class SegmentWriter {
     segments.commit(new Unsynced(directory));
   }
 
-  /** The files are copied and checked before anybody relies on them: no need to wait for the disk. */
+  /** The files are copied and checked before they are used: no need to wait for the disk. */
   private static final class Unsynced extends FilterDirectory {
     Unsynced(Directory directory) {
       super(directory);

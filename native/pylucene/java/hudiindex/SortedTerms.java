@@ -8,7 +8,7 @@ import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.util.BytesRef;
 
-/** A field's sorted terms as Lucene's codec wants to be given them: read once, from the first on. */
+/** A field's sorted terms in the form that Lucene's codec expects: read once, in order. */
 final class SortedTerms extends Terms {
   private final Occurrences.Sorted sorted;
   private final boolean withPositions;
@@ -32,7 +32,7 @@ final class SortedTerms extends Terms {
 
   @Override
   public long getSumTotalTermFreq() {
-    throw new UnsupportedOperationException(); // the codec counts itself
+    throw new UnsupportedOperationException(); // the codec counts them itself
   }
 
   @Override
@@ -121,7 +121,7 @@ final class SortedTerms extends Terms {
     }
   }
 
-  /** The rows of one term. A row that has it several times comes once, with that frequency. */
+  /** The rows of one term. A row that has it several times appears once, with that frequency. */
   private final class Rows extends PostingsEnum {
     private int end;
     private int first;

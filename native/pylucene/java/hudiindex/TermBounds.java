@@ -7,15 +7,15 @@ import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * How many rows of a segment have a term that a scan looks for, without looking at rows: exactly, where
- * there are few such terms, or few others.
+ * Bounds of the number of rows of a segment with a term that a scan looks for, without looking at
+ * rows: exact if there are few such terms, or few others.
  */
 final class TermBounds {
   private final TermScan scan;
   private final int mostTerms;
 
   /**
-   * @param mostTerms how many terms are looked at: within the scan's range, below and above it
+   * @param mostTerms how many terms are examined within the scan's range, below it, and above it
    */
   TermBounds(TermScan scan, int mostTerms) {
     this.scan = scan;

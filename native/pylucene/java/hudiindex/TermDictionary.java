@@ -8,11 +8,11 @@ import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * The distinct terms of a field in a segment, numbered in the order in which they came.
+ * The distinct terms of a field in a segment, numbered in the order of their first occurrence.
  *
- * <p>An open hash table of 64-bit slots: 32 bits of the hash beside the term's number, so that a
- * probe that finds another term hardly ever has to look at its bytes. Looking terms up is what
- * indexing spends most of its time with, and most of that is waiting for memory.
+ * <p>An open hash table of 64-bit slots: each contains 32 bits of the hash and the term's number,
+ * so that a probe that hits another term almost never has to compare bytes. Indexing spends most of
+ * its time looking up terms, and most of that time waiting for memory.
  */
 final class TermDictionary {
   private static final VarHandle LONGS =
@@ -23,11 +23,11 @@ final class TermDictionary {
   private static final int PAGE_BITS = 18;
   private static final int PAGE = 1 << PAGE_BITS;
   private static final int PAGE_MASK = PAGE - 1;
-  private static final int LENGTH_BYTES = 2; // before each term; enough for Lucene's longest
+  private static final int LENGTH_BYTES = 2; // before each term; enough for Lucene's longest term
 
   private byte[][] pages = new byte[4][];
   private int pageCount;
-  private int end = PAGE; // in the last page: the first term opens one
+  private int end = PAGE; // in the last page; the first term allocates a page
   private int[] starts = new int[16];
   private long[] table = new long[32];
   private int bits = 5;
@@ -38,12 +38,12 @@ final class TermDictionary {
     return size;
   }
 
-  /** Bytes of heap. */
+  /** Heap usage in bytes. */
   long bytes() {
     return (long) PAGE * pageCount + 4L * starts.length + 8L * table.length;
   }
 
-  /** The number of the term in {@code bytes}, a new one if it was not there. */
+  /** The number of the term in {@code bytes}; a new term is added. */
   int add(byte[] bytes, int from, int length) {
     int hash = hash(bytes, from, length);
     int slot = hash >>> 32 - bits;
@@ -74,7 +74,7 @@ final class TermDictionary {
       for (; at < last; at += 8) {
         hash = mix(hash ^ (long) LONGS.get(bytes, at));
       }
-      hash = mix(hash ^ (long) LONGS.get(bytes, last)); // may overlap what was taken before
+      hash = mix(hash ^ (long) LONGS.get(bytes, last)); // may overlap bytes that were hashed before
     }
     return (int) (hash >>> 32);
   }
@@ -84,7 +84,7 @@ final class TermDictionary {
     return product ^ product >>> 32;
   }
 
-  /** The bytes, of which there are fewer than 8, in one long. */
+  /** The bytes, fewer than 8, in one long. */
   private static long fewBytes(byte[] bytes, int from, int length) {
     if (length >= 4) {
       long first = (int) INTS.get(bytes, from) & 0xFFFFFFFFL;
@@ -147,7 +147,7 @@ final class TermDictionary {
     table = larger;
   }
 
-  /** Points {@code target} at the term's bytes, without a copy. */
+  /** Points {@code target} at the term's bytes, without copying them. */
   void get(int term, BytesRef target) {
     int start = starts[term];
     target.bytes = pages[start >>> PAGE_BITS];
@@ -156,9 +156,9 @@ final class TermDictionary {
     target.length = lengthAt(target.bytes, at);
   }
 
-  /** The terms' numbers in the order of their bytes. No term can be added afterwards. */
+  /** The terms' numbers in the order of the terms' bytes. No term can be added afterwards. */
   int[] sorted() {
-    table = null; // its room is needed now
+    table = null; // its memory is needed now
     int[] terms = new int[size];
     for (int term = 0; term < size; term++) {
       terms[term] = term;
@@ -172,7 +172,7 @@ final class TermDictionary {
     return lengthAt(pages[start >>> PAGE_BITS], start & PAGE_MASK);
   }
 
-  /** Eight bytes of the term from {@code depth} on, the first one highest; zeros after its end. */
+  /** Eight bytes of the term from {@code depth} on, first byte highest; zeros after its end. */
   long window(int term, int depth) {
     int start = starts[term];
     byte[] page = pages[start >>> PAGE_BITS];

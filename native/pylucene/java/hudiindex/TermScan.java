@@ -24,12 +24,12 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.DocIdSetBuilder;
 
 /**
- * Rows with a term that lies between two and fits a LIKE pattern: every term between them is looked
- * at. That is quicker than an automaton, whose size a pattern can blow up.
+ * Rows with a term that lies in a range and matches a LIKE pattern: every term in the range is
+ * examined. This is faster than an automaton, whose size some patterns blow up.
  */
 public final class TermScan extends Query {
   private static final int TERMS_AT_ONCE = 256;
-  private static final int PLACE_BYTES = 6; // which a double holds exactly
+  private static final int PLACE_BYTES = 6; // a double represents them exactly
 
   final String field;
   final BytesRef low;
@@ -40,17 +40,17 @@ public final class TermScan extends Query {
   final LikePattern pattern;
   private final int longBytes;
 
-  /** All terms between two; null is no bound. */
+  /** All terms in a range; null means no bound. */
   public TermScan(
       String field, BytesRef low, boolean lowIncluded, BytesRef high, boolean highIncluded) {
     this(field, low, lowIncluded, high, highIncluded, null, Integer.MAX_VALUE);
   }
 
   /**
-   * All terms that fit a pattern.
+   * All terms that match a pattern.
    *
    * @param parts the pattern's parts in order: {@code %}, {@code _}, or {@code =} and a text
-   * @param longBytes terms of so many bytes and more fit whatever they are
+   * @param longBytes terms of this many bytes or more always match
    */
   public TermScan(String field, String[] parts, int longBytes) {
     this(field, null, false, null, false, parts.clone(), longBytes);
@@ -75,14 +75,14 @@ public final class TermScan extends Query {
     this.highIncluded = highIncluded;
   }
 
-  /** All terms that begin so. */
+  /** All terms with the prefix. */
   static TermScan of(Term prefix) {
     BytesRef begin = prefix.bytes();
     byte[] bytes = Arrays.copyOfRange(begin.bytes, begin.offset, begin.offset + begin.length);
     return new TermScan(prefix.field(), new BytesRef(bytes), true, abovePrefix(bytes), false);
   }
 
-  /** The least term above all that begin so; null if there is none. */
+  /** The least term above all terms with the prefix; null if there is none. */
   private static BytesRef abovePrefix(byte[] prefix) {
     for (int i = prefix.length - 1; i >= 0; i--) {
       if (prefix[i] != -1) {
@@ -95,9 +95,9 @@ public final class TermScan extends Query {
   }
 
   /**
-   * The rows of a segment.
+   * The matching rows of a segment.
    *
-   * @param left how many terms and rows may still be gone through, which this counts down
+   * @param left how many more terms and rows may be visited, which this method counts down
    * @return null if these are too few
    */
   DocIdSet rows(LeafReader segment, AtomicLong left) throws IOException {
@@ -127,8 +127,8 @@ public final class TermScan extends Query {
   }
 
   /**
-   * About how many terms and rows there are to go through. Few are counted; of many it is between as
-   * many as if terms were spread evenly, which texts are not, and all.
+   * Approximate number of terms and rows to visit. A small number is counted; a large one is
+   * estimated between the number for evenly distributed terms, which texts are not, and all.
    */
   long cost(LeafReader segment) throws IOException {
     Terms terms = segment.terms(field);
@@ -149,7 +149,7 @@ public final class TermScan extends Query {
     return Math.max(few, Math.round(all * Math.sqrt(Math.min(1, Math.max(0, part)))));
   }
 
-  /** How many terms and rows there are to go through, as far as these are few. */
+  /** Number of terms and rows to visit, counted as long as these are few. */
   private long few(TermsEnum each) throws IOException {
     long steps = 0;
     for (BytesRef term = first(each); term != null && !isAbove(term); term = each.next()) {
@@ -161,7 +161,7 @@ public final class TermScan extends Query {
     return steps;
   }
 
-  /** The least and the greatest that a term may be; null if there is none. */
+  /** The least and the greatest term possible; null if there is none. */
   private BytesRef[] ends(Terms terms) throws IOException {
     BytesRef from = terms.getMin();
     BytesRef to = terms.getMax();
@@ -173,7 +173,7 @@ public final class TermScan extends Query {
     return from.compareTo(to) > 0 ? null : new BytesRef[] {from, to};
   }
 
-  /** How many bytes both begin with alike, which tell nothing of what lies between them. */
+  /** Length of the common prefix, which says nothing about what lies between the two. */
   private static int shared(BytesRef one, BytesRef other) {
     int shared = 0;
     while (shared < one.length
@@ -184,7 +184,7 @@ public final class TermScan extends Query {
     return shared;
   }
 
-  /** Where a term stands among others that begin alike. */
+  /** The position of a term among others with the same first {@code from} bytes. */
   private static double place(BytesRef term, int from) {
     double place = 0;
     for (int i = 0; i < PLACE_BYTES; i++) {

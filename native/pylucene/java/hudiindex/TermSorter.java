@@ -4,8 +4,8 @@ import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.MSBRadixSorter;
 
 /**
- * Sorts the numbers of terms by the terms' bytes, eight bytes at a time: the windows of a range lie
- * side by side while they are sorted, where the terms themselves are scattered over the heap.
+ * Sorts the numbers of terms by the terms' bytes, eight bytes at a time: the windows of a range are
+ * adjacent in memory while they are sorted, whereas the terms are scattered over the heap.
  */
 final class TermSorter {
   private static final int FEW = 24;
@@ -14,7 +14,7 @@ final class TermSorter {
   private final TermDictionary dictionary;
   private final int[] terms;
   private final long[] windows;
-  private int[] ranges = {}; // begin, end and depth of each that is to be sorted
+  private int[] ranges = {}; // begin, end and depth of each range still to be sorted
   private int waiting;
 
   TermSorter(TermDictionary dictionary, int[] terms) {
@@ -31,7 +31,7 @@ final class TermSorter {
     }
   }
 
-  /** Has a range sorted later: recursion would go as deep as terms are alike, thousands of times. */
+  /** Queues a range: recursion would go thousands of levels deep for long common prefixes. */
   private void put(int from, int to, int depth) {
     ranges = ArrayUtil.grow(ranges, waiting + RANGE);
     ranges[waiting++] = from;
@@ -39,7 +39,7 @@ final class TermSorter {
     ranges[waiting++] = depth;
   }
 
-  /** Sorts a range of terms that share their first {@code depth} bytes, but for parts put by. */
+  /** Sorts a range of terms that share their first {@code depth} bytes, except for queued parts. */
   private void sort(int from, int to, int depth) {
     if (to - from <= FEW) {
       insertionSort(from, to, depth);
@@ -62,8 +62,8 @@ final class TermSorter {
   }
 
   /**
-   * Terms that end within the window differ from each other in zeros at their end alone, and come
-   * before those that go on: as many as a window has bytes at most.
+   * Terms that end within the window differ from each other only in trailing zeros, and sort before
+   * terms that continue; there are at most as many as a window has bytes.
    */
   private void sortEqualWindows(int from, int to, int depth) {
     int ended = from;

@@ -17,8 +17,8 @@ import org.apache.lucene.util.QueryBuilder;
 import org.apache.lucene.util.automaton.LevenshteinAutomata;
 
 /**
- * Full-text queries: a text, analysed as the field was, is looked for in it. None depends on what else
- * the index holds. A text of which the analyser leaves nothing is found nowhere.
+ * Full-text queries: a field is searched for a text, which is analyzed like the field. No query
+ * depends on other content of the index. A text in which the analyzer finds no word matches no row.
  */
 public final class TextQueries {
   private TextQueries() {}
@@ -38,14 +38,14 @@ public final class TextQueries {
     return found(new QueryBuilder(analyzer).createPhraseQuery(field, text));
   }
 
-  /** Rows with a word that begins so; the beginning is not split, but lowered and the like. */
+  /** Rows with a word that has this prefix, which is not split, but lowercased and so on. */
   public static Query prefix(Analyzer analyzer, String field, String beginning) {
     return new PrefixQuery(new Term(field, analyzer.normalize(field, beginning)));
   }
 
   /**
-   * Rows that have, for each word of the text, one at most so many edits away: characters inserted,
-   * left out, replaced, or two neighbours swapped.
+   * Rows that have, for each word of the text, a word at most this many edits away: characters
+   * inserted, deleted or replaced, or two adjacent characters swapped.
    *
    * @param edits 0, 1 or 2
    */

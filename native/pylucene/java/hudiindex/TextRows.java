@@ -11,8 +11,8 @@ import org.apache.lucene.search.Query;
 import org.apache.lucene.store.ByteBuffersDirectory;
 
 /**
- * Holds rows without an index against a full-text query: they are indexed in memory, as they would be
- * on disk, and asked the same. A few of them are each an index of their own, which is sooner made.
+ * Matches rows without an index against a full-text query: they are indexed in memory, as they
+ * would be on disk, and queried in the same way. A few rows get an index each, which is faster.
  */
 public final class TextRows {
   private static final double MEMORY_MB = 64;
@@ -25,10 +25,10 @@ public final class TextRows {
    * Writes the matching positions in an Arrow array of strings as ascending 32-bit integers, in the
    * machine's byte order; the array's buffers are as for {@link ArrowIndexer#setColumn}.
    *
-   * @param field the query's one field
+   * @param field the query's only field
    * @param rows length of the array
-   * @param address where a buffer of as many ints begins
-   * @return how many match
+   * @param address address of a buffer of as many ints
+   * @return the number of matches
    */
   public static int into(
       Analyzer analyzer,
@@ -68,7 +68,7 @@ public final class TextRows {
     for (int row = 0; row < rows && rows <= FEW_ROWS; row++) {
       if (!texts.isNull(row)) {
         int length = texts.byteLength(row);
-        // A longer one may have a word that is longer than a term can be.
+        // A longer text may have a word that exceeds the maximum length of a term.
         bytes += length > IndexWriter.MAX_TERM_LENGTH ? FEW_BYTES : length;
       }
     }

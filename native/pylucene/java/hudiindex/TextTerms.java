@@ -13,18 +13,18 @@ import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * The terms of analysed text.
+ * The terms of analyzed text.
  *
- * <p>StandardAnalyzer splits plain ASCII into runs of letters and digits and lowers their case; that
- * is done here on the bytes, at a fraction of the cost. Whatever is less plain goes to the analyser.
+ * <p>StandardAnalyzer splits plain ASCII into runs of letters and digits and lowercases them; this
+ * class does so on the bytes, at a fraction of the cost. Any other text goes to the analyzer.
  */
 final class TextTerms {
-  /** What an ASCII character is to Unicode's word break rules (UAX #29). */
+  /** The class of an ASCII character in Unicode's word break rules (UAX #29). */
   private static final byte BREAK = 0;
 
   private static final byte WORD = 1;
 
-  /** Breaks unless it has a letter or digit on both sides. */
+  /** Breaks a word unless there is a letter or digit on both sides. */
   private static final byte MIDDLE = 2;
 
   private static final byte OTHER = 3;
@@ -64,7 +64,7 @@ final class TextTerms {
   /**
    * Adds the terms of the text at {@code at} to a row.
    *
-   * @return how many of them were cut because they exceed Lucene's maximum
+   * @return how many of them were truncated because they exceed Lucene's maximum
    */
   int add(ArrowColumn column, long at, Occurrences occurrences, int row) {
     int length = column.byteLength(at);
@@ -89,9 +89,9 @@ final class TextTerms {
   }
 
   /**
-   * Finds the words of plain text, and lowers its case in place.
+   * Finds the words of plain text, and lowercases it in place.
    *
-   * @return how many words there are, or -1 if the text is not plain (and then unchanged)
+   * @return the number of words, or -1 if the text is not plain (it is then unchanged)
    */
   private int plainWords(int length) {
     int words = 0;
@@ -103,7 +103,7 @@ final class TextTerms {
         continue;
       }
       if (kind == MIDDLE) {
-        // A letter or digit before it would have ended its run here.
+        // If a letter or digit precedes, its run has just ended here.
         if (i > 0 && isWord(i - 1) && i + 1 < length && KINDS[utf8[i + 1] & 0xFF] != BREAK) {
           return -1;
         }
@@ -151,7 +151,7 @@ final class TextTerms {
       while (tokens.incrementToken()) {
         position = Math.addExact(position, step.getPositionIncrement());
         if (position < 0 || position > IndexWriter.MAX_POSITION) {
-          throw new IllegalArgumentException("field " + field + ": token at " + position);
+          throw new IllegalArgumentException("field " + field + ": token position " + position);
         }
         BytesRef bytes = term.getBytesRef();
         if (bytes.length > IndexWriter.MAX_TERM_LENGTH) {
@@ -168,7 +168,7 @@ final class TextTerms {
     return cut;
   }
 
-  /** As many bytes as fit in a term without cutting a character. */
+  /** The most bytes that fit in a term without splitting a character. */
   private static int lengthOfWholeCharacters(BytesRef bytes) {
     int length = IndexWriter.MAX_TERM_LENGTH;
     while ((bytes.bytes[bytes.offset + length] & 0xC0) == 0x80) {

@@ -9,9 +9,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** Threads that work on the fields of an index side by side. */
+/** Threads that process the fields of an index in parallel. */
 final class Workers {
-  /** A piece of work, which has nothing to do with the others' data. */
+  /** A unit of work that does not use the data of other jobs. */
   interface Job {
     void run() throws IOException;
   }
@@ -20,7 +20,7 @@ final class Workers {
   private final ExecutorService pool;
 
   /**
-   * @param threads 1: everything is done in the caller's thread
+   * @param threads number of threads; with 1, all work is done in the caller's thread
    */
   Workers(int threads) {
     this.threads = threads;
@@ -33,7 +33,7 @@ final class Workers {
     return thread;
   }
 
-  /** Runs all jobs, begun in this order, and waits for them. */
+  /** Runs all jobs, started in this order, and waits for them. */
   void run(List<Job> jobs) throws IOException {
     if (pool == null || jobs.size() < 2) {
       for (Job job : jobs) {
