@@ -16,6 +16,7 @@ from benchmarks.bench_process import AnsweringProcess, answer_lines
 from benchmarks.bench_queries import HALF, Query, queries
 from benchmarks.bench_table import base_files, spark_session
 
+
 class Contestant(AnsweringProcess):
     """Starts a contestant, and asks it.
 

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.bench_process import AnsweringProcess, answer_lines
 from benchmarks.bench_table import base_files
 
+
 class Contestant(AnsweringProcess):
     """Starts a contestant, and asks it."""
 
