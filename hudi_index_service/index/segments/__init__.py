@@ -1,0 +1,1 @@
+"""Segments: what is known of the values in many base files, so that most are excluded unopened."""

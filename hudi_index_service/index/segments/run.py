@@ -1,0 +1,381 @@
+"""A routing run: sorted pairs of a value's key and a base file, which say without opening any file
+which ones may hold a value, or a number within a narrow range.
+
+Pairs are packed bit by bit. The highest bits of a key choose one of the buckets of some 64 pairs
+each; a directory says where each begins. The other bits stand in the pair, above the number of the
+file. A key is a hash, or, for numbers without great gaps, the value itself less the least one.
+Large runs keep only as many bits of a key as hold apart all but one in 32 of other values.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.segments.keys import HASH_BITS, Keys, hashes_of_exact
+
+FULL_PAIRS = 2**20
+"""Runs with at least as many pairs keep shorter keys, and are not merged again."""
+
+_SPARE_BITS = 5  # of a short key beyond those that number the pairs
+_BUCKET_BITS = 6  # pairs of a bucket, on average
+_FULLEST_BUCKET = 2**10
+_PAIRS_AT_ONCE = 2**20
+_WIDEST = 57  # bits of a pair: with the 7 bits before its first byte they fit into 8 bytes
+
+Files: TypeAlias = npt.NDArray[np.int64]
+
+
+class RunLayout(BaseModel):
+    """How a run's pairs are packed; see docs/format.md.
+
+    Attributes:
+        by_value: Whether keys are values, rather than hashes.
+        base: The exact key of the least value; 0 for hashes.
+        shift: The number of lowest bits that are cut off the distance from the base, or the hash.
+        key_bits: The bits of a key, without those cut off.
+        bucket_bits: The highest bits of a key, which choose its bucket.
+        file_bits: The bits of a file's number.
+        pairs: The number of pairs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    by_value: bool
+    base: Annotated[int, Field(ge=0, lt=2**64)]
+    shift: Annotated[int, Field(ge=0, lt=64)]
+    key_bits: Annotated[int, Field(ge=0, le=HASH_BITS)]
+    bucket_bits: Annotated[int, Field(ge=0, le=32)]
+    file_bits: Annotated[int, Field(ge=0, le=32)]
+    pairs: Annotated[int, Field(ge=0)]
+
+    @property
+    def pair_bits(self) -> int:
+        """The bits of a packed pair."""
+        return self.key_bits - self.bucket_bits + self.file_bits
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is too large to be merged, or has been."""
+        return self.pairs >= FULL_PAIRS
+
+    @property
+    def packed_bytes(self) -> int:
+        """The length of the packed pairs, with 8 bytes more that let the last ones be read."""
+        return -(-self.pairs * self.pair_bits // 8) + 8
+
+    @property
+    def directory_bytes(self) -> int:
+        """The length of the directory: the position of each bucket's first pair, and their end, as
+        little-endian unsigned 32-bit integers."""
+        return 4 * ((1 << self.bucket_bits) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRun:
+    """A run's layout, its directory, and its packed pairs."""
+
+    layout: RunLayout
+    directory: bytes
+    pairs: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Unpacked pairs, sorted by key, then file, without repetition.
+
+    Attributes:
+        by_value: Whether keys are exact keys, rather than hashes.
+        keys, files: One of each a pair.
+        cut_bits: The number of lowest bits of keys that are not known: of the hash, or of the exact
+            key's distance from the least one. They are 0.
+    """
+
+    by_value: bool
+    keys: Keys
+    files: npt.NDArray[np.uint32]
+    cut_bits: int = 0
+
+    @classmethod
+    def of_file(cls, keys: Keys, *, by_value: bool, file: int = 0) -> "Pairs":
+        """The pairs of one file."""
+        distinct = np.unique(keys)
+        return cls(by_value, distinct, np.full(len(distinct), file, dtype=np.uint32))
+
+    def as_hashes(self) -> "Pairs":
+        """The same pairs by hash; whole exact keys can be hashed."""
+        if not self.by_value:
+            return self
+        assert not self.cut_bits, "keys of which only some bits are known have no hash"
+        return _sorted(False, hashes_of_exact(self.keys), self.files, 0)
+
+    def renumbered(self, numbers: npt.NDArray[np.int64]) -> "Pairs":
+        """With other numbers for the files; pairs of files whose number is negative are dropped."""
+        files = numbers[self.files]
+        kept = files >= 0
+        keys = self.keys[kept]
+        return _sorted(self.by_value, keys, files[kept].astype(np.uint32), self.cut_bits)
+
+
+def joined(parts: Sequence[Pairs]) -> Pairs:
+    """The pairs of several runs, none of them full: by value if all are."""
+    by_value = all(each.by_value for each in parts)
+    parts = parts if by_value else [each.as_hashes() for each in parts]
+    assert not any(each.cut_bits for each in parts), "full runs are not joined"
+    keys = np.concatenate([each.keys for each in parts])
+    return _sorted(by_value, keys, np.concatenate([each.files for each in parts]), 0)
+
+
+def _sorted(by_value: bool, keys: Keys, files: npt.NDArray[np.uint32], cut_bits: int) -> Pairs:
+    order = np.lexsort((files, keys))
+    keys, files = keys[order], files[order]
+    if len(keys):
+        first = np.ones(len(keys), dtype=bool)
+        first[1:] = (keys[1:] != keys[:-1]) | (files[1:] != files[:-1])
+        keys, files = keys[first], files[first]
+    return Pairs(by_value, keys, files, cut_bits)
+
+
+# --- packing ---------------------------------------------------------------------------------
+
+
+def packed(pairs: Pairs) -> PackedRun | None:
+    """The pairs as a run; None for exact keys of which only some bits are known, if they lie too
+    unevenly."""
+    by_value = _by_value(pairs) if pairs.by_value else None
+    if by_value is not None or (pairs.by_value and pairs.cut_bits):
+        return by_value
+    hashed = pairs.as_hashes()
+    count = len(hashed.keys)
+    bits = HASH_BITS if count < FULL_PAIRS else _bits(count) + _SPARE_BITS
+    shift = max(HASH_BITS - bits, hashed.cut_bits)
+    return _packed(hashed, base=0, shift=shift, key_bits=HASH_BITS - shift)
+
+
+def _by_value(pairs: Pairs) -> PackedRun | None:
+    """Packed by value; None if values lie too far apart, or so unevenly that a bucket overflows."""
+    count = len(pairs.keys)
+    if not count:
+        return None
+    base = int(pairs.keys[0])
+    span = _bits(int(pairs.keys[-1]) - base + 1)
+    shift = pairs.cut_bits
+    if count >= FULL_PAIRS:
+        shift = max(shift, span - _bits(count) - _SPARE_BITS)
+        if _distinct(pairs.keys, base, shift) < 0.9 * _distinct(pairs.keys, base, pairs.cut_bits):
+            return None
+    if span - shift > HASH_BITS:
+        return None
+    run = _packed(pairs, base=base, shift=shift, key_bits=max(0, span - shift))
+    fullest = np.diff(np.frombuffer(run.directory, dtype="<u4")).max()
+    return run if fullest <= _FULLEST_BUCKET else None
+
+
+def _distinct(keys: Keys, base: int, shift: int) -> int:
+    return int(np.count_nonzero(np.diff((keys - np.uint64(base)) >> np.uint64(shift)))) + 1
+
+
+def _packed(pairs: Pairs, *, base: int, shift: int, key_bits: int) -> PackedRun:
+    count = len(pairs.keys)
+    layout = RunLayout(
+        by_value=pairs.by_value,
+        base=base,
+        shift=shift,
+        key_bits=key_bits,
+        bucket_bits=min(max(0, _bits(count) - _BUCKET_BITS), key_bits),
+        file_bits=_bits(int(pairs.files.max()) + 1) if count else 0,
+        pairs=count,
+    )
+    keys = (pairs.keys - np.uint64(base)) >> np.uint64(shift)
+    kept_bits = np.uint64(key_bits - layout.bucket_bits)
+    buckets = keys >> kept_bits
+    ends = np.searchsorted(buckets, np.arange(2**layout.bucket_bits, dtype=np.uint64), "right")
+    directory = np.concatenate(([0], ends)).astype("<u4").tobytes()
+    within = keys & ((np.uint64(1) << kept_bits) - np.uint64(1))
+    numbers = (within << np.uint64(layout.file_bits)) | pairs.files.astype(np.uint64)
+    return PackedRun(layout, directory, _pack_bits(numbers, layout.pair_bits))
+
+
+def _bits(count: int) -> int:
+    """The bits that tell so many things apart."""
+    return (count - 1).bit_length() if count else 0
+
+
+def _pack_bits(numbers: Keys, width: int) -> bytes:
+    """The numbers of `width` bits each, lowest bit first, and 8 bytes of zeros."""
+    assert width <= _WIDEST, "keys are cut, and files numbered, so that a pair fits"
+    length = -(-len(numbers) * width // 8)
+    groups = -(-len(numbers) // 8)
+    padded = np.zeros((groups, 8), dtype=np.uint64)
+    padded.reshape(-1)[: len(numbers)] = numbers
+    # Eight numbers take `width` bytes. Each is added, byte by byte, where it begins.
+    out = np.zeros((groups, width + 8), dtype=np.uint8)
+    for position in range(8):
+        first, offset = divmod(position * width, 8)
+        shifted = padded[:, position] << np.uint64(offset)
+        for byte in range(-(-(width + offset) // 8)):
+            out[:, first + byte] |= (shifted >> np.uint64(8 * byte)).astype(np.uint8)
+    return out[:, :width].tobytes()[:length] + bytes(8)
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A packed run, ready to be asked.
+
+    Attributes:
+        directory: The position of each bucket's first pair, and the end of all.
+        read: Returns bytes of the packed pairs from a first to before an end one, checked. The
+            array begins with the first; it may be used until the next call.
+    """
+
+    layout: RunLayout
+    directory: npt.NDArray[np.int64]
+    read: Callable[[int, int], npt.NDArray[np.uint8]]
+
+    @classmethod
+    def of(
+        cls, layout: RunLayout, directory: bytes, read: Callable[[int, int], npt.NDArray[np.uint8]]
+    ) -> "Run":
+        """Raises EntryInvalid if the directory does not fit the layout."""
+        if layout.pair_bits > _WIDEST or len(directory) != layout.directory_bytes:
+            raise EntryInvalid("A routing run has a directory that does not fit.")
+        positions = np.frombuffer(directory, dtype="<u4").astype(np.int64)
+        if positions[0] != 0 or positions[-1] != layout.pairs or (np.diff(positions) < 0).any():
+            raise EntryInvalid("A routing run has a directory without order.")
+        return cls(layout, positions, read)
+
+    def pairs(self) -> Pairs:
+        """All pairs, unpacked."""
+        layout = self.layout
+        keys, files = self._unpack(0, len(self.directory) - 1)
+        keys = (keys << np.uint64(layout.shift)) + np.uint64(layout.base)
+        return Pairs(layout.by_value, keys, files.astype(np.uint32), layout.shift)
+
+    def keys_of(self, exact: Keys | None, hashed: Keys | None) -> Keys:
+        """The keys of values in this run, sorted, without repetition.
+
+        Args:
+            exact: Their exact keys; None if they have none.
+            hashed: Their hashes; None to draw them from the exact keys.
+        """
+        if self.layout.by_value and exact is not None:
+            return np.unique(exact)
+        if hashed is None:
+            assert exact is not None, "values have exact keys or hashes"
+            hashed = hashes_of_exact(exact)
+        return np.unique(hashed)
+
+    def located(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Files]:
+        """Which files may hold which values.
+
+        Args:
+            keys: Sorted, without repetition: exact keys if the run is by value, else hashes.
+
+        Returns:
+            Positions in `keys`, and the file of each; a position for each file that may hold it.
+        """
+        layout = self.layout
+        positions, wanted = self._cut(keys)
+        if not len(wanted):
+            return positions, np.zeros(0, dtype=np.int64)
+        buckets = (wanted >> np.uint64(layout.key_bits - layout.bucket_bits)).astype(np.int64)
+        if len(wanted) * 256 >= layout.pairs:
+            found = [
+                self._among(wanted, *self._unpack(first, end))
+                for first, end in self._portions(int(buckets[0]), int(buckets[-1]) + 1)
+            ]
+        else:
+            found = [self._among(wanted, *self._unpack_buckets(np.unique(buckets)))]
+        which = np.concatenate([each for each, _ in found])
+        return positions[which], np.concatenate([each for _, each in found])
+
+    def within(self, low: int, high: int, most: int) -> Files | None:
+        """The files that may hold a number between two exact keys, both included; with repetition.
+        None if the run is not by value, or more than `most` pairs would have to be looked at."""
+        layout = self.layout
+        if not layout.by_value:
+            return None
+        if not layout.pairs or high < layout.base or low > self._greatest:
+            return np.zeros(0, dtype=np.int64)
+        first = (max(low, layout.base) - layout.base) >> layout.shift
+        last = (min(high, self._greatest) - layout.base) >> layout.shift
+        cut = layout.key_bits - layout.bucket_bits
+        buckets = first >> cut, (last >> cut) + 1
+        if self.directory[buckets[1]] - self.directory[buckets[0]] > most:
+            return None
+        keys, files = self._unpack(*buckets)
+        return files[(keys >= np.uint64(first)) & (keys <= np.uint64(last))]
+
+    def _cut(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Keys]:
+        """The keys that the run can have, as it stores them, and their positions."""
+        layout = self.layout
+        positions = np.arange(len(keys), dtype=np.int64)
+        if layout.by_value:
+            possible = (keys >= np.uint64(layout.base)) & (keys <= np.uint64(self._greatest))
+            keys, positions = keys[possible] - np.uint64(layout.base), positions[possible]
+        return positions, keys >> np.uint64(layout.shift)
+
+    @property
+    def _greatest(self) -> int:
+        """The greatest exact key that a run by value can tell."""
+        layout = self.layout
+        return min(layout.base + ((1 << layout.key_bits) << layout.shift), 2**64) - 1
+
+    def _portions(self, first: int, end: int) -> list[tuple[int, int]]:
+        """The buckets from a first to before an end one, in portions of bounded size."""
+        portions = []
+        while first < end:
+            most = self.directory[first] + _PAIRS_AT_ONCE
+            stop = int(np.searchsorted(self.directory, most, "right")) - 1
+            stop = min(max(stop, first + 1), end)
+            portions.append((first, stop))
+            first = stop
+        return portions
+
+    def _unpack(self, first: int, end: int) -> tuple[Keys, Files]:
+        """The stored keys and the files of the buckets from a first to before an end one."""
+        start, stop = int(self.directory[first]), int(self.directory[end])
+        return self._at(np.arange(start, stop, dtype=np.int64))
+
+    def _unpack_buckets(self, buckets: npt.NDArray[np.int64]) -> tuple[Keys, Files]:
+        """The stored keys and the files of some buckets, sorted."""
+        parts = [self._unpack(int(bucket), int(bucket) + 1) for bucket in buckets]
+        return np.concatenate([keys for keys, _ in parts]), np.concatenate(
+            [files for _, files in parts]
+        )
+
+    def _at(self, positions: npt.NDArray[np.int64]) -> tuple[Keys, Files]:
+        """The stored keys and the files of pairs at adjacent positions."""
+        layout, width = self.layout, self.layout.pair_bits
+        if not len(positions):
+            return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
+        bits = positions * width
+        first = int(bits[0]) >> 3
+        data = self.read(first, (int(bits[-1]) >> 3) + 8)
+        # Eight bytes from each byte on: numpy reads them wherever they begin.
+        words: Keys = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+        numbers = words[(bits >> 3) - first] >> (bits & 7).astype(np.uint64)
+        numbers &= np.uint64((1 << width) - 1)
+        files = (numbers & np.uint64((1 << layout.file_bits) - 1)).astype(np.int64)
+        within = numbers >> np.uint64(layout.file_bits)
+        buckets = np.searchsorted(self.directory, positions, "right") - 1
+        return (
+            buckets.astype(np.uint64) << np.uint64(layout.key_bits - layout.bucket_bits)
+        ) | within, files
+
+    @staticmethod
+    def _among(wanted: Keys, keys: Keys, files: Files) -> tuple[npt.NDArray[np.int64], Files]:
+        """Positions in the sorted wanted keys, and files, of the pairs with one of them. Wanted
+        keys that were cut may be equal: the pair counts for each."""
+        first = np.searchsorted(wanted, keys, "left")
+        count = np.searchsorted(wanted, keys, "right") - first
+        pairs = np.repeat(np.arange(len(keys)), count)
+        within = np.arange(len(pairs)) - np.repeat(np.cumsum(count) - count, count)
+        return (first[pairs] + within).astype(np.int64), files[pairs]
