@@ -32,6 +32,7 @@ from hudi_index_service.index.entries.manifest import (
 )
 from hudi_index_service.index.entries.summary import Summary
 from hudi_index_service.index.files.packed_file import BLOCK_SIZE
+from hudi_index_service.index.segments.segment import Segment
 from hudi_index_service.metadata.definitions import IndexDefinition, SeenTimeline
 from hudi_index_service.metadata.documents import FORMAT_MAJOR, FORMAT_MINOR, INDEX_ROOT
 from tests.docs.markdown import ROOT, code_blocks, field_tables
@@ -53,6 +54,7 @@ MODELS: dict[tuple[str, str], type[BaseModel]] = {
     ("Manifest", "columns[]"): StoredColumn,
     ("Manifest", "build"): BuildInfo,
     ("Summary", ""): Summary,
+    ("Segment", ""): Segment,
 }
 BTREE = "B+ tree, version 1"
 HBASE = "HBase, version 1"

@@ -1,0 +1,169 @@
+"""The least and greatest values of a column in many base files, as arrays."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.index.arrow_types import parse_arrow_type
+from hudi_index_service.index.column_kinds import is_number
+from hudi_index_service.index.number_encoding import encode_array
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberBounds:
+    """Bounds of numbers, encoded as `encode_array` does. Where one of the two is not known,
+    `is_known` is false, and both are without meaning."""
+
+    least: npt.NDArray[np.int64]
+    greatest: npt.NDArray[np.int64]
+    is_known: Mask
+
+    def within(self, low: int, high: int) -> Mask:
+        """Where a value may lie between two numbers, both included."""
+        if low > high:
+            return np.zeros(len(self.least), dtype=bool)
+        may_lie: Mask = ~self.is_known | ((self.least <= high) & (self.greatest >= low))
+        return may_lie
+
+    def other_than(self, value: int) -> Mask:
+        """Where a value may differ from one."""
+        may_differ: Mask = ~self.is_known | (self.least != value) | (self.greatest != value)
+        return may_differ
+
+    def any_of(self, values: npt.NDArray[np.int64]) -> Mask:
+        """Where one of the sorted values may be."""
+        first = np.searchsorted(values, self.least, "left")
+        inside = first < len(values)
+        inside[inside] = values[first[inside]] <= self.greatest[inside]
+        return ~self.is_known | inside
+
+    def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The least values that are known, and the greatest, each sorted by itself."""
+        return np.sort(self.least[self.is_known]), np.sort(self.greatest[self.is_known])
+
+
+@dataclass(frozen=True, slots=True)
+class ByteBounds:
+    """Bounds of texts in UTF-8 and of binary values, NULL where one of the two is not known."""
+
+    least: pa.Array
+    greatest: pa.Array
+
+    def within(self, low: bytes | None, high: bytes | None, *, strictly: bool = False) -> Mask:
+        """Where a value may lie between two values; None for no limit.
+
+        Args:
+            strictly: Whether the limits themselves are outside.
+        """
+        above, below = (pc.greater, pc.less) if strictly else (pc.greater_equal, pc.less_equal)
+        inside = np.ones(len(self.least), dtype=bool)
+        if low is not None:
+            inside &= _true_or_null(above(self.greatest, pa.scalar(low, pa.binary())))
+        if high is not None:
+            inside &= _true_or_null(below(self.least, pa.scalar(high, pa.binary())))
+        return inside
+
+    def any_of(self, values: list[bytes]) -> Mask:
+        """Where one of the sorted values may be."""
+        sorted_values = np.array(values, dtype=object)
+        unknown = np.asarray(self.least.is_null())
+        least = np.array(self.least.fill_null(b"").to_pylist(), dtype=object)
+        greatest = self.greatest.fill_null(b"").to_pylist()
+        first = np.searchsorted(sorted_values, least, "left")
+        inside = [
+            position < len(values) and values[position] <= high
+            for position, high in zip(first.tolist(), greatest, strict=True)
+        ]
+        may_be: Mask = unknown | np.array(inside, dtype=bool)
+        return may_be
+
+    def with_prefix(self, prefix: bytes) -> Mask:
+        """Where a value may begin with the prefix."""
+        wanted = pa.scalar(prefix, pa.binary())
+        begins = pc.binary_slice(self.least, 0, len(prefix))
+        return _true_or_null(pc.less_equal(begins, wanted)) & _true_or_null(
+            pc.greater_equal(self.greatest, wanted)
+        )
+
+    def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The least values that are known, and the greatest, each sorted by itself."""
+        least, greatest = (
+            np.array(sorted(each.drop_null().to_pylist()), dtype=object)
+            for each in (self.least, self.greatest)
+        )
+        return least, greatest
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownBounds:
+    """No bounds: every value may be anywhere."""
+
+    count: int
+
+    def within(self, low: object, high: object) -> Mask:
+        """Everywhere."""
+        return np.ones(self.count, dtype=bool)
+
+    def any_of(self, values: object) -> Mask:
+        """Everywhere."""
+        return np.ones(self.count, dtype=bool)
+
+    def with_prefix(self, prefix: bytes) -> Mask:
+        """Everywhere."""
+        return np.ones(self.count, dtype=bool)
+
+    def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """None."""
+        return np.zeros(0), np.zeros(0)
+
+
+ColumnBounds: TypeAlias = NumberBounds | ByteBounds | UnknownBounds
+
+
+def column_bounds(
+    minimum: pa.ChunkedArray, maximum: pa.ChunkedArray, type_name: str
+) -> ColumnBounds:
+    """The bounds that manifests state as text.
+
+    Args:
+        minimum, maximum: A text for each base file, or NULL.
+    """
+    try:
+        type = parse_arrow_type(type_name)
+        least, greatest = (_parsed(each.combine_chunks(), type) for each in (minimum, maximum))
+    except EntryInvalid:
+        return UnknownBounds(len(minimum))
+    if least is None or greatest is None:
+        return UnknownBounds(len(minimum))
+    is_known = pc.and_(least.is_valid(), greatest.is_valid())
+    if is_number(type):
+        low, high = (np.asarray(encode_array(each).fill_null(0)) for each in (least, greatest))
+        return NumberBounds(low, high, np.asarray(is_known))
+    if pa.types.is_string(type) or pa.types.is_binary(type):
+        nothing = pa.nulls(len(least), pa.binary())
+        return ByteBounds(
+            *(pc.if_else(is_known, each.cast(pa.binary()), nothing) for each in (least, greatest))
+        )
+    return UnknownBounds(len(minimum))
+
+
+def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array | None:
+    """The values that the texts stand for, NULL where a text is not as the value is written; None
+    if one of the texts is none of the type."""
+    try:
+        values = texts.cast(type)
+        as_written = pc.equal(values.cast(pa.string()), texts)
+    except (pa.ArrowException, UnicodeDecodeError):
+        return None
+    return pc.if_else(as_written, values, pa.nulls(len(texts), type))
+
+
+def _true_or_null(truth: pa.Array) -> Mask:
+    return np.asarray(truth.fill_null(True))

@@ -1,0 +1,244 @@
+"""A segment: the statistics of the columns of many base files, and runs of their values.
+
+It states facts of base files, each named by path and length. Base files never change, so a segment
+stays true whatever becomes of entries: leaving out a base file by it is never wrong. A segment may
+be missing, and may lack base files; these are planned as if there were no segments.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, Field
+
+from hudi_index_service.index.contract import StoredColumn
+from hudi_index_service.index.entries.manifest import DataFile, Manifest
+from hudi_index_service.index.segments.bounds import column_bounds
+from hudi_index_service.index.segments.run import Pairs, RunLayout, joined
+from hudi_index_service.metadata.documents import Document
+
+SEGMENT_SUFFIX = ".segment"
+
+ColumnKey: TypeAlias = tuple[str, str]
+"""The name of a column and of its type, as manifests have them."""
+
+FILE_FIELDS = {"path": pa.string(), "length": pa.int64(), "rows": pa.int64()}
+
+COLUMN_FIELDS = {
+    "null_count": pa.int64(),  # NULL where the entry lacks the column
+    "minimum": pa.string(),
+    "maximum": pa.string(),
+    "routed": pa.bool_(),  # whether the run has all of the file's values
+}
+
+_FEWEST_FILES = 16
+"""Runs of fewer files are kept, whatever is in them."""
+
+_COMMON_SHARE = 0.25
+"""A column whose values are each in this share of the files has no run."""
+
+_LEAST_DEPTH = 2.0
+"""Nor has one where no more ranges than these overlap on average: the statistics do."""
+
+
+class SegmentColumn(BaseModel):
+    """A column of a segment.
+
+    Attributes:
+        run: How the run of its values is packed; None without one.
+        unrouted: Whether a run was given up because it would not leave out files.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    type_name: str = Field(alias="type")
+    run: RunLayout | None = None
+    unrouted: bool = False
+
+    @property
+    def key(self) -> ColumnKey:
+        """The names of the column and its type."""
+        return self.name, self.type_name
+
+
+class Segment(Document):
+    """The document at the end of a segment's file; see docs/format.md.
+
+    Attributes:
+        files: The number of base files.
+        replaces: The names of the segments that it was merged from.
+        data: The bytes before the document.
+    """
+
+    kind: ClassVar[str] = "segment"
+
+    index_type: str
+    files: Annotated[int, Field(ge=0)]
+    columns: tuple[SegmentColumn, ...]
+    replaces: tuple[str, ...] = ()
+    data: DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a segment states, unpacked.
+
+    Attributes:
+        files: A row for each base file: path, length, rows.
+        columns: For each column, a row for each base file: `COLUMN_FIELDS`.
+        pairs: The runs of columns that have one.
+        unrouted: The columns of which the run was given up.
+    """
+
+    files: pa.Table
+    columns: Mapping[ColumnKey, pa.Table]
+    pairs: Mapping[ColumnKey, Pairs]
+    unrouted: frozenset[ColumnKey] = frozenset()
+
+    @property
+    def count(self) -> int:
+        """The number of base files."""
+        return int(self.files.num_rows)
+
+    def kept(self, keeps: Callable[[str], bool], columns: Collection[ColumnKey]) -> "Facts":
+        """Without some base files and columns.
+
+        Args:
+            keeps: Whether the facts of the base file at a path are kept.
+            columns: The columns that are kept.
+        """
+        mask = np.array([keeps(path) for path in self.files["path"].to_pylist()], dtype=bool)
+        names = [key for key in self.columns if key in columns]
+        numbers = np.where(mask, np.cumsum(mask) - 1, -1)
+        some = pa.array(mask)
+        return Facts(
+            self.files.filter(some),
+            {key: self.columns[key].filter(some) for key in names},
+            {key: self.pairs[key].renumbered(numbers) for key in names if key in self.pairs},
+            self.unrouted.intersection(names),
+        )
+
+
+def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
+    """The facts of one base file.
+
+    Args:
+        pairs: Column name → the keys of all its values, of columns for which they are known.
+    """
+    base_file = manifest.base_file
+    rows = {"path": base_file.path, "length": base_file.length, "rows": base_file.rows}
+    routed = {
+        (column.name, column.type_name): pairs[column.name]
+        for column in manifest.columns
+        # Truncated values may be texts that are not UTF-8, which Spark sees otherwise.
+        if column.name in pairs and not column.truncated
+    }
+    return Facts(
+        pa.Table.from_pylist([rows], pa.schema(FILE_FIELDS)),
+        {
+            (column.name, column.type_name): _column_row(column, routed)
+            for column in manifest.columns
+        },
+        routed,
+    )
+
+
+def _column_row(column: StoredColumn, routed: Collection[ColumnKey]) -> pa.Table:
+    row = {
+        "null_count": column.null_count,
+        "minimum": column.minimum,
+        "maximum": column.maximum,
+        "routed": (column.name, column.type_name) in routed,
+    }
+    return pa.Table.from_pylist([row], pa.schema(COLUMN_FIELDS))
+
+
+def merged(parts: Sequence[Facts]) -> Facts:
+    """The facts of several segments, none of them full, each base file once."""
+    kept = _distinct(parts)
+    parts = [
+        part.kept(paths.__contains__, part.columns.keys())
+        for part, paths in zip(parts, kept, strict=True)
+    ]
+    starts = np.cumsum([0, *(part.count for part in parts)])
+    keys = sorted({key for part in parts for key in part.columns})
+    files = pa.concat_tables([part.files for part in parts]).combine_chunks()
+    columns, pairs, unrouted = {}, {}, set()
+    for key in keys:
+        columns[key] = pa.concat_tables([_column(part, key) for part in parts]).combine_chunks()
+        given_up = sum(part.count for part in parts if key in part.unrouted)
+        runs = [
+            part.pairs[key].renumbered(np.arange(part.count) + start)
+            for part, start in zip(parts, starts[:-1], strict=True)
+            if key in part.pairs
+        ]
+        run = joined(runs) if runs else None
+        if 2 * given_up >= files.num_rows or (
+            run is not None and not _leaves_out_files(run, columns[key], key)
+        ):
+            unrouted.add(key)
+            columns[key] = _unrouted(columns[key])
+        elif run is not None:
+            pairs[key] = run
+    return Facts(files, columns, pairs, frozenset(unrouted))
+
+
+def _column(part: Facts, key: ColumnKey) -> pa.Table:
+    """The column's rows in a part. Without a run, the part routes none of its files."""
+    if key not in part.columns:
+        return _absent(part.count)
+    return part.columns[key] if key in part.pairs else _unrouted(part.columns[key])
+
+
+def _distinct(parts: Sequence[Facts]) -> list[frozenset[str]]:
+    """For each part, the paths of which its facts are taken: those of the part with most columns
+    and runs."""
+    chosen: dict[str, tuple[int, int]] = {}
+    for number, part in enumerate(parts):
+        worth = len(part.columns) + len(part.pairs)
+        for path in part.files["path"].to_pylist():
+            if path not in chosen or chosen[path][0] < worth:
+                chosen[path] = worth, number
+    return [
+        frozenset(path for path, (_, part) in chosen.items() if part == number)
+        for number in range(len(parts))
+    ]
+
+
+def _absent(count: int) -> pa.Table:
+    """The rows of a column that entries lack."""
+    return pa.table(
+        {name: pa.nulls(count, kind) for name, kind in COLUMN_FIELDS.items()},
+        schema=pa.schema(COLUMN_FIELDS),
+    )
+
+
+def _unrouted(column: pa.Table) -> pa.Table:
+    position = column.schema.get_field_index("routed")
+    none = pa.array(np.zeros(column.num_rows, dtype=bool))
+    return column.set_column(position, "routed", none)
+
+
+def _leaves_out_files(run: Pairs, column: pa.Table, key: ColumnKey) -> bool:
+    """Whether asking a run for a value is worth its bytes."""
+    files = int(pc.sum(column["routed"]).as_py() or 0)
+    if files < _FEWEST_FILES or not len(run.keys):
+        return True
+    distinct = int(np.count_nonzero(np.diff(run.keys))) + 1
+    if len(run.keys) > _COMMON_SHARE * files * distinct:
+        return False
+    return _depth(column, key) > _LEAST_DEPTH
+
+
+def _depth(column: pa.Table, key: ColumnKey) -> float:
+    """How many files' ranges of values hold the least value of one of them, on average."""
+    bounds = column_bounds(column["minimum"], column["maximum"], key[1])
+    least, greatest = bounds.known()
+    if not len(least):
+        return float(column.num_rows)
+    begun = np.arange(1, len(least) + 1)
+    return float(np.mean(begun - np.searchsorted(greatest, least, "left")))
