@@ -26,7 +26,7 @@ from hudi_index_service.build.retry import (
 )
 from hudi_index_service.build.scope import partitions_in_scope
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.build.summaries import summarise
+from hudi_index_service.build.summaries import merge_segments, summarise
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     BuildFailed,
@@ -382,8 +382,8 @@ class _Run:
         closing.result()
 
     def _summarise(self, counter: ProgressCounter) -> None:
-        """Writes summaries, so that first queries need not read each published manifest. A
-        cancelled build leaves this to the next one."""
+        """Writes summaries, so that first queries need not read each published manifest, and merges
+        segments. A cancelled build leaves this to the next one."""
         built = {o.path for o in self._outcomes if o.status is TaskStatus.BUILT}
         instants: dict[str, set[str]] = {}
         for entry in self._entries:
@@ -392,6 +392,8 @@ class _Run:
         for name in () if self._cancelled else sorted(instants):
             self._running.beat(counter.now())
             summarise(self._table.storage, name, instants[name])
+            self._running.beat(counter.now())
+            merge_segments(self._table.storage, name)
 
     def _tasks(self) -> list[BuildTask]:
         storage, deadline = self._table.storage, None

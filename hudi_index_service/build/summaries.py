@@ -1,13 +1,22 @@
-"""Writes summaries of the instants whose entries a build has built (see `index.summary`)."""
+"""What a build writes when its entries are built: summaries of their instants, for first queries of
+remote tables, and larger segments in place of those of single base files."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing, instant_of
+from hudi_index_service.errors import EntryInvalid, IndexServiceError
+from hudi_index_service.index.entries.entry import (
+    MANIFEST_STEM,
+    EntryListing,
+    entry_folder_at,
+    instant_of,
+)
 from hudi_index_service.index.entries.summary import SummaryStore
+from hudi_index_service.index.segments.segment import Facts, facts_of, merged
+from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.metadata.documents import document_name, numbers_of
 from hudi_index_service.storage.store import Storage
 
@@ -32,6 +41,36 @@ def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> N
                 store.add(instant, _texts(storage, paths), newest=newest)
     except (IndexServiceError, OSError) as error:
         log.warning("Not all summaries of %s were written: %s", index_type, error)
+
+
+def merge_segments(storage: Storage, index_type: str) -> None:
+    """Merges small segments, and states the statistics of entries that no segment knows, such as
+    those of earlier releases. Errors are logged, and the next build continues."""
+    try:
+        store = SegmentStore(storage, index_type)
+        unknown = _unknown_facts(storage, index_type, store)
+        if unknown:
+            store.add(merged(unknown))
+        store.merge()
+    except (IndexServiceError, OSError) as error:
+        log.warning("Not all segments of %s were merged: %s", index_type, error)
+
+
+def _unknown_facts(storage: Storage, index_type: str, store: SegmentStore) -> list[Facts]:
+    """The facts of base files that have an entry and are in no segment, without their values."""
+    known = {
+        entry_folder_at(index_type, path)
+        for segment in store.opened(store.listed())
+        if segment is not None
+        for path in segment.files["path"].to_pylist()
+    }
+    listing = EntryListing(storage, index_type)
+    facts = []
+    for folder in listing.folders():
+        if folder not in known:
+            with suppress(EntryInvalid):
+                facts.append(facts_of(listing.newest_valid(folder), {}))
+    return facts
 
 
 def _manifests(listing: EntryListing) -> dict[str, list[str]]:

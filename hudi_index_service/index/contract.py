@@ -399,6 +399,11 @@ class IndexType(ABC):
         leaves on one column with one value per row. The answer depends only on the layout of the
         columns (`StoredColumn.layout`) and reads no index bytes."""
 
+    def holds_values(self, column: ColumnSpec) -> bool:
+        """Whether an index with the column's fields is asked for single values of it. Else the
+        values are not routed (`index/segments`)."""
+        return True
+
     def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
         """Whether each of many open entries may have a row for which a leaf is TRUE, found out by
         one call. None if that takes as long as asking them one by one, as for most types.

@@ -7,7 +7,7 @@ bounded size and the builder's allowance.
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,12 +24,14 @@ from hudi_index_service.build.entry.staging import (
     joined_extremes,
     joined_index,
 )
+from hudi_index_service.build.entry.value_keys import ValueKeys
 from hudi_index_service.hudi.files.base_file import read_columns, refuse_legacy_calendar
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, IndexType, StoredColumn
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.index.segments.keys import is_routed
 from hudi_index_service.storage.store import Storage
 
 _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded and being indexed
@@ -37,10 +39,12 @@ _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded an
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A finished index, and the columns' least and greatest values."""
+    """A finished index, the columns' least and greatest values, and the keys of their values, as
+    far as they are routed."""
 
     built: BuiltIndex
     extremes: Mapping[str, Extremes]
+    keys: Mapping[str, ValueKeys] = field(default_factory=dict)
 
 
 class PartStaged(Exception):
@@ -82,10 +86,13 @@ class BaseFileIndexer:
         folder.mkdir()
         path = self._base_file.path
         extremes = {spec.name: Extremes() for spec in columns}
+        # The parts of a base file that is built in parts would have to be joined.
+        routed = columns if part.is_whole else ()
+        keys = {spec.name: ValueKeys() for spec in routed if self._is_routed(spec)}
         with open_parquet(self._storage, path) as file:
             # Checked for all columns: reads of rows found by the index do not see this footer.
             refuse_legacy_calendar(file.metadata, source=path)
-            batches = self._batches(file, columns, part, extremes)
+            batches = self._batches(file, columns, part, extremes, keys)
             builder = self._kind.builder(
                 columns,
                 folder,
@@ -98,7 +105,7 @@ class BaseFileIndexer:
                     for batch in ready:
                         builder.add(batch)
                         self._row_count.add(batch.num_rows)
-                return Indexed(builder.finish(), extremes)
+                return Indexed(builder.finish(), extremes, keys)
             except BaseException:
                 builder.abort()
                 raise
@@ -109,6 +116,7 @@ class BaseFileIndexer:
         columns: Sequence[ColumnSpec],
         part: Part,
         extremes: Mapping[str, Extremes],
+        keys: Mapping[str, ValueKeys],
     ) -> Generator[pa.RecordBatch, None, None]:
         batches = read_columns(
             file,
@@ -121,7 +129,12 @@ class BaseFileIndexer:
             for batch in batches:
                 for name, extreme in extremes.items():
                     extreme.add(batch.column(name))
+                for name, key in keys.items():
+                    key.add(batch.column(name))
                 yield batch
+
+    def _is_routed(self, spec: ColumnSpec) -> bool:
+        return is_routed(spec.type) and self._kind.holds_values(spec)
 
     def index_in_parts(
         self, columns: Sequence[ColumnSpec], work: Path, part: Part, staging: Staging

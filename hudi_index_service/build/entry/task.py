@@ -53,6 +53,8 @@ from hudi_index_service.index.entries.manifest import (
 from hudi_index_service.index.entries.requirements import merged
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.index.segments.segment import facts_of
+from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.metadata.documents import NewerFormat, document_name
 from hudi_index_service.storage.store import Storage
 
@@ -162,6 +164,7 @@ class _EntryBuild:
         self._kind: IndexType = task.kind or index_type(task.due.index_type)
         self._folder = entry_folder(task.due.index_type, task.due.base_file)
         self._part = task.part
+        self._segments: list[str] = []  # paths of those written, to be withdrawn with the entry
         self._indexer = BaseFileIndexer(
             task.storage,
             task.due.base_file,
@@ -216,7 +219,7 @@ class _EntryBuild:
         )
 
     def _listing(self) -> EntryListing:
-        return EntryListing(self._storage, self._kind.name, folder=self._folder)
+        return EntryListing(self._storage, self._kind.name, only=[self._folder])
 
     def _is_below_another(self, own_manifest: Manifest) -> bool:
         """Whether a higher generation serves that lacks some of this one's columns: its builder had
@@ -252,7 +255,7 @@ class _EntryBuild:
         if own_manifest is not None:
             manifest = document_name(MANIFEST_STEM, own_manifest.generation)
             paths = [f"{self._folder}/{name}" for name in (manifest, own_manifest.data.name)]
-            self._storage.delete(paths)
+            self._storage.delete(paths + self._segments)
             self._destroy(paths[1])
 
     def _destroy(self, data_path: str) -> None:
@@ -337,7 +340,17 @@ class _EntryBuild:
             self._storage.delete([data_path])
             self._destroy(data_path)
             return None
+        self._add_segment(manifest, indexed)
         return manifest
+
+    def _add_segment(self, manifest: Manifest, indexed: Indexed) -> None:
+        """States what is known of the base file's values. Queries do without, if it fails."""
+        pairs = {name: known for name, keys in indexed.keys.items() if (known := keys.pairs())}
+        try:
+            path = SegmentStore(self._storage, self._kind.name).add(facts_of(manifest, pairs))
+            self._segments = [] if path is None else [path]
+        except (PermissionDenied, StorageFailed) as error:
+            log.warning("%s cannot be excluded by its values: %s", self._base_file.path, error)
 
     def _index(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
         """The index of the whole base file. Staged parts exist only for the columns of the first

@@ -11,13 +11,14 @@ indexes with non-blocking concurrency control write such files.
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
+from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.summary import Summary, SummaryStore
@@ -55,6 +56,15 @@ def entry_folder(index_type: str, base_file: BaseFile) -> str:
     return f"{index_type_folder(index_type)}/{base_file.instant}/{base_file.file_id}/{digest}"
 
 
+def entry_folder_at(index_type: str, path: str) -> str | None:
+    """The same for the base file at a path; None if no base file has such a name."""
+    partition, _, file_name = path.rpartition("/")
+    name = parse_file_name(file_name)
+    if not isinstance(name, BaseFileName):
+        return None
+    return entry_folder(index_type, BaseFile(path, partition, name.file_id, name.instant, 0))
+
+
 def instant_of(folder: str) -> str:
     """The instant of the base file that an entry's folder belongs to."""
     return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
@@ -83,27 +93,38 @@ class EntryMissing(EntryInvalid):
 
 
 class EntryListing:
-    """All entries of one index type, as of one listing. Manifests are read on demand and cached for
-    later listings of this process.
+    """All entries of one index type, as of one listing, or some. Manifests are read on demand and
+    cached for later listings of this process.
+
+    Attributes:
+        is_whole: Whether all entries were listed.
 
     Args:
         storage: The table's storage.
         index_type: The name of the index type.
         fresh: Whether to read every manifest from the store, even cached ones.
-        folder: The only entry's folder to list; None to list all.
+        only: The folders of the only entries to list; None to list all.
     """
 
     def __init__(
-        self, storage: Storage, index_type: str, *, fresh: bool = False, folder: str | None = None
+        self,
+        storage: Storage,
+        index_type: str,
+        *,
+        fresh: bool = False,
+        only: Sequence[str] | None = None,
     ) -> None:
         self._storage = storage
         self._index_type = index_type
         self._fresh = fresh
-        files = storage.files(folder or index_type_folder(index_type))
-        self._files: Mapping[str, list[StoredFile]] = _by_folder(files)
-        if folder is None:
+        self.is_whole = only is None
+        if only is None:
+            files = storage.files(index_type_folder(index_type))
             count = sum(file.path.endswith(".json") for file in files)
             _manifests.hold((storage.uri, index_type), count)
+        else:
+            files = _files_in(storage, only)
+        self._files: Mapping[str, list[StoredFile]] = _by_folder(files)
 
     @property
     def index_type(self) -> str:
@@ -300,6 +321,14 @@ class EntryListing:
                 f"{self._index_type}."
             )
         return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
+
+
+def _files_in(storage: Storage, folders: Sequence[str]) -> list[StoredFile]:
+    """The files of some entries, from a remote store many folders at once."""
+    if storage.is_local or len(folders) < 2:
+        return [file for folder in folders for file in storage.files(folder)]
+    with ThreadPoolExecutor(min(len(folders), _FETCHED_AT_ONCE), "entry-list") as threads:
+        return [file for files in threads.map(storage.files, folders) for file in files]
 
 
 def _by_folder(files: Iterable[StoredFile]) -> dict[str, list[StoredFile]]:

@@ -16,7 +16,14 @@ from hudi_index_service.index.contract import (
     PackedIndex,
     StoredColumn,
 )
-from hudi_index_service.index.lucene.fields import RANKED_PREFIX, required_fields, text_analyzer
+from hudi_index_service.index.lucene.fields import (
+    KEYWORD,
+    NUMBER,
+    RANKED_PREFIX,
+    WIDE_NUMBER,
+    required_fields,
+    text_analyzer,
+)
 from hudi_index_service.index.lucene.lookup import known_lookup
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
@@ -87,6 +94,10 @@ class LuceneIndexType(IndexType):
         from hudi_index_service.index.lucene.check import check_index
 
         return check_index(index, columns)
+
+    def holds_values(self, column: ColumnSpec) -> bool:
+        """Not if the column is only analysed."""
+        return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
 
     def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
         """For searches of few terms or points; see `hudi_index_service.index.lucene.reader`."""

@@ -1,0 +1,221 @@
+"""Builds write segments; they are used, merged, forgotten and done without."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.errors import StorageFailed
+from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.storage.store import Storage
+from tests.golden.table import Golden
+from tests.same_rows import assert_same_rows
+
+WHERES = [
+    "amount = 77",
+    "amount IN (5, 105, 1000)",
+    "amount BETWEEN 70 AND 72",
+    "id = '77' OR amount = 5",
+    "NOT amount < 190",
+    "msg LIKE 'Buying%' AND amount = 100",
+]
+
+
+@pytest.fixture(scope="module")
+def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hundred base files with an index."""
+    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("built"))
+    with open_table(path) as table:
+        table.create_index("i", ["id", "amount", "msg"])
+        table.build(strategy="all").raise_for_failures()
+    return path
+
+
+@pytest.fixture
+def path(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "table"))
+
+
+def segments(path: Path) -> list[SegmentFile]:
+    store = SegmentStore(Storage(path), "lucene")
+    return [store.open(each) for each in store.listed()]
+
+
+def stated(path: Path) -> list[str]:
+    """The base files that segments state facts of."""
+    return sorted(name for each in segments(path) for name in each.files["path"].to_pylist())
+
+
+def base_files(table: IndexedTable) -> list[str]:
+    return sorted(each.path for each in table.hudi_table.snapshot().base_files())
+
+
+def test_a_build_leaves_one_segment_of_all_base_files(path: Path) -> None:
+    (segment,) = segments(path)
+    with open_table(path) as table:
+        assert stated(path) == base_files(table)
+    assert {name for name, _ in segment.columns} == {"id", "amount", "msg"}
+
+
+def test_later_builds_add_to_it(golden: Golden, tmp_path: Path) -> None:
+    path = golden("hundred_base_files").put(tmp_path / "table")
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        partitions = list(table.partitions())
+        for number in range(5):
+            table.build(strategy="all", partitions=partitions[number::5]).raise_for_failures()
+        assert stated(path) == base_files(table)
+    assert len(segments(path)) <= 2
+
+
+def test_a_build_states_what_is_known_of_older_entries(golden: Golden, tmp_path: Path) -> None:
+    """Those that an earlier release built, or a build that was killed."""
+    path = golden("hundred_base_files").put(tmp_path / "table")
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        partitions = list(table.partitions())
+        table.build(strategy="all", partitions=partitions[:60]).raise_for_failures()
+        for file in (path / SEGMENTS_FOLDER).rglob("*.segment"):
+            file.unlink()
+        assert table.scan("id = '7'", use_index="never").count() == 1
+        table.build(strategy="all").raise_for_failures()
+        assert stated(path) == base_files(table)
+        scan = table.scan("id = '7'")
+        assert scan.count() == 1
+        assert scan.statistics is not None
+        assert scan.statistics.count(Access.SKIP) > 90
+
+
+def damage(file: Path) -> None:
+    content = file.read_bytes()
+    middle = len(content) // 2
+    file.write_bytes(content[:middle] + b"damage" + content[middle + 6 :])
+
+
+TREATMENTS: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "damaged": damage,
+    "cut short": lambda file: file.write_bytes(file.read_bytes()[:-20]),
+    "empty": lambda file: file.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("treatment", TREATMENTS)
+def test_answers_do_not_depend_on_segments(built: Path, path: Path, treatment: str) -> None:
+    for file in (path / SEGMENTS_FOLDER).rglob("*.segment"):
+        TREATMENTS[treatment](file)
+    with open_table(built) as right, open_table(path) as table:
+        for where in WHERES:
+            expected = right.scan(where, use_index="never").to_arrow()
+            assert_same_rows(right.scan(where, use_index="require").to_arrow(), expected)
+            assert_same_rows(table.scan(where, use_index="require").to_arrow(), expected)
+            assert table.scan(where).count() == expected.num_rows
+
+
+def test_a_query_reads_manifests_of_few_entries(path: Path) -> None:
+    with open_table(path) as table:
+        io = table.hudi_table.storage.io
+        table.scan("amount = 1000000").to_arrow()
+        before = io.bytes_read
+        scan = table.scan("id = '77'")
+        assert scan.to_arrow().num_rows == 1
+        assert scan.statistics is not None
+        looked_into = len(scan.statistics.slices) - scan.statistics.count(Access.SKIP)
+        assert 1 <= looked_into <= 3
+        assert io.bytes_read - before < 30_000
+
+
+def test_a_removed_entry_is_not_missed_though_a_segment_knows_its_base_file(path: Path) -> None:
+    """Segments exclude; they do not make an entry exist."""
+    with open_table(path) as table:
+        scan = table.scan("id = '77'")
+        assert scan.to_arrow().num_rows == 1
+        assert scan.statistics is not None
+        (holder,) = [each.slice_name for each in scan.statistics.slices if each.rows_returned]
+        for manifest in list((path / ".hoodie/.index/lucene").rglob("manifest-*.json")):
+            if holder in manifest.read_text():
+                shutil.rmtree(manifest.parent)
+        again = table.scan("id = '77'")
+        assert again.to_arrow().num_rows == 1
+        assert again.statistics is not None
+        assert again.statistics.count(Access.SCAN) == 1
+
+
+def test_cleaning_forgets_base_files_whose_entries_are_removed(path: Path) -> None:
+    with open_table(path) as table:
+        removed = base_files(table)[:30]
+    for name in removed:
+        (path / name).unlink()
+    with open_table(path) as table:
+        dry = table.clean(dry_run=True)
+        assert len(dry.rewritten) == 1
+        assert len(stated(path)) == 100
+        assert table.clean().rewritten == dry.rewritten
+    assert len(stated(path)) == 70
+    assert set(stated(path)).isdisjoint(removed)
+
+
+def test_dropped_columns_leave_segments(path: Path) -> None:
+    with open_table(path) as table:
+        table.alter_index("i", drop=["amount"])
+        table.clean()
+        assert len(segments(path)[0].columns) == 3, "the grace period has begun"
+        table.clean(grace_seconds=0)
+        (segment,) = segments(path)
+        assert {name for name, _ in segment.columns} == {"id", "msg"}
+        table.drop_index("i", purge=True)
+    assert segments(path) == []
+
+
+def test_a_dropped_index_excludes_nothing(path: Path) -> None:
+    with open_table(path) as table:
+        table.create_index("other", ["msg"])
+        table.drop_index("i")
+        scan = table.scan("amount = 1000000")
+        assert scan.to_arrow().num_rows == 0
+        assert scan.statistics is not None
+        assert scan.statistics.count(Access.SKIP) == 0
+
+
+def test_a_base_file_of_another_length_is_not_the_one_that_a_segment_knows(path: Path) -> None:
+    (segment,) = segments(path)
+    facts = segment.facts()
+    longer = pa.compute.add(facts.files["length"], 1)
+    others = replace(facts, files=facts.files.set_column(1, "length", longer))
+    store = SegmentStore(Storage(path), "lucene")
+    (right,) = store.listed()
+    store.add(others)
+    Storage(path).delete([right.path])
+    with open_table(path) as table:
+        scan = table.scan("id = 'nobody'", use_index="require")
+        assert scan.to_arrow().num_rows == 0
+        explanation = scan.explain()
+    assert "by index" in str(explanation)
+    with open_table(path) as table:
+        keys = [f"{number}" for number in range(0, 200, 20)]
+        assert table.tag_location(keys).column("file_id").null_count == 0
+
+
+def test_a_build_that_cannot_write_segments_builds_entries(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = golden("hundred_base_files").put(tmp_path / "table")
+    create = Storage.create
+
+    def refused(self: Storage, name: str, data: bytes | Path) -> None:
+        if name.startswith(SEGMENTS_FOLDER):
+            raise StorageFailed("the disk is full.")
+        create(self, name, data)
+
+    monkeypatch.setattr(Storage, "create", refused)
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        assert len(table.build(strategy="all").raise_for_failures().built) == 100
+        assert segments(path) == []
+        assert table.scan("id = '77'", use_index="require").count() == 1
