@@ -14,6 +14,7 @@ from hudi_index_service.index.entries.entry import Entry, EntryListing, EntryMis
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import Requirement, by_index_type, requirements
 from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
@@ -56,6 +57,14 @@ class RequiredColumns:
     groups: _Groups
     results: dict[tuple[str, str], _CoverageResult]
 
+    def keys(self, name: str) -> frozenset[ColumnKey]:
+        """The columns required of an index type's entries, as segments name them."""
+        return frozenset(
+            (spec.name, str(spec.type))
+            for requirement in self.groups.get(name, ())
+            for spec in requirement.columns
+        )
+
     def keep(self, name: str, result: _CoverageResult) -> None:
         """Caches the result for a base file for later queries."""
         if len(self.results) >= _MOST_CACHED:
@@ -70,27 +79,33 @@ class Coverage:
     def __init__(self) -> None:
         self._last_required: RequiredColumns | None = None
 
-    def slices(self, plan: QueryPlan, folder: IndexFolder) -> tuple[SlicePlan, ...]:
-        """The plan's slices, with entries for those to be read by index; slices without entries
-        are scanned."""
-        required = self._required_columns(folder.definitions, plan.snapshot.schema)
-        for name in required.groups:
-            if isinstance(listing := folder.listings[name], EntryListing):
-                listing.fetch(
-                    each.file_slice.base_file
-                    for each in plan.slices
-                    if each.access is Access.INDEX and each.file_slice.base_file
-                )
+    def slices(
+        self, plan: QueryPlan, folder: IndexFolder
+    ) -> tuple[tuple[SlicePlan, ...], list[EntryListing]]:
+        """The plan's slices, with entries for those to be read by index, and the listings that the
+        entries are from; slices without entries are scanned."""
+        required = self.required(folder.definitions, plan.snapshot.schema)
+        base_files = [
+            each.file_slice.base_file
+            for each in plan.slices
+            if each.access is Access.INDEX and each.file_slice.base_file
+        ]
+        if not base_files:
+            return plan.slices, []
+        listings = folder.listings(base_files)
+        listed = [each for each in listings.values() if isinstance(each, EntryListing)]
+        for listing in listed:
+            listing.fetch(base_files)
 
         def covered(each: SlicePlan) -> SlicePlan:
             base_file = each.file_slice.base_file
             if each.access is not Access.INDEX or base_file is None:
                 return each
-            return _covered(each, base_file, required, folder.listings)
+            return _covered(each, base_file, required, listings)
 
-        return tuple(map(covered, plan.slices))
+        return tuple(map(covered, plan.slices)), listed
 
-    def _required_columns(
+    def required(
         self, definitions: tuple[IndexDefinition, ...], schema: pa.Schema
     ) -> RequiredColumns:
         """The required columns: only those that live definitions still have, with their present

@@ -8,6 +8,7 @@ from typing import Any
 
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
 from hudi_index_service.read.explained import (
     ExplainedCost,
     ExplainedFiles,
@@ -58,8 +59,7 @@ class Explanation:
     def uses_index(self) -> bool:
         """Whether any slice is read through an index, or skipped by an index's statistics."""
         return self.plan is not None and any(
-            each.access is Access.INDEX or each.rule == "excluded_by_statistics"
-            for each in self.plan.slices
+            each.access is Access.INDEX or each.rule == EXCLUDED for each in self.plan.slices
         )
 
     def document(self) -> ExplainedQuery:
@@ -164,7 +164,7 @@ def explanation(
 
 
 def _covered(plan: SlicePlan) -> bool | None:
-    if plan.entries or plan.rejected_entries:
+    if plan.entries or plan.rejected_entries or plan.rule == EXCLUDED:
         return True
     uncovered = plan.access in (Access.SCAN, Access.MERGE) and plan.rule == "coverage"
     return False if uncovered else None

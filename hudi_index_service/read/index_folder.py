@@ -1,5 +1,5 @@
-"""Reads a table's index folder for a query: the live definitions, and one listing of the entries
-per index type."""
+"""Reads a table's index folder for a query: the live definitions, the segments, and then the
+entries of the base files that segments do not exclude."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,10 @@ from hudi_index_service.errors import (
     SnapshotChanged,
     StorageFailed,
 )
-from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.storage.store import Storage
 
@@ -21,6 +24,15 @@ log = logging.getLogger(__name__)
 Listings = Mapping[str, EntryListing | str]
 """Index type → its entries, or why they cannot be listed."""
 
+_ONE_BY_ONE = 16
+"""Base files up to which each one's entry is listed by itself."""
+
+_ONE_PAGE = 400
+"""Entries that a store lists by one request, with room for a second generation of some."""
+
+_SHARE_ONE_BY_ONE = 8
+"""The same, for many: if all entries of the segments are so many times as many."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexFolder:
@@ -28,11 +40,34 @@ class IndexFolder:
 
     Attributes:
         definitions: The live definitions.
-        listings: The entries of every index type of the definitions.
+        segments: Index type → the segments of its entries.
+        listed: Index type → all its entries, as far as they were listed already.
+        list_entries: Lists the entries of an index type: all, or those in some folders.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
-    listings: Listings = field(default_factory=dict)
+    segments: Mapping[str, tuple[SegmentFile, ...]] = field(default_factory=dict)
+    listed: Listings = field(default_factory=dict)
+    list_entries: Callable[[str, Sequence[str] | None], EntryListing | str] = field(
+        default=lambda name, only: "nothing can be listed", repr=False
+    )
+
+    @property
+    def index_types(self) -> list[str]:
+        """The index types of the definitions, sorted."""
+        return sorted(_index_types(self.definitions))
+
+    def listings(self, base_files: Sequence[BaseFile]) -> Listings:
+        """The entries of each index type, as of now; at least those of these base files."""
+        return {name: self._listing(name, base_files) for name in self.index_types}
+
+    def _listing(self, name: str, base_files: Sequence[BaseFile]) -> EntryListing | str:
+        if name in self.listed:
+            return self.listed[name]
+        known = sum(segment.document.files for segment in self.segments.get(name, ()))
+        if len(base_files) > max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE):
+            return self.list_entries(name, None)
+        return self.list_entries(name, [entry_folder(name, each) for each in base_files])
 
 
 class IndexFolderReader:
@@ -49,25 +84,29 @@ class IndexFolderReader:
         self._storage = storage
         self._definitions = definitions
         self._last_index_types: frozenset[str] = frozenset()
+        self._segments: dict[str, OpenSegments] = {}
 
     def look(self) -> IndexFolder:
-        """The folder as it is now. From a remote store, the definitions and the entries of the last
-        known index types are listed in parallel."""
+        """The folder as it is now: definitions and segments. From a remote store, the definitions,
+        and the segments of the last known index types, are listed in parallel; entries too, if
+        they fit into one page of a listing or no segment knew them."""
         if self._storage.is_local:
-            definitions, listings = self._live(), {}
-        else:
-            last_types = sorted(self._last_index_types)
-            with ThreadPoolExecutor(1 + len(last_types), "index-list") as threads:
-                live = threads.submit(self._live)
-                listings = dict(
-                    zip(last_types, threads.map(self._listing, last_types), strict=True)
-                )
-                definitions = live.result()
+            definitions = self._live()
+            segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
+            return IndexFolder(definitions, segments, {}, self._listing)
+        last_types = sorted(self._last_index_types)
+        at_once = [name for name in last_types if self._entries_known(name) <= _ONE_PAGE]
+        with ThreadPoolExecutor(1 + len(last_types) + len(at_once), "index-list") as threads:
+            live = threads.submit(self._live)
+            entries = {name: threads.submit(self._listing, name, None) for name in at_once}
+            segments = dict(zip(last_types, threads.map(self._opened, last_types), strict=True))
+            definitions = live.result()
+            listed = {name: future.result() for name, future in entries.items()}
         index_types = frozenset(_index_types(definitions))
-        for name in index_types - listings.keys():
-            listings[name] = self._listing(name)
+        for name in sorted(index_types - segments.keys()):
+            segments[name] = self._opened(name)
         self._last_index_types = index_types
-        return IndexFolder(definitions, {name: listings[name] for name in sorted(index_types)})
+        return IndexFolder(definitions, segments, listed, self._listing)
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:
@@ -76,12 +115,23 @@ class IndexFolderReader:
             log.warning("%s is read without index: %s", self._storage.uri, error)
             return ()
 
-    def _listing(self, name: str) -> EntryListing | str:
+    def _listing(self, name: str, only: Sequence[str] | None) -> EntryListing | str:
         try:
-            return EntryListing(self._storage, name)
+            return EntryListing(self._storage, name, only=only)
         except (PermissionDenied, StorageFailed) as error:
             log.warning("The table is scanned: %s", error)
             return _sentence(error)
+
+    def _entries_known(self, name: str) -> int:
+        """The number of base files in the segments of the last look."""
+        segments = self._segments[name].last if name in self._segments else ()
+        return sum(each.document.files for each in segments)
+
+    def _opened(self, name: str) -> tuple[SegmentFile, ...]:
+        """The segments as listed now; those that were open stay so."""
+        if name not in self._segments:
+            self._segments[name] = OpenSegments(SegmentStore(self._storage, name))
+        return self._segments[name].now()
 
 
 def _index_types(definitions: Iterable[IndexDefinition]) -> set[str]:

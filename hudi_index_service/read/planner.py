@@ -1,6 +1,6 @@
 """Plans queries: finds the entries that cover each slice (design, "covered")."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal, Self, get_args
@@ -11,7 +11,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
-from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.optimizer import optimize
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import (
@@ -26,6 +26,7 @@ from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.read.query import Binding, Query
+from hudi_index_service.read.segment_slices import SegmentSlices
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 
 _MOST_SHARES = 1_000  # sets of columns whose share of a file's bytes is kept
@@ -91,7 +92,7 @@ class QueryPlanner:
         self._folder = folder
         self._pool = pool
         self._settings = settings
-        self._partitions: tuple[Snapshot, PartitionValues] | None = None
+        self._start: _Start | None = None
         self._coverage = Coverage()
         self._shares: dict[tuple[str, ...], float] = {}
         self._schema: pa.Schema | None = None  # of the last query
@@ -121,12 +122,14 @@ class QueryPlanner:
         def covered(plan: QueryPlan) -> QueryPlan:
             if folder is not None:
                 return self._covered(plan, folder)
-            return self._covered(plan, self._folder_now()) if look and not switched_off else plan
+            return self._covered(plan, self._folder.look()) if look and not switched_off else plan
 
+        start = self._start_of(snapshot)
         plan = first_plan(
             snapshot,
             query.normal_form,
-            self._partition_values(snapshot),
+            start.partitions,
+            start.slices,
             use_index=options.use_index,
             switched_off=switched_off,
             needed=query.needed,
@@ -137,9 +140,8 @@ class QueryPlanner:
             query = replace(query, normal_form=plan.predicate)
         return query, plan
 
-    def base_file_entries(self) -> QueryPlan:
-        """The present snapshot, each slice with the entries that may serve its base file, with or
-        without log files. No rule has been applied.
+    def base_files(self) -> "BaseFiles":
+        """The present snapshot, with the index folder.
 
         Raises:
             TableFeatureUnsupported, SnapshotChanged: see `HudiTable.snapshot`.
@@ -147,18 +149,43 @@ class QueryPlanner:
         look = self._settings.read.enabled and self._table.index_reading_enabled()
         snapshot, folder = self._snapshot_and_folder(ScanOptions(), look=look)
         if folder is None and look:
-            folder = self._folder_now()
+            folder = self._folder.look()
+        columns: dict[str, frozenset[ColumnKey]] = {}
+        if folder is not None:
+            required = self._coverage.required(folder.definitions, snapshot.schema)
+            columns = {name: required.keys(name) for name in folder.segments}
+        return BaseFiles(snapshot, folder, self._start_of(snapshot).segment_slices, columns)
+
+    def base_file_entries(
+        self, base_files: "BaseFiles", among: Collection[int] | None = None
+    ) -> QueryPlan:
+        """The slices of a snapshot, each with the entries that may serve its base file, with or
+        without log files. No rule has been applied.
+
+        Args:
+            among: The numbers of the slices that need entries; None for all.
+        """
+        snapshot, folder = base_files.snapshot, base_files.folder
         base_slices = tuple(
             each if each.base_file is None else replace(each, log_files=())
             for each in snapshot.slices
         )
         plan = first_plan(replace(snapshot, slices=base_slices), None)
-        covered_slices = plan.slices if folder is None else self._coverage.slices(plan, folder)
-        slices = tuple(
-            replace(planned, file_slice=each)
-            for planned, each in zip(covered_slices, snapshot.slices, strict=True)
+        if among is not None:
+            slices = (
+                each if number in among else replace(each, access=Access.SKIP)
+                for number, each in enumerate(plan.slices)
+            )
+            plan = replace(plan, slices=tuple(slices))
+        covered_slices = plan.slices if folder is None else self._with_entries(plan, folder)
+        return replace(
+            plan,
+            snapshot=snapshot,
+            slices=tuple(
+                replace(planned, file_slice=each)
+                for planned, each in zip(covered_slices, snapshot.slices, strict=True)
+            ),
         )
-        return replace(plan, snapshot=snapshot, slices=slices)
 
     def _matches_no_row(self, binding: Binding) -> bool:
         """Whether reading a remote table's index folder in parallel to the snapshot is useless:
@@ -181,23 +208,27 @@ class QueryPlanner:
         if not look or self._table.storage.is_local:
             return self._snapshot(options), None
         with ThreadPoolExecutor(1, "index-look") as thread:
-            future = thread.submit(self._folder_now)
+            future = thread.submit(self._folder.look)
             snapshot = self._snapshot(options)
             return snapshot, future.result()
 
-    def _folder_now(self) -> IndexFolder:
-        folder = self._folder.look()
-        for listing in folder.listings.values():
-            if isinstance(listing, EntryListing):
-                self._pool.keep(listing)
-        return folder
-
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
-        """The plan with entries and their cost context."""
-        slices = self._coverage.slices(plan, folder)
+        """The plan with entries and their cost context, and without slices that segments
+        exclude."""
+        required = self._coverage.required(folder.definitions, plan.snapshot.schema)
+        plan = self._start_of(plan.snapshot).segment_slices.skip(plan, folder, required)
+        slices = self._with_entries(plan, folder)
         remote, open_paths = not self._table.storage.is_local, self._pool.open_paths
         context = CostContext(remote, open_paths, self._share(plan, slices))
         return replace(plan, slices=slices, surroundings=context)
+
+    def _with_entries(self, plan: QueryPlan, folder: IndexFolder) -> tuple[SlicePlan, ...]:
+        """The slices with their entries. Open entries that are no longer there are closed."""
+        slices, listings = self._coverage.slices(plan, folder)
+        for listing in listings:
+            if listing.is_whole:
+                self._pool.keep(listing)
+        return slices
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:
         """The share of a base file's bytes that the columns to be read take; None if no entry is
@@ -218,37 +249,52 @@ class QueryPlanner:
                 self._shares[names] = share
         return share
 
-    def _partition_values(self, snapshot: Snapshot) -> PartitionValues:
-        """Values from the partitions' paths, cached for the next query on the snapshot."""
-        last = self._partitions
-        if last is None or last[0] is not snapshot:
-            values = PartitionValues.of(self._table.partition_paths(), snapshot)
-            last = self._partitions = (snapshot, values)
-        return last[1]
+    def _start_of(self, snapshot: Snapshot) -> "_Start":
+        """What all plans on a snapshot begin with, cached for the next query on it."""
+        last = self._start
+        if last is None or last.snapshot is not snapshot:
+            partitions = PartitionValues.of(self._table.partition_paths(), snapshot)
+            slices = first_slices(snapshot, partitions)
+            last = self._start = _Start(snapshot, partitions, slices, SegmentSlices(snapshot))
+        return last
 
     def _snapshot(self, options: ScanOptions) -> Snapshot:
         base_files_only = options.query_type == "read_optimized"
         return self._table.snapshot(options.as_of, base_files_only=base_files_only)
 
 
-def first_plan(
-    snapshot: Snapshot,
-    predicate: Predicate | None,
-    partitions: PartitionValues | None = None,
-    *,
-    use_index: UseIndex = "auto",
-    switched_off: bool = False,
-    needed: pa.Schema | None = None,
-    table: str = "",
-) -> QueryPlan:
-    """The plan before any rule: slices with log files are merged, all others are read by index,
-    with entries still to be found.
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A snapshot, the values from its partitions' paths, its slices as yet unplanned, and what
+    segments say of them."""
 
-    Args:
-        predicate: In negation normal form.
-        partitions: Values from the paths of partitions.
-        use_index, switched_off, needed, table: See `QueryPlan`.
+    snapshot: Snapshot
+    partitions: PartitionValues
+    slices: tuple[SlicePlan, ...]
+    segment_slices: SegmentSlices
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFiles:
+    """The base files of a snapshot, and what segments say of them.
+
+    Attributes:
+        folder: The index folder of the same moment; None if indexes are switched off.
+        segment_slices: Applies segments to the snapshot.
+        columns: Index type → the columns whose facts may be used.
     """
+
+    snapshot: Snapshot
+    folder: IndexFolder | None
+    segment_slices: SegmentSlices
+    columns: Mapping[str, frozenset[ColumnKey]]
+
+
+def first_slices(
+    snapshot: Snapshot, partitions: PartitionValues | None = None
+) -> tuple[SlicePlan, ...]:
+    """The slices before any rule: those with log files are merged, all others are read by index,
+    with entries still to be found."""
     partition_values: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
 
     def planned(each: FileSlice) -> SlicePlan:
@@ -258,10 +304,32 @@ def first_plan(
             return SlicePlan(each, Access.MERGE, reason=reason, values=values)
         return SlicePlan(each, Access.INDEX, values=values)
 
+    return tuple(map(planned, snapshot.slices))
+
+
+def first_plan(
+    snapshot: Snapshot,
+    predicate: Predicate | None,
+    partitions: PartitionValues | None = None,
+    slices: tuple[SlicePlan, ...] | None = None,
+    *,
+    use_index: UseIndex = "auto",
+    switched_off: bool = False,
+    needed: pa.Schema | None = None,
+    table: str = "",
+) -> QueryPlan:
+    """The plan before any rule.
+
+    Args:
+        predicate: In negation normal form.
+        partitions: Values from the paths of partitions.
+        slices: Those of `first_slices`, if they are known.
+        use_index, switched_off, needed, table: See `QueryPlan`.
+    """
     return QueryPlan(
         snapshot,
         predicate,
-        tuple(map(planned, snapshot.slices)),
+        first_slices(snapshot, partitions) if slices is None else slices,
         use_index=use_index,
         switched_off=switched_off,
         partitions=partitions,

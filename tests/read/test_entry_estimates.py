@@ -39,8 +39,8 @@ ESTIMATED = [
 def slices_of(table: IndexedTable) -> tuple[SlicePlan, ...]:
     """All slices with their entries, before any optimizer rule."""
     planner = table._queries.planner
-    plan = planner.base_file_entries()
-    values = planner._partition_values(plan.snapshot).by_partition
+    plan = planner.base_file_entries(planner.base_files())
+    values = planner._start_of(plan.snapshot).partitions.by_partition
     return tuple(
         replace(each, values=values.get(each.file_slice.partition, {})) for each in plan.slices
     )

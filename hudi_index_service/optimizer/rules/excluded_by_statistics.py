@@ -1,6 +1,7 @@
 """Skips base files whose entries' manifests rule the predicate out, by minimum, maximum and NULL
 count. Neither the entry nor the base file is opened."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hudi_index_service.config import Settings
@@ -8,7 +9,13 @@ from hudi_index_service.optimizer.estimates.manifests import ManifestEstimates
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 
-_RULE = "excluded_by_statistics"
+EXCLUDED = "excluded_by_statistics"
+"""The rule's name."""
+
+
+def exclusion_reason(index_types: Sequence[str]) -> str:
+    """Why a slice is skipped by the statistics of its entries of these types."""
+    return f"its {' and '.join(index_types)} entry's statistics rule the predicate out"
 
 
 def excluded_by_statistics(plan: QueryPlan, settings: Settings) -> QueryPlan:
@@ -30,5 +37,5 @@ def excluded_by_statistics(plan: QueryPlan, settings: Settings) -> QueryPlan:
 def _planned(slice_plan: SlicePlan, rows: RowEstimate | None) -> SlicePlan:
     if rows is None or rows.most:
         return slice_plan
-    names = " and ".join(entry.index_type.name for entry in slice_plan.entries)
-    return slice_plan.skipped(f"its {names} entry's statistics rule the predicate out", _RULE)
+    names = [entry.index_type.name for entry in slice_plan.entries]
+    return slice_plan.skipped(exclusion_reason(names), EXCLUDED)

@@ -1,0 +1,163 @@
+"""What segments say of the slices of a snapshot: which ones a predicate excludes, and which may
+hold which values; before anything is made or listed for each slice.
+
+The statistics are those of the entries' manifests, so the rule `excluded_by_statistics` would come
+to the same, one slice after the other. Routing runs exclude more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_index_service.hudi.protocol import Snapshot
+from hudi_index_service.index.segments.bounds import Mask
+from hudi_index_service.index.segments.exclusion import Exclusion, located_values
+from hudi_index_service.index.segments.segment import ColumnKey
+from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED, exclusion_reason
+from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.coverage import RequiredColumns
+from hudi_index_service.read.index_folder import IndexFolder
+
+
+@dataclass(slots=True)
+class _Positions:
+    """Where the base files of segments are in a snapshot.
+
+    Attributes:
+        count: The number of slices.
+        of_paths: The position and the length of each base file.
+        of_segments: For each base file of a segment, its position, or -1.
+    """
+
+    count: int
+    of_paths: dict[str, tuple[int, int]]
+    of_segments: dict[SegmentFile, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "_Positions":
+        base_files = ((n, each.base_file) for n, each in enumerate(snapshot.slices))
+        return cls(
+            len(snapshot.slices),
+            {file.path: (n, file.size) for n, file in base_files if file is not None},
+        )
+
+    def of_segment(self, segment: SegmentFile) -> npt.NDArray[np.int64]:
+        positions = self.of_segments.get(segment)
+        if positions is None:
+            files = segment.files
+            positions = np.array(
+                [
+                    position if size == length else -1
+                    for (position, size), length in zip(
+                        map(self._place, files["path"].to_pylist()),
+                        files["length"].to_pylist(),
+                        strict=True,
+                    )
+                ],
+                dtype=np.int64,
+            )
+            self.of_segments[segment] = positions
+        return positions
+
+    def _place(self, path: str) -> tuple[int, int]:
+        return self.of_paths.get(path, (-1, -1))
+
+    def keep(self, segments: Sequence[SegmentFile]) -> None:
+        """Forgets other segments."""
+        if len(self.of_segments) > 2 * len(segments):
+            self.of_segments = {each: self.of_segment(each) for each in segments}
+
+
+class SegmentSlices:
+    """Applies segments to one snapshot. It is kept for the next query on the snapshot. Safe to use
+    from several threads."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._positions = _Positions.of(snapshot)
+        self._skipped: dict[str, _Skipped] = {}
+
+    def skip(self, plan: QueryPlan, folder: IndexFolder, required: RequiredColumns) -> QueryPlan:
+        """The plan without the slices in which, by segments, no row can match."""
+        predicate = plan.predicate
+        if predicate is None or not any(folder.segments.values()):
+            return plan
+        in_paths = set(plan.partitions.table.schema.names) if plan.partitions else set()
+        slices = plan.slices
+        for name, segments in folder.segments.items():
+            # A partition's value is in its path, even if the base file holds another.
+            columns = [key for key in required.keys(name) if key[0] not in in_paths]
+            exclusions = [Exclusion(segment, columns) for segment in segments]
+            is_excluded = self._excluded(exclusions, predicate)
+            if is_excluded.any():
+                slices = self._without(slices, is_excluded, name)
+        return plan if slices is plan.slices else replace(plan, slices=slices)
+
+    def located(
+        self, segments: Sequence[SegmentFile], key: ColumnKey, values: pa.Array
+    ) -> dict[int, npt.NDArray[np.int64]]:
+        """For slices by number, the positions of the values that the base file may hold. Slices are
+        left out if no run of the column knows all their values.
+
+        Args:
+            segments: Of one index type.
+            key: A column.
+            values: Of the column's type, without NULL.
+        """
+        found: dict[int, npt.NDArray[np.int64]] = {}
+        for segment in segments:
+            numbers = self._positions.of_segment(segment)
+            for file, positions in enumerate(located_values(segment, key, values)):
+                if positions is not None and numbers[file] >= 0:
+                    found[int(numbers[file])] = positions
+        return found
+
+    def _excluded(self, exclusions: Sequence[Exclusion], predicate: Predicate) -> Mask:
+        """Which slices are excluded."""
+        positions = self._positions
+        is_excluded = np.zeros(positions.count, dtype=bool)
+        for each in exclusions:
+            excluded_here = positions.of_segment(each.segment)[~each.may_match(predicate)]
+            is_excluded[excluded_here[excluded_here >= 0]] = True
+        positions.keep([each.segment for each in exclusions])
+        return is_excluded
+
+    def _without(
+        self, slices: tuple[SlicePlan, ...], is_excluded: Mask, name: str
+    ) -> tuple[SlicePlan, ...]:
+        """The slices, those excluded skipped. Without partitions to prune, all queries on a
+        snapshot begin with the same objects, and skip them alike."""
+        skipped = self._skipped.get(name)
+        if skipped is None or skipped.slices is not slices:
+            skipped = self._skipped[name] = _Skipped.of(slices, name)
+        return tuple(
+            [
+                without if is_out else each
+                for each, without, is_out in zip(
+                    slices, skipped.without, is_excluded.tolist(), strict=True
+                )
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Skipped:
+    """Slices, and the same skipped as far as they are read by index."""
+
+    slices: tuple[SlicePlan, ...]
+    without: list[SlicePlan]
+
+    @classmethod
+    def of(cls, slices: tuple[SlicePlan, ...], name: str) -> "_Skipped":
+        reason = exclusion_reason([name])
+        return cls(
+            slices,
+            [
+                each.skipped(reason, EXCLUDED) if each.access is Access.INDEX else each
+                for each in slices
+            ],
+        )
