@@ -236,11 +236,7 @@ def test_a_key_index_avoids_reading_other_pages(table: IndexedTable) -> None:
     assert [each.access for each in by_access.values()].count(Access.INDEX) == 2
     for each in by_access.values():
         if each.access is Access.INDEX:
-            assert (each.keys, each.candidates, each.pages) == (
-                2,
-                1,
-                1,
-            )  # "nobody" is above the maximum
+            assert (each.keys, each.candidates, each.pages) == (1, 1, 1)
         else:  # no index, but Hudi's Bloom filter
             assert each.bytes_read == 0
             assert each.note == "its Bloom filter has none of the keys"
@@ -420,3 +416,51 @@ def test_invalid_keys_are_refused(keys: object, table: IndexedTable) -> None:
     with pytest.raises(ConfigInvalid) as raised:
         table.tag_location(keys)  # type: ignore[arg-type]
     assert "record keys" in raised.value.remedy
+
+
+@pytest.fixture(scope="module")
+def many(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hundred base files, indexed by key."""
+    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("many"))
+    with open_table(path) as table:
+        table.create_index("by_key", ["_hoodie_record_key"])
+        table.build(strategy="all").raise_for_failures()
+    return path
+
+
+@pytest.mark.parametrize("column", ["_hoodie_record_key", "id"])
+def test_keys_are_looked_for_in_the_base_files_that_hold_them(
+    golden: Golden, many: Path, tmp_path: Path, column: str
+) -> None:
+    path = Path(shutil.copytree(many, tmp_path / "table"))
+    if column != "_hoodie_record_key":  # the table's key column
+        with open_table(path) as table:
+            table.drop_index("by_key", purge=True)
+            table.create_index("by_id", [column])
+            table.build(strategy="all").raise_for_failures()
+    truth = by_spark(golden("hundred_base_files").rows())
+    places = {key: place for (_, key), place in truth.items()}
+    wanted = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]
+    with open_table(path, settings=BY_PAGES) as table:
+        answer, statistics = search(table, AskedKeys.of(wanted))
+        assert locations(answer) == [(key, places.get(key, (None, None, None))) for key in wanted]
+        holding = {places[key] for key in wanted if key in places}
+        looked_into = len(statistics.slices) - statistics.count(Access.SKIP)
+        assert len(holding) <= looked_into < 2 * len(holding), "ranges of keys hardly overlap"
+        in_partitions = [(places[key][0] or "", key) for key in wanted if key in places]
+        assert table.tag_location(in_partitions).equals(
+            answer.filter(pa.compute.is_valid(answer.column("file_id")))
+        )
+
+
+def test_damaged_segments_cost_time_and_no_key(many: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(many, tmp_path / "table"))
+    keys = [str(number) for number in range(0, 200, 3)]
+    with open_table(many, settings=BY_PAGES) as table:
+        right = table.tag_location(keys)
+    for file in path.glob(".hoodie/.index/_service/segments/lucene/*"):
+        file.write_bytes(file.read_bytes()[:-100])
+    with open_table(path, settings=BY_PAGES) as table:
+        answer, statistics = search(table, AskedKeys.of(keys))
+    assert answer.equals(right)
+    assert statistics.count(Access.SKIP) > 0, "by the ranges in manifests"

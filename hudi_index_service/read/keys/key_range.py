@@ -11,8 +11,11 @@ import pyarrow.compute as pc
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
 
-_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
-_LONG_NUMBER = "^-?[1-9][0-9]{18}$"  # perhaps too long for 64 bits
+NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+"""A number as keys have it, surely of 64 bits."""
+
+LONG_NUMBER = "^-?[1-9][0-9]{18}$"
+"""A number that may have more than 64 bits."""
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -75,9 +78,9 @@ class KeyRange:
     def _within(self, keys: pa.StringArray) -> Mask:
         if isinstance(self.least, bytes):
             return self._between(keys.cast(pa.binary()))
-        numbers = pc.match_substring_regex(keys, _NUMBER)
+        numbers = pc.match_substring_regex(keys, NUMBER)
         values = pc.if_else(numbers, keys, "0").cast(pa.int64())
-        doubtful = pc.match_substring_regex(keys, _LONG_NUMBER)
+        doubtful = pc.match_substring_regex(keys, LONG_NUMBER)
         mask: Mask = np.asarray(numbers) & self._between(values) | np.asarray(doubtful)
         return mask
 

@@ -1,7 +1,7 @@
 """Finds the locations of record keys: the requested keys, and the answer for each of them."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
-from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.hudi.protocol import HudiTable, Snapshot
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
-from hudi_index_service.read.keys.record_keys import record_keys
-from hudi_index_service.read.planner import QueryPlanner
+from hudi_index_service.read.keys.key_routes import key_holders
+from hudi_index_service.read.keys.record_keys import RecordKeys, record_keys
+from hudi_index_service.read.planner import BaseFiles, QueryPlanner
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
@@ -128,8 +129,14 @@ class KeySearch:
         """
 
         def locate() -> pa.Table:
-            plan, locator = self.planned(partitioned=requested.partitioned)
-            return _locations(locator, plan, requested, statistics or ReadStatistics())
+            base_files = self._planner.base_files()
+            locator = self._locator(base_files.snapshot, partitioned=requested.partitioned)
+            searched = self._searched(base_files, locator.keys, requested)
+            plan = self._planner.base_file_entries(base_files, searched.keys())
+            log.info(
+                "%d keys are looked for in %d slices.", requested.table.num_rows, len(searched)
+            )
+            return _locations(locator, plan, searched, statistics or ReadStatistics())
 
         return requested.answered(on_a_whole_snapshot(locate))
 
@@ -142,8 +149,11 @@ class KeySearch:
         Raises:
             TableFeatureUnsupported, SnapshotChanged: see `HudiTable.snapshot` and `record_keys`.
         """
-        plan = self._planner.base_file_entries()
-        snapshot, table = plan.snapshot, self._table
+        plan = self._planner.base_file_entries(self._planner.base_files())
+        return plan, self._locator(plan.snapshot, partitioned=partitioned)
+
+    def _locator(self, snapshot: Snapshot, *, partitioned: bool) -> KeyLocator:
+        table = self._table
         keys = record_keys(
             snapshot.schema,
             table.record_key_columns(),
@@ -152,29 +162,57 @@ class KeySearch:
         query = Query(None, None, keys.columns, keys.columns, snapshot.schema)
         reader = SliceReader(table, query, snapshot.instant, self._pool, self._settings)
         # An update can have moved a key to another partition; where it was, it must not count.
-        partitions = {each.file_slice.partition for each in plan.slices}
+        partitions = {each.partition for each in snapshot.slices}
         find_deleted = not partitioned and len(partitions) > 1
-        return plan, KeyLocator(reader, keys, find_deleted)
+        return KeyLocator(reader, keys, find_deleted)
+
+    def _searched(
+        self, base_files: BaseFiles, keys: RecordKeys, requested: AskedKeys
+    ) -> dict[int, pa.StringArray]:
+        """The keys to look for in each slice, by its number: none, if segments say so. Slices whose
+        partition has none of the keys are left out."""
+        every_key = pc.unique(requested.table.column(KEY)).drop_null()
+        held = key_holders(base_files, keys, every_key)
+        in_partition = requested.by_partition()
+        searched: dict[int, pa.StringArray] = {}
+        for number, each in enumerate(base_files.snapshot.slices):
+            search_keys = in_partition(each.partition)
+            if not len(search_keys):
+                continue
+            # A log file may hold any key.
+            if number in held and not each.log_files:
+                among, search_keys = search_keys, held[number]
+                if requested.partitioned:
+                    search_keys = search_keys.filter(pc.is_in(search_keys, value_set=among))
+            searched[number] = search_keys
+        return searched
 
 
 def _locations(
-    locator: KeyLocator, plan: QueryPlan, requested: AskedKeys, statistics: ReadStatistics
+    locator: KeyLocator,
+    plan: QueryPlan,
+    searched: Mapping[int, pa.StringArray],
+    statistics: ReadStatistics,
 ) -> pa.Table:
-    """The locations (`LOCATIONS`) of the keys in a plan's slices, which are read in parallel."""
-    keys = requested.by_partition()
+    """The locations (`LOCATIONS`) of keys in slices, by their numbers, which are read in
+    parallel."""
     jobs: list[tuple[SlicePlan, pa.StringArray, SliceStatistics]] = []
-    for each in plan.slices:
-        search_keys = keys(each.file_slice.partition)
+    for number, search_keys in searched.items():
+        each = plan.slices[number]
+        slice_statistics = SliceStatistics(each.file_slice.name, each.access)
+        statistics.slices.append(slice_statistics)
         if len(search_keys):
-            jobs.append((each, search_keys, SliceStatistics(each.file_slice.name, each.access)))
-    statistics.slices.extend(slice_statistics for _, _, slice_statistics in jobs)
+            jobs.append((each, search_keys, slice_statistics))
+        else:
+            slice_statistics.access = Access.SKIP
+            slice_statistics.keys = 0
+            slice_statistics.note = "segments say that it has none of the keys"
 
     def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
         return locator.locate(*job)
 
     with ThreadPoolExecutor(locator.reader.settings.read.parallelism, "index-locate") as pool:
         tables = list(pool.map(work, jobs))
-    log.info("%d keys looked for in %d slices.", requested.table.num_rows, len(jobs))
     return pa.concat_tables([LOCATIONS.empty_table(), *tables])
 
 

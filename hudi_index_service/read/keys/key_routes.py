@@ -1,0 +1,92 @@
+"""Which base files can hold which of the requested keys, by the runs of the table's segments.
+
+A file in which no key can be is neither opened nor listed, and another is searched for its own keys
+alone. Without a run of the key's column, every file may hold every key.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index_service.index.segments.segment import ColumnKey
+from hudi_index_service.read.keys.key_range import LONG_NUMBER, NUMBER
+from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
+from hudi_index_service.read.planner import BaseFiles
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValues:
+    """What the keys are in a column.
+
+    Attributes:
+        values: Values of the column's type, some of them perhaps in no row.
+        keys: The position of the key that each belongs to.
+        anywhere: The positions of keys that may have other values, too.
+    """
+
+    column: ColumnKey
+    values: pa.Array
+    keys: Numbers
+    anywhere: Numbers
+
+
+def key_values(keys: RecordKeys, search_keys: pa.StringArray) -> Iterator[KeyValues]:
+    """The values of the columns that alone tell which row has a key; the best column first."""
+    every, none = np.arange(len(search_keys)), np.zeros(0, dtype=np.int64)
+    if keys.stored:
+        type = keys.columns.field(RECORD_KEY).type
+        if pa.types.is_string(type):
+            yield KeyValues((RECORD_KEY, str(type)), search_keys, every, none)
+    if len(keys.fields) != 1:
+        return
+    ((key_column, field),) = keys.fields.items()
+    # Some releases of ComplexKeyGenerator print the column's name before a single column's value.
+    prefix = f"{key_column}:"
+    prefixed = np.flatnonzero(np.asarray(pc.starts_with(search_keys, prefix)))
+    rest = pc.utf8_slice_codeunits(search_keys.take(pa.array(prefixed)), len(prefix))
+    texts = pa.concat_arrays([search_keys, rest])
+    positions = np.concatenate([every, prefixed])
+    column = (field.name, str(field.type))
+    if pa.types.is_string(field.type):
+        yield KeyValues(column, texts, positions, none)
+    elif pa.types.is_int64(field.type) or pa.types.is_int32(field.type):
+        are_numbers = np.asarray(pc.match_substring_regex(texts, NUMBER))
+        # Numbers of 19 digits may fit or not; other texts are no key of this column.
+        doubtful = np.asarray(pc.match_substring_regex(texts, LONG_NUMBER))
+        values = texts.filter(pa.array(are_numbers)).cast(pa.int64())
+        if pa.types.is_int32(field.type):
+            fits = np.asarray(pc.and_(pc.less(values, 2**31), pc.greater_equal(values, -(2**31))))
+            values = values.filter(pa.array(fits)).cast(pa.int32())
+            chosen = positions[are_numbers][fits]
+        else:
+            chosen = positions[are_numbers]
+        yield KeyValues(column, values, chosen, np.unique(positions[doubtful]))
+
+
+def key_holders(
+    base_files: BaseFiles, keys: RecordKeys, search_keys: pa.StringArray
+) -> dict[int, pa.StringArray]:
+    """The keys that base files may hold, by the number of the slice; slices of which no run has all
+    keys are left out.
+
+    Args:
+        search_keys: Distinct, without NULL.
+    """
+    if base_files.folder is None:
+        return {}
+    held: dict[int, pa.StringArray] = {}
+    for name, segments in base_files.folder.segments.items():
+        for each in key_values(keys, search_keys):
+            if each.column not in base_files.columns[name]:
+                continue
+            located = base_files.segment_slices.located(segments, each.column, each.values)
+            for number, found in located.items():
+                positions = np.union1d(each.keys[found], each.anywhere)
+                held[number] = search_keys.take(pa.array(positions))
+    return held
