@@ -28,6 +28,7 @@ from hudi_index_service.index.entries.retention import Retention, stored_index_t
 from hudi_index_service.index.entries.summary import stored_summaries
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.local_copy import CachedCopy, copies_but, discard
+from hudi_index_service.maintain.facts import forget_facts
 from hudi_index_service.metadata.definitions import DefinitionStore
 from hudi_index_service.metadata.documents import (
     INDEX_ROOT,
@@ -66,6 +67,7 @@ class Cleaning:
             the data files, the sizes 0.
         unremoved: Files that were not removed because the index type could not remove its external
             data. The next clean tries again.
+        rewritten: Segments with facts of what was removed, which were rewritten without them.
     """
 
     removals: tuple[Removal, ...]
@@ -73,6 +75,7 @@ class Cleaning:
     folders: int = 0
     stored: tuple[Removal, ...] = ()
     unremoved: tuple[Removal, ...] = ()
+    rewritten: tuple[Removal, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -105,13 +108,17 @@ def clean(
         copies = tuple(copies_but(storage, settings.cache_folder, keep=sweep.serving_sha256))
     orphans = tuple(sweep.orphans({removal.path for removal in removals}))
     if dry_run:
-        return Cleaning(removals, copies, stored=orphans, unremoved=sweep.unlisted)
+        rewritten = sweep.forget_facts(removals, dry_run=True)
+        return Cleaning(
+            removals, copies, stored=orphans, unremoved=sweep.unlisted, rewritten=rewritten
+        )
     # Manifests first, so that an entry disappears before its data. The data files come last,
     # because external data is located by them.
     paths = [removal.path for removal in removals]
     storage.delete([path for path in paths if path.endswith(".json")])
     failures = sweep.external_storage.destroy([*paths, *(removal.path for removal in orphans)])
     storage.delete([path for path in without(paths, failures) if not path.endswith(".json")])
+    rewritten = sweep.forget_facts()
     folders = storage.delete_empty_folders(INDEX_ROOT)
     remove_abandoned()
     discard(copies)
@@ -131,6 +138,7 @@ def clean(
                 if removal.path in failures
             ),
         ),
+        rewritten,
     )
 
 
@@ -195,6 +203,16 @@ class _Sweep:
         current = (versions.current for versions in DefinitionStore(self._storage).versions())
         types = (each.index_types for each in current if each is not None)
         return {*stored_index_types(self._storage), *chain.from_iterable(types)}
+
+    def forget_facts(
+        self, removals: Iterable[Removal] = (), *, dry_run: bool = False
+    ) -> tuple[Removal, ...]:
+        """Rewrites segments without facts of entries that are gone, or in `removals`, and, after
+        their grace period, of columns of no live index. Returns those that had such facts."""
+        removed = frozenset(removal.path for removal in removals)
+        definitions = None if self._unused_grace.ends == float("-inf") else self._definitions
+        changed = forget_facts(self._storage, definitions, removed, dry_run=dry_run)
+        return tuple(_removals(changed, "it states facts of entries or columns that are removed"))
 
     def orphans(self, removed: Collection[str]) -> Iterator[Removal]:
         """External data whose data file neither exists nor can be under construction."""

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,6 +19,8 @@ from hudi_index_service.index.entries.retention import expired_entries
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.directory import packed_directory
+from hudi_index_service.index.segments.keys import exact_keys, hashes
+from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.storage.store import Storage
 from tests.golden.recipes.services import ACCOUNT
 from tests.golden.recipes.services import PERSON as NAME
@@ -73,6 +77,32 @@ def traces_in_terms(table: IndexedTable) -> list[str]:
     ]
 
 
+def traces_in_segments(table: IndexedTable) -> list[str]:
+    """The segments that state a fact of the person's rows: a bound, or the key of a value."""
+    storage = table.hudi_table.storage
+    store = SegmentStore(storage, "lucene")
+    name_key, account_key = hashes(pa.array([NAME])), exact_keys(pa.array([ACCOUNT]))
+    assert account_key is not None
+    found = []
+    for file in store.listed():
+        segment = store.open(file)
+        facts = segment.facts()
+        bounds = [
+            text or ""
+            for column in facts.columns.values()
+            for side in ("minimum", "maximum")
+            for text in column[side].to_pylist()
+        ]
+        keys = np.concatenate([each.keys for each in facts.pairs.values()])
+        if (
+            any(MARK in text.lower() or str(ACCOUNT) == text for text in bounds)
+            or np.isin(name_key, keys).any()
+            or np.isin(account_key, keys).any()
+        ):
+            found.append(segment.name)
+    return found
+
+
 def traces_in_points(table: IndexedTable) -> int:
     return table.scan(f"account = {ACCOUNT}", use_index="require").count()
 
@@ -91,6 +121,7 @@ def erased(
     # The traces are found while they exist, so that not finding them afterwards is significant.
     assert len(traces_in_terms(table)) == 1
     assert traces_in_points(table) == 1
+    assert len(traces_in_segments(table)) == 1
     assert {file.suffix for file in traces_in_bytes([path / ".hoodie/.index"])} >= {".json"}
 
     people.put(path, "deleted")
@@ -131,6 +162,7 @@ def test_no_trace_of_the_person_is_left(
     assert expired_entries(table.hudi_table, settings) == []
     assert traces_in_bytes([path / ".hoodie/.index", tmp_path / "cache"]) == []
     assert traces_in_terms(table) == []
+    assert traces_in_segments(table) == []
     assert traces_in_points(table) == 0
     assert table.scan("name = 'Person 8'", use_index="require").count() == 1
 
@@ -141,6 +173,7 @@ def test_purging_leaves_no_trace_of_the_person(erased: Path, tmp_path: Path) -> 
     table.drop_index("people", purge=True)
     assert sorted(each.name for each in (path / ".hoodie/.index").iterdir()) == ["_service"]
     assert traces_in_bytes([path / ".hoodie/.index"]) == []
+    assert list(path.rglob("*.segment")) == []
 
 
 def test_traces_left_by_killed_builds_are_removed(erased: Path, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from time import time
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.storage.store import Storage
 
 INDEX = ".hoodie/.index"
 
@@ -24,6 +26,8 @@ QUERIES = (
 RECORDS = "_service/builds/"
 
 SUMMARIES = "_service/instants/"
+
+SEGMENTS = "_service/segments/"
 
 Shape = frozenset[tuple[str, int]]
 
@@ -58,12 +62,14 @@ def check_converged(table: IndexedTable, expected: Expected) -> list[str]:
     check_answers(table, expected)
     age(path, RECORDS_KEPT)
     table.clean()
-    assert table.clean().removals == ()
+    again = table.clean()
+    assert (again.removals, again.rewritten) == ((), ())
     assert table.verify(sample=2).problems == ()
     check_answers(table, expected)
     left = files_below_index(path)
     check_nothing_superfluous(table, left)
     check_summaries(path)
+    check_segments(path)
     return left
 
 
@@ -88,6 +94,16 @@ def check_summaries(path: Path) -> None:
             assert (path / name).read_text() == text
 
 
+def check_segments(path: Path) -> None:
+    """Every remaining segment can be read, and states facts of base files with an entry alone."""
+    for folder in (path / INDEX / SEGMENTS).glob("*"):
+        entries = "".join(each.read_text() for each in (path / INDEX / folder.name).rglob("*.json"))
+        store = SegmentStore(Storage(path), folder.name)
+        for file in store.listed():
+            for name in store.open(file).files["path"].to_pylist():
+                assert f'"{name}"' in entries
+
+
 def age(path: Path, seconds: float) -> None:
     """Makes everything below the index look older: builds fall silent, grace periods end."""
     moment = time() - seconds
@@ -98,13 +114,13 @@ def age(path: Path, seconds: float) -> None:
 def files_below_index(path: Path) -> list[str]:
     """The files and empty folders below the index, including those that obstore hides, without what
     differs from run to run: generations, build numbers, random names. Each build leaves a record,
-    of which a sweep keeps the newest one's: these files are not listed. Nor are summaries: a build
-    that fails to write one has succeeded."""
+    of which a sweep keeps the newest one's: these files are not listed. Nor are summaries and
+    segments: a build that fails to write one has succeeded."""
     found = [name for name, _ in _found(path)]
     records = [name for name in found if name.startswith(RECORDS)]
     assert len({name.split("/")[2] for name in records}) <= 1, records
     names = (re.sub(r"-\d+\.json$", ".json", _plain(name)) for name in found)
-    return sorted({name for name in names if not name.startswith((RECORDS, SUMMARIES))})
+    return sorted({name for name in names if not name.startswith((RECORDS, SUMMARIES, SEGMENTS))})
 
 
 def shape(path: Path) -> Shape:
@@ -125,4 +141,5 @@ def _found(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def _plain(name: str) -> str:
+    name = re.sub(r"[0-9a-f]{32}(\.segment)", r"\1", name)
     return re.sub(r"(data-)\d{6}-(.*?)[0-9a-f]{12}", r"\1\2", name)

@@ -140,10 +140,12 @@ def check_error(raised: BaseException | None, fault: Fault, call: Call, harmless
         assert raised.remedy
 
 
-# Records that are only informative, whose failures are logged; and parts of an index: what one task
-# cannot see of them, the next one does, and the sweep removes what remains.
+# Records that are only informative, whose failures are logged; segments, which builds and queries
+# do without; and parts of an index: what one task cannot see of them, the next one does, and the
+# sweep removes what remains.
 HARMLESS = re.compile(
     r"/builds/\d+/(heartbeat|finished\.json|cancel\.json)$"
     r"|-part-\d+-of-\d+-"
+    r"|/_service/segments/"
     r"|/lucene/\d+/[^/]+/[0-9a-f]{16}$"
 )
