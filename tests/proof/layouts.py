@@ -54,6 +54,7 @@ class Layout:
         analyzer: Whether strings are analyzed too, and keys indexed.
         words_only: … and messages are not indexed as whole values.
         unindexed: One in this many columns is not indexed; 0: all are indexed.
+        segments: What becomes of segments after builds, one of `SEGMENTS`.
         seed: The seed of the rows.
     """
 
@@ -72,6 +73,7 @@ class Layout:
     analyzer: bool
     words_only: bool
     unindexed: int
+    segments: str
     seed: int
 
     @property
@@ -86,6 +88,9 @@ class Layout:
         """Whether an index holds the words of the messages."""
         return self.analyzer and not self.unindexed
 
+
+SEGMENTS = ("as built", "missing", "damaged", "of each build")
+"""Segments may be lost or damaged; those that later ones replace may be there still."""
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 FIRST_HALF, SECOND_HALF = Write("bulk_insert", (0, 150)), Write("bulk_insert", (150, 320))
@@ -144,6 +149,7 @@ def layouts(shape: str) -> st.SearchStrategy[Layout]:
         analyzer=st.booleans(),
         words_only=st.booleans(),
         unindexed=st.just(3 if shape == "some columns" else 0),
+        segments=st.sampled_from(SEGMENTS),
         seed=st.integers(0, 2**32),
     )
 
@@ -169,6 +175,7 @@ def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path
             "hoodie.bulkinsert.shuffle.parallelism": "1",
         },
     )
+    earlier: dict[Path, bytes] = {}
     for version, each in enumerate(layout.writes):
         staged = folder / f"{version}.parquet"
         pq.write_table(_rows(family, layout, each, version), staged)
@@ -179,7 +186,28 @@ def make_table(spark: SparkSession, family: Family, layout: Layout, folder: Path
         if each.build:
             with open_table(path) as table:
                 table.build(strategy="all").raise_for_failures()
+            _treat_segments(path, layout.segments, earlier)
     return path
+
+
+def _treat_segments(path: Path, how: str, earlier: dict[Path, bytes]) -> None:
+    """Does to segments what the recipe says.
+
+    Args:
+        earlier: Those after earlier builds.
+    """
+    for segment in (path / ".hoodie/.index/_service/segments").rglob("*.segment"):
+        content = segment.read_bytes()
+        if how == "missing":
+            segment.unlink()
+        elif how == "damaged":
+            middle = len(content) // 2
+            segment.write_bytes(content[:middle] + b"damage" + content[middle + 6 :])
+        else:
+            earlier[segment] = content
+    if how == "of each build":
+        for segment, content in earlier.items():
+            segment.write_bytes(content)
 
 
 def _rows(family: Family, layout: Layout, each: Write, version: int) -> pa.Table:
