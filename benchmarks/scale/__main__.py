@@ -38,6 +38,8 @@ from benchmarks.scale.queries import (
     some_keys,
 )
 from hudi_index_service import open_table
+from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.storage.store import Storage
 
 RESULTS = ROOT / "benchmarks" / "results"
 SCRATCH = Path(tempfile.gettempdir()) / "hudi-index-bench-scale"
@@ -177,6 +179,21 @@ def build_ms_a_file(scratch: Path, files: int) -> float:
     return round(took, 2)
 
 
+def routing_bytes_a_pair(scratch: Path, files: int) -> float:
+    """Bytes of the table's runs for each pair of a value and a base file."""
+    store = SegmentStore(Storage(tables.folder_of(scratch, files)), "lucene")
+    runs = [
+        column.run
+        for file in store.listed()
+        for column in store.open(file).document.columns
+        if column.run is not None
+    ]
+    size = sum(each.packed_bytes + each.directory_bytes for each in runs)
+    bytes_a_pair = round(size / sum(each.pairs for each in runs), 2)
+    say(f"{files} base files: {len(runs)} runs, {bytes_a_pair} bytes a pair")
+    return bytes_a_pair
+
+
 def targets(results: dict[str, Any]) -> list[Target]:
     """The aims, with the results; None for what the run left out."""
     by_files = {each["files"]: each for each in results["tables"]}
@@ -230,6 +247,7 @@ def targets(results: dict[str, Any]) -> list[Target]:
         at_least("20 mixed queries: median times as fast as Lance", 0.8, faster.get("lance")),
         at_least("20 mixed queries: median times as fast as DuckDB", 2, faster.get("duckdb")),
         at_most("building 1,000 files: ms a file", 12, results["build_ms_a_file"]),
+        at_most("routing: bytes a pair", 3.2, results["routing_bytes_a_pair"]),
         at_most(
             "reading 10,000 files: anonymous MiB",
             350,
@@ -264,6 +282,7 @@ def main() -> None:
         "tables": [of_files(asked.scratch, each, asked.rounds) for each in files],
         "located": located(asked.scratch, thousand, asked.rounds),
         "build_ms_a_file": build_ms_a_file(asked.scratch, thousand),
+        "routing_bytes_a_pair": routing_bytes_a_pair(asked.scratch, thousand),
         "rounds": asked.rounds,
         "environment": environment(),
     }

@@ -17,7 +17,7 @@ from hudi_index_service import Column, open_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-GENERATION = 1
+GENERATION = 2
 """Raised with every change of rows or indexes: older tables do not count then."""
 
 ROWS_A_FILE = {1: 2_000_000, 6: 300_000, 100: 20_000, 1_000: 2_000, 10_000: 2_000}
