@@ -58,4 +58,4 @@ def build_task(
 
 def stored_below(storage: Storage) -> list[str]:
     """The names of all files of all entries."""
-    return sorted(Path(file.path).name for file in storage.files(".hoodie/.index"))
+    return sorted(Path(file.path).name for file in storage.files(".hoodie/.index/lucene"))
