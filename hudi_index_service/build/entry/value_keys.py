@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.index.segments.keys import Keys, exact_keys, hashes
+from hudi_index_service.index.segments.keys import Keys, distinct, exact_keys, hashes
 from hudi_index_service.index.segments.run import Pairs
 
 MOST_KEYS = 2**21
@@ -26,10 +26,10 @@ class ValueKeys:
         values = array.drop_null()
         exact = exact_keys(values)
         self._by_value = exact is not None
-        self._parts.append(np.unique(hashes(values) if exact is None else exact))
+        self._parts.append(distinct(hashes(values) if exact is None else exact))
         self._count += len(self._parts[-1])
         if self._count > MOST_KEYS:
-            self._parts = [np.unique(np.concatenate(self._parts))]
+            self._parts = [distinct(np.concatenate(self._parts))]
             self._count = len(self._parts[0])
             # Half of them, so that not every further batch sorts them all again.
             self._too_many = self._count > MOST_KEYS // 2

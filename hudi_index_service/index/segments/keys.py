@@ -36,6 +36,14 @@ def _is_bytes(type: pa.DataType) -> bool:
     return bool(pa.types.is_string(type) or pa.types.is_binary(type))
 
 
+def distinct(keys: Keys) -> Keys:
+    """The keys, sorted, each once. Faster than `numpy.unique`, which hashes them first."""
+    ordered = np.sort(keys)
+    is_first = np.ones(len(ordered), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
+
+
 def exact_keys(values: pa.Array) -> Keys | None:
     """The exact keys of values without NULL; None for a type that has none."""
     if not is_number(values.type):

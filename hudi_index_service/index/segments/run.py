@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.segments.keys import HASH_BITS, Keys, hashes_of_exact
+from hudi_index_service.index.segments.keys import HASH_BITS, Keys, distinct, hashes_of_exact
 
 FULL_PAIRS = 2**20
 """Runs with at least as many pairs keep shorter keys, and are not merged again."""
@@ -103,8 +103,8 @@ class Pairs:
     @classmethod
     def of_file(cls, keys: Keys, *, by_value: bool, file: int = 0) -> "Pairs":
         """The pairs of one file."""
-        distinct = np.unique(keys)
-        return cls(by_value, distinct, np.full(len(distinct), file, dtype=np.uint32))
+        ordered = distinct(keys)
+        return cls(by_value, ordered, np.full(len(ordered), file, dtype=np.uint32))
 
     def as_hashes(self) -> "Pairs":
         """The same pairs by hash; whole exact keys can be hashed."""
@@ -266,11 +266,11 @@ class Run:
             hashed: Their hashes; None to draw them from the exact keys.
         """
         if self.layout.by_value and exact is not None:
-            return np.unique(exact)
+            return distinct(exact)
         if hashed is None:
             assert exact is not None, "values have exact keys or hashes"
             hashed = hashes_of_exact(exact)
-        return np.unique(hashed)
+        return distinct(hashed)
 
     def located(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Files]:
         """Which files may hold which values.
