@@ -318,12 +318,9 @@ class _Sweep:
         if any(versions.current is None for versions in self._definitions):
             return False
         return not any(
-            column.name in {each.name for each in versions.current.columns}
+            versions.may_use(name, column.name)
             for column in manifest.columns
             for versions in self._definitions
-            if versions.current is not None
-            and not versions.current.dropped
-            and name in versions.current.index_types
         )
 
     @cached_property

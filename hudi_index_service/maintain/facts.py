@@ -28,16 +28,19 @@ def forget_facts(
     Raises:
         PermissionDenied, StorageFailed: a segment cannot be read or deleted.
     """
-    live = (lambda name, key: True) if definitions is None else partial(_is_live, definitions)
     changed: list[StoredFile] = []
     for folder in storage.folders(SEGMENTS_FOLDER):
         name = folder.rsplit("/", 1)[1]
         changed += SegmentStore(storage, name).forget(
             _has_entry(storage, name, removed),
-            partial(live, name),
+            partial(_may_be_used, definitions, name),
             dry_run=dry_run,
         )
     return changed
+
+
+def _may_be_used(definitions: Sequence[StoredVersions] | None, name: str, key: ColumnKey) -> bool:
+    return definitions is None or any(each.may_use(name, key[0]) for each in definitions)
 
 
 def _has_entry(storage: Storage, name: str, removed: frozenset[str]) -> Callable[[str], bool]:
@@ -58,16 +61,3 @@ def _has_entry(storage: Storage, name: str, removed: frozenset[str]) -> Callable
         return any(each.path.endswith(".json") and each.path not in removed for each in files)
 
     return has_entry
-
-
-def _is_live(definitions: Sequence[StoredVersions], name: str, key: ColumnKey) -> bool:
-    """Whether a live definition has a column; True if a definition is unreadable, since it may."""
-    return any(
-        versions.current is None
-        or (
-            not versions.current.dropped
-            and name in versions.current.index_types
-            and key[0] in {each.name for each in versions.current.columns}
-        )
-        for versions in definitions
-    )

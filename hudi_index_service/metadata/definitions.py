@@ -161,6 +161,16 @@ class StoredVersions:
     newest: StoredFile
     older: tuple[StoredFile, ...]
 
+    def may_use(self, index_type: str, column: str) -> bool:
+        """Whether the live index has a column in entries of an index type; True if it is unknown
+        whether it does."""
+        current = self.current
+        return current is None or (
+            not current.dropped
+            and index_type in current.index_types
+            and column in {each.name for each in current.columns}
+        )
+
 
 class Definitions(NamedTuple):
     """The definitions of a table at one moment.

@@ -124,10 +124,15 @@ def _may_compare(bounds: ValueBounds, operator: Operator, value: pa.Scalar) -> b
             return bool(bounds.greatest >= bound)
 
 
+def prefix_of(like: Like) -> bytes | None:
+    """The bytes that every match starts with, if bounds of values decide it; None otherwise."""
+    return (utf8(like.prefix) or None) if _BROKEN not in like.pattern else None
+
+
 def _may_be_like(bounds: ValueBounds, like: Like) -> bool:
     if not bounds.may_be_value:
         return False
-    prefix = utf8(like.prefix)
-    if not prefix or _BROKEN in like.pattern or bounds.least is None or bounds.greatest is None:
+    prefix = prefix_of(like)
+    if prefix is None or bounds.least is None or bounds.greatest is None:
         return True
     return bool(bounds.least[: len(prefix)] <= prefix <= bounds.greatest)

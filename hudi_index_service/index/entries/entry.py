@@ -40,7 +40,8 @@ _FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and 
 
 _BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
-_UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
+UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
+"""Errors after which a stored file that saves time is ignored."""
 
 _manifests = DocumentCache(Manifest, capacity=4096)
 
@@ -246,7 +247,7 @@ class EntryListing:
                 for summary in threads.map(self._summary, *self._summaries_of(unknown)):
                     self._take(summary, unknown)
             for future in [threads.submit(self._fetch, path) for path in unknown]:
-                with suppress(*_UNREADABLE):
+                with suppress(*UNREADABLE):
                     future.result()
 
     def _fetch(self, path: str) -> None:
@@ -276,7 +277,7 @@ class EntryListing:
     def _summary(self, instant: str, file: StoredFile) -> Summary | None:
         try:
             return SummaryStore(self._storage, self._index_type).read(instant, file)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             log.warning("Manifests of %s are read one by one: %s", instant, error)
             return None
 

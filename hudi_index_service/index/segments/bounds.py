@@ -17,6 +17,21 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
+class Spans:
+    """For each base file, which of some sorted values lie within its bounds: those from `first` to
+    before `end`. Without meaning where `is_known` is false."""
+
+    first: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    is_known: Mask
+
+    def any(self) -> Mask:
+        """Where one of the values may be."""
+        may_be: Mask = ~self.is_known | (self.first < self.end)
+        return may_be
+
+
+@dataclass(frozen=True, slots=True)
 class NumberBounds:
     """Bounds of numbers, encoded as `encode_array` does. Where one of the two is not known,
     `is_known` is false, and both are without meaning."""
@@ -37,12 +52,13 @@ class NumberBounds:
         may_differ: Mask = ~self.is_known | (self.least != value) | (self.greatest != value)
         return may_differ
 
-    def any_of(self, values: npt.NDArray[np.int64]) -> Mask:
-        """Where one of the sorted values may be."""
-        first = np.searchsorted(values, self.least, "left")
-        inside = first < len(values)
-        inside[inside] = values[first[inside]] <= self.greatest[inside]
-        return ~self.is_known | inside
+    def sought(self, values: pa.Array) -> npt.NDArray[Any]:
+        """Values of the column as bounds compare with them."""
+        return np.asarray(encode_array(values))
+
+    def spans(self, ordered: npt.NDArray[Any]) -> Spans:
+        """Which of some sorted values lie within each file's bounds."""
+        return _spans(ordered, self.least, self.greatest, self.is_known)
 
     def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The least values that are known, and the greatest, each sorted by itself."""
@@ -70,19 +86,17 @@ class ByteBounds:
             inside &= _true_or_null(below(self.least, pa.scalar(high, pa.binary())))
         return inside
 
-    def any_of(self, values: list[bytes]) -> Mask:
-        """Where one of the sorted values may be."""
-        sorted_values = np.array(values, dtype=object)
-        unknown = np.asarray(self.least.is_null())
-        least = np.array(self.least.fill_null(b"").to_pylist(), dtype=object)
-        greatest = self.greatest.fill_null(b"").to_pylist()
-        first = np.searchsorted(sorted_values, least, "left")
-        inside = [
-            position < len(values) and values[position] <= high
-            for position, high in zip(first.tolist(), greatest, strict=True)
-        ]
-        may_be: Mask = unknown | np.array(inside, dtype=bool)
-        return may_be
+    def sought(self, values: pa.Array) -> npt.NDArray[Any]:
+        """Values of the column as bounds compare with them."""
+        return np.array(values.cast(pa.binary()).to_pylist(), dtype=object)
+
+    def spans(self, ordered: npt.NDArray[Any]) -> Spans:
+        """Which of some sorted values lie within each file's bounds."""
+        least, greatest = (
+            np.array(each.fill_null(b"").to_pylist(), dtype=object)
+            for each in (self.least, self.greatest)
+        )
+        return _spans(ordered, least, greatest, np.asarray(self.least.is_valid()))
 
     def with_prefix(self, prefix: bytes) -> Mask:
         """Where a value may begin with the prefix."""
@@ -111,9 +125,14 @@ class UnknownBounds:
         """Everywhere."""
         return np.ones(self.count, dtype=bool)
 
-    def any_of(self, values: object) -> Mask:
-        """Everywhere."""
-        return np.ones(self.count, dtype=bool)
+    def sought(self, values: pa.Array) -> npt.NDArray[Any]:
+        """Nothing, since there is nothing to compare with."""
+        return np.zeros(len(values))
+
+    def spans(self, ordered: npt.NDArray[Any]) -> Spans:
+        """Unknown everywhere."""
+        nothing = np.zeros(self.count, dtype=np.int64)
+        return Spans(nothing, nothing, np.zeros(self.count, dtype=bool))
 
     def with_prefix(self, prefix: bytes) -> Mask:
         """Everywhere."""
@@ -163,6 +182,19 @@ def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array | None:
     except (pa.ArrowException, UnicodeDecodeError):
         return None
     return pc.if_else(as_written, values, pa.nulls(len(texts), type))
+
+
+def _spans(
+    ordered: npt.NDArray[Any],
+    least: npt.NDArray[Any],
+    greatest: npt.NDArray[Any],
+    is_known: Mask,
+) -> Spans:
+    first, end = (
+        np.searchsorted(ordered, least, "left"),
+        np.searchsorted(ordered, greatest, "right"),
+    )
+    return Spans(first, end, is_known)
 
 
 def _true_or_null(truth: pa.Array) -> Mask:

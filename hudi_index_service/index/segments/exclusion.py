@@ -15,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.column_kinds import is_number
-from hudi_index_service.index.number_encoding import NumberRange, encode_array, encode_range
-from hudi_index_service.index.segments.bounds import ByteBounds, Mask, NumberBounds
+from hudi_index_service.index.entries.entry import UNREADABLE
+from hudi_index_service.index.number_encoding import NumberRange, encode_range
+from hudi_index_service.index.segments.bounds import ByteBounds, ColumnBounds, Mask, NumberBounds
 from hudi_index_service.index.segments.keys import Keys, exact_key, exact_keys, hashes, is_routed
 from hudi_index_service.index.segments.run import Run
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.segment_file import SegmentFile, Statistics
-from hudi_index_service.predicate.bound import utf8
+from hudi_index_service.predicate.bound import bound_of
+from hudi_index_service.predicate.bounds import prefix_of
 from hudi_index_service.predicate.expression import (
     And,
     BoundColumn,
@@ -46,15 +47,10 @@ _VALUES_A_FILE = 2
 _MOST_PAIRS = 2**17
 """Pairs of a run that are looked at for one range."""
 
-_BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8; bounds do not cover it
-
 _EQUALITIES = (Operator.EQ, Operator.EQ_NULL_SAFE)
 _RANGES = (*_EQUALITIES, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
 
 Positions: TypeAlias = npt.NDArray[np.int64]
-
-UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
-"""Why a segment, or a run, is done without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +74,8 @@ class Exclusion:
             case Constant(value):
                 return self._all(value is True)
             case And(operands):
-                masks = [self.may_match(each) for each in operands]
-                return reduce(np.logical_and, masks + self._ranges(operands))
+                may = reduce(np.logical_and, map(self.may_match, operands))
+                return reduce(np.logical_and, self._ranges(operands), may) if may.any() else may
             case Or(operands):
                 return reduce(np.logical_or, map(self.may_match, operands))
             case Not(IsNull(column)) | Not(In(column) | Like(column)):
@@ -123,16 +119,13 @@ class Exclusion:
                     return statistics.may_be_value & bounds.other_than(number.low)
             case In(column, values) if values.type == column.type:
                 may = statistics.may_be_value.copy()
-                if isinstance(bounds, NumberBounds):
-                    may &= bounds.any_of(np.sort(np.asarray(encode_array(values))))
-                elif isinstance(bounds, ByteBounds) and leaf.ascending is not None:
-                    may &= bounds.any_of(leaf.ascending)
+                may &= bounds.spans(_ordered(leaf, bounds)).any()
                 if may.any():
                     may &= self._with_any(column, statistics, values)
                 return may
-            case Like(pattern=pattern):
-                prefix = utf8(leaf.prefix)
-                if prefix and _BROKEN not in pattern and isinstance(bounds, ByteBounds):
+            case Like():
+                prefix = prefix_of(leaf)
+                if prefix is not None and isinstance(bounds, ByteBounds):
                     return statistics.may_be_value & bounds.with_prefix(prefix)
         return statistics.may_be_value
 
@@ -194,26 +187,22 @@ class Exclusion:
                     ranges[each.column] = NumberRange(
                         max(known.low, number.low), min(known.high, number.high)
                     )
-        return [
-            self._between(column, number)
-            for column, number in ranges.items()
-            if self._statistics(column) is not None
-        ]
+        return [self._between(column, number) for column, number in ranges.items()]
 
     def _between(self, column: BoundColumn, number: NumberRange) -> Mask:
+        """The files that may hold a number in a range, by the run. Statistics have been compared
+        with both ends already."""
+        if number.is_empty:
+            return self._all(False)
         statistics = self._statistics(column)
-        assert statistics is not None, "asked only for columns with statistics"
-        may: Mask = ~statistics.is_known | statistics.may_be_value
-        if isinstance(statistics.bounds, NumberBounds):
-            may &= statistics.bounds.within(number.low, number.high)
-        run = self._run(column)
-        if run is None or number.is_empty or not may.any():
-            return may
+        run = None if statistics is None else self._run(column)
+        if statistics is None or run is None:
+            return self._all()
         try:
             files = run.within(exact_key(number.low), exact_key(number.high), _MOST_PAIRS)
         except UNREADABLE as error:
-            return may & self._without_run(column, error)
-        return may if files is None else may & _only(files, statistics)
+            return self._without_run(column, error)
+        return self._all() if files is None else _only(files, statistics)
 
     def _run(self, column: BoundColumn) -> Run | None:
         try:
@@ -274,27 +263,21 @@ def _located_by_run(run: Run, values: pa.Array) -> tuple[Positions, Positions]:
 
 
 def _located_by_bounds(statistics: Statistics, values: pa.Array) -> Sequence[Positions | None]:
-    bounds = statistics.bounds
-    numbers: npt.NDArray[Any]
-    if isinstance(bounds, NumberBounds):
-        numbers = np.asarray(encode_array(values))
-        least, greatest, is_known = bounds.least, bounds.greatest, bounds.is_known
-    elif isinstance(bounds, ByteBounds):
-        numbers = np.array(values.cast(pa.binary()).to_pylist(), dtype=object)
-        least, greatest = (
-            np.array(each.fill_null(b"").to_pylist(), dtype=object)
-            for each in (bounds.least, bounds.greatest)
-        )
-        is_known = np.asarray(bounds.least.is_valid())
-    else:
-        return [None] * len(statistics.is_known)
-    order = np.argsort(numbers, kind="stable")
-    first = np.searchsorted(numbers[order], least, "left")
-    end = np.searchsorted(numbers[order], greatest, "right")
+    sought = statistics.bounds.sought(values)
+    order = np.argsort(sought, kind="stable")
+    spans = statistics.bounds.spans(sought[order])
+    is_known = spans.is_known & statistics.is_known
     return [
-        order[start:stop] if known else None
-        for start, stop, known in zip(first, end, is_known & statistics.is_known, strict=True)
+        order[first:end] if known else None
+        for first, end, known in zip(spans.first, spans.end, is_known, strict=True)
     ]
+
+
+def _ordered(leaf: In, bounds: ColumnBounds) -> npt.NDArray[Any]:
+    """The listed values, sorted, as bounds compare with them."""
+    if isinstance(bounds, ByteBounds) and leaf.ascending is not None:
+        return np.array(leaf.ascending, dtype=object)  # sorted once for all segments
+    return np.sort(bounds.sought(leaf.values))
 
 
 def _key(column: BoundColumn) -> ColumnKey:
@@ -310,8 +293,7 @@ def _only(files: npt.NDArray[np.int64], statistics: Statistics) -> Mask:
 
 def _within(bounds: ByteBounds, operator: Operator, value: pa.Scalar) -> Mask:
     """Where a text or binary value may compare so."""
-    content = value.as_py()
-    limit = utf8(content) if isinstance(content, str) else content
+    limit = bound_of(value)
     if not isinstance(limit, bytes):
         return bounds.within(None, None)
     low = limit if operator in (*_EQUALITIES, Operator.GT, Operator.GE) else None

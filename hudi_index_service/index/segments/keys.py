@@ -44,6 +44,11 @@ def distinct(keys: Keys) -> Keys:
     return ordered[is_first]
 
 
+def count_distinct(ordered: Keys) -> int:
+    """The number of different keys among sorted ones."""
+    return int(np.count_nonzero(np.diff(ordered))) + 1 if len(ordered) else 0
+
+
 def exact_keys(values: pa.Array) -> Keys | None:
     """The exact keys of values without NULL; None for a type that has none."""
     if not is_number(values.type):

@@ -16,7 +16,13 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.segments.keys import HASH_BITS, Keys, distinct, hashes_of_exact
+from hudi_index_service.index.segments.keys import (
+    HASH_BITS,
+    Keys,
+    count_distinct,
+    distinct,
+    hashes_of_exact,
+)
 
 FULL_PAIRS = 2**20
 """Runs with at least as many pairs keep shorter keys, and are not merged again."""
@@ -114,11 +120,12 @@ class Pairs:
         return _sorted(False, hashes_of_exact(self.keys), self.files, 0)
 
     def renumbered(self, numbers: npt.NDArray[np.int64]) -> "Pairs":
-        """With other numbers for the files; pairs of files whose number is negative are dropped."""
+        """With other numbers for the files, in the same order; pairs of files whose number is
+        negative are dropped."""
         files = numbers[self.files]
         kept = files >= 0
-        keys = self.keys[kept]
-        return _sorted(self.by_value, keys, files[kept].astype(np.uint32), self.cut_bits)
+        kept_files = files[kept].astype(np.uint32)
+        return Pairs(self.by_value, self.keys[kept], kept_files, self.cut_bits)
 
 
 def joined(parts: Sequence[Pairs]) -> Pairs:
@@ -166,17 +173,14 @@ def _by_value(pairs: Pairs) -> PackedRun | None:
     shift = pairs.cut_bits
     if count >= FULL_PAIRS:
         shift = max(shift, span - _bits(count) - _SPARE_BITS)
-        if _distinct(pairs.keys, base, shift) < 0.9 * _distinct(pairs.keys, base, pairs.cut_bits):
+        coarse = count_distinct((pairs.keys - np.uint64(base)) >> np.uint64(shift))
+        if coarse < 0.9 * count_distinct(pairs.keys):
             return None
     if span - shift > HASH_BITS:
         return None
     run = _packed(pairs, base=base, shift=shift, key_bits=max(0, span - shift))
     fullest = np.diff(np.frombuffer(run.directory, dtype="<u4")).max()
     return run if fullest <= _FULLEST_BUCKET else None
-
-
-def _distinct(keys: Keys, base: int, shift: int) -> int:
-    return int(np.count_nonzero(np.diff((keys - np.uint64(base)) >> np.uint64(shift)))) + 1
 
 
 def _packed(pairs: Pairs, *, base: int, shift: int, key_bits: int) -> PackedRun:

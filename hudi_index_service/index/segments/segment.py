@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.entries.manifest import DataFile, Manifest
 from hudi_index_service.index.segments.bounds import column_bounds
+from hudi_index_service.index.segments.keys import count_distinct
 from hudi_index_service.index.segments.run import Pairs, RunLayout, joined
 from hudi_index_service.metadata.documents import Document
 
@@ -159,7 +160,7 @@ def _column_row(column: StoredColumn, routed: Collection[ColumnKey]) -> pa.Table
 
 def merged(parts: Sequence[Facts]) -> Facts:
     """The facts of several segments, none of them full, each base file once."""
-    kept = _distinct(parts)
+    kept = _chosen_paths(parts)
     parts = [
         part.kept(paths.__contains__, part.columns.keys())
         for part, paths in zip(parts, kept, strict=True)
@@ -194,7 +195,7 @@ def _column(part: Facts, key: ColumnKey) -> pa.Table:
     return part.columns[key] if key in part.pairs else _unrouted(part.columns[key])
 
 
-def _distinct(parts: Sequence[Facts]) -> list[frozenset[str]]:
+def _chosen_paths(parts: Sequence[Facts]) -> list[frozenset[str]]:
     """For each part, the paths of which its facts are taken: those of the part with most columns
     and runs."""
     chosen: dict[str, tuple[int, int]] = {}
@@ -228,8 +229,7 @@ def _leaves_out_files(run: Pairs, column: pa.Table, key: ColumnKey) -> bool:
     files = int(pc.sum(column["routed"]).as_py() or 0)
     if files < _FEWEST_FILES or not len(run.keys):
         return True
-    distinct = int(np.count_nonzero(np.diff(run.keys))) + 1
-    if len(run.keys) > _COMMON_SHARE * files * distinct:
+    if len(run.keys) > _COMMON_SHARE * files * count_distinct(run.keys):
         return False
     return _depth(column, key) > _LEAST_DEPTH
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
-from hudi_index_service.index.segments.exclusion import UNREADABLE
+from hudi_index_service.index.entries.entry import UNREADABLE
 from hudi_index_service.index.segments.segment import SEGMENT_SUFFIX, ColumnKey, Facts, merged
 from hudi_index_service.index.segments.segment_file import SegmentFile, segment_bytes
 from hudi_index_service.metadata.documents import SERVICE_FOLDER, NewerFormat
