@@ -3,7 +3,7 @@ remote tables, and larger segments in place of those of single base files."""
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -16,6 +16,7 @@ from hudi_index_service.index.entries.entry import (
 )
 from hudi_index_service.index.entries.summary import SummaryStore
 from hudi_index_service.index.segments.segment import Facts, facts_of, merged
+from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.metadata.documents import document_name, numbers_of
 from hudi_index_service.storage.store import Storage
@@ -48,20 +49,22 @@ def merge_segments(storage: Storage, index_type: str) -> None:
     those of earlier releases. Errors are logged, and the next build continues."""
     try:
         store = SegmentStore(storage, index_type)
-        unknown = _unknown_facts(storage, index_type, store)
+        segments = store.readable()
+        store.merge(segments)
+        unknown = _unknown_facts(storage, index_type, segments)
         if unknown:
             store.add(merged(unknown))
-        store.merge()
     except (IndexServiceError, OSError) as error:
         log.warning("Not all segments of %s were merged: %s", index_type, error)
 
 
-def _unknown_facts(storage: Storage, index_type: str, store: SegmentStore) -> list[Facts]:
+def _unknown_facts(
+    storage: Storage, index_type: str, segments: Sequence[SegmentFile]
+) -> list[Facts]:
     """The facts of base files that have an entry and are in no segment, without their values."""
     known = {
         entry_folder_at(index_type, path)
-        for segment in store.opened(store.listed())
-        if segment is not None
+        for segment in segments
         for path in segment.files["path"].to_pylist()
     }
     listing = EntryListing(storage, index_type)

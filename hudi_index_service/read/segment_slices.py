@@ -87,14 +87,17 @@ class SegmentSlices:
         if predicate is None or not any(folder.segments.values()):
             return plan
         in_paths = set(plan.partitions.table.schema.names) if plan.partitions else set()
-        slices = plan.slices
+        by_type: dict[str, Mask] = {}
         for name, segments in folder.segments.items():
             # A partition's value is in its path, even if the base file holds another.
             columns = [key for key in required.keys(name) if key[0] not in in_paths]
-            exclusions = [Exclusion(segment, columns) for segment in segments]
-            is_excluded = self._excluded(exclusions, predicate)
+            is_excluded = self._excluded([Exclusion(each, columns) for each in segments], predicate)
             if is_excluded.any():
-                slices = self._without(slices, is_excluded, name)
+                by_type[name] = is_excluded
+        self._positions.keep([each for some in folder.segments.values() for each in some])
+        slices = plan.slices
+        for name in reversed(by_type):  # the first type that excludes a slice is the reason
+            slices = self._without(plan.slices, slices, by_type[name], name)
         return plan if slices is plan.slices else replace(plan, slices=slices)
 
     def located(
@@ -123,17 +126,20 @@ class SegmentSlices:
         for each in exclusions:
             excluded_here = positions.of_segment(each.segment)[~each.may_match(predicate)]
             is_excluded[excluded_here[excluded_here >= 0]] = True
-        positions.keep([each.segment for each in exclusions])
         return is_excluded
 
     def _without(
-        self, slices: tuple[SlicePlan, ...], is_excluded: Mask, name: str
+        self,
+        planned: tuple[SlicePlan, ...],
+        slices: tuple[SlicePlan, ...],
+        is_excluded: Mask,
+        name: str,
     ) -> tuple[SlicePlan, ...]:
         """The slices, those excluded skipped. Without partitions to prune, all queries on a
-        snapshot begin with the same objects, and skip them alike."""
+        snapshot begin with the same planned slices, and skip them alike."""
         skipped = self._skipped.get(name)
-        if skipped is None or skipped.slices is not slices:
-            skipped = self._skipped[name] = _Skipped.of(slices, name)
+        if skipped is None or skipped.slices is not planned:
+            skipped = self._skipped[name] = _Skipped.of(planned, name)
         return tuple(
             [
                 without if is_out else each

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.contract import FileRange, PackedIndex
@@ -41,18 +42,23 @@ class PackedFile:
 
 def pack(members: Mapping[str, Path | FileRange | bytes], target: Path) -> PackedFile:
     """Writes the members (local files, file ranges, or bytes) to `target`, ordered by name."""
+    with target.open("wb") as out:
+        return pack_into(members, out)
+
+
+def pack_into(members: Mapping[str, Path | FileRange | bytes], out: BinaryIO) -> PackedFile:
+    """The same, to an open file."""
     contents: dict[str, tuple[int, int]] = {}
     sums = _Checksums()
     length = 0
-    with target.open("wb") as out:
-        for name in sorted(members):
-            padding = b"\0" * (-length % _ALIGNMENT)
-            start = length + len(padding)
-            for chunk in chain((padding,), _chunks(members[name])):
-                out.write(chunk)
-                sums.add(chunk)
-                length += len(chunk)
-            contents[name] = (start, length - start)
+    for name in sorted(members):
+        padding = b"\0" * (-length % _ALIGNMENT)
+        start = length + len(padding)
+        for chunk in chain((padding,), _chunks(members[name])):
+            out.write(chunk)
+            sums.add(chunk)
+            length += len(chunk)
+        contents[name] = (start, length - start)
     return PackedFile(length, contents, sums.block_crc32(), sums.sha256())
 
 

@@ -114,6 +114,8 @@ class Facts:
         """
         mask = np.array([keeps(path) for path in self.files["path"].to_pylist()], dtype=bool)
         names = [key for key in self.columns if key in columns]
+        if mask.all() and len(names) == len(self.columns):
+            return self
         numbers = np.where(mask, np.cumsum(mask) - 1, -1)
         some = pa.array(mask)
         return Facts(

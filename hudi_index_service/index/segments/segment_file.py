@@ -9,11 +9,9 @@ their first use, and copied, so that a file that is cut short or changed is an e
 
 import io
 import mmap
-import tempfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -22,7 +20,7 @@ import pyarrow as pa
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.entries.manifest import DataFile
-from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.index.files.packed_file import pack_into
 from hudi_index_service.index.segments.bounds import ColumnBounds, Mask, column_bounds
 from hudi_index_service.index.segments.run import Run, packed
 from hudi_index_service.index.segments.segment import (
@@ -62,10 +60,8 @@ def segment_bytes(index_type: str, facts: Facts, replaces: Iterable[str] = ()) -
                 unrouted=key in facts.unrouted,
             )
         )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "members")
-        data = DataFile.of(_DATA_NAME, pack(members, path))
-        content = path.read_bytes()
+    content = io.BytesIO()
+    data = DataFile.of(_DATA_NAME, pack_into(members, content))
     document = Segment(
         index_type=index_type,
         files=facts.count,
@@ -73,7 +69,7 @@ def segment_bytes(index_type: str, facts: Facts, replaces: Iterable[str] = ()) -
         replaces=tuple(sorted(replaces)),
         data=data,
     ).to_json()
-    return content + document + len(document).to_bytes(8, "little") + _MAGIC
+    return content.getvalue() + document + len(document).to_bytes(8, "little") + _MAGIC
 
 
 def _directory(number: int) -> str:

@@ -87,14 +87,21 @@ class SegmentStore:
             return None
         return path
 
-    def merge(self) -> None:
+    def readable(self) -> list[SegmentFile]:
+        """All segments that can be read."""
+        return [each for each in self.opened(self.listed()) if each is not None]
+
+    def merge(self, segments: Sequence[SegmentFile] | None = None) -> None:
         """Merges small segments, so that their number grows with the logarithm of the table's.
+
+        Args:
+            segments: Those to merge; None for all that can be read.
 
         Raises:
             PermissionDenied, StorageFailed: a segment cannot be read, written or deleted.
         """
-        opened = self.opened(self.listed())
-        small = [each for each in opened if each is not None and not _is_full(each)]
+        among = self.readable() if segments is None else segments
+        small = [each for each in among if not _is_full(each)]
         for group in _groups(sorted(small, key=lambda each: each.document.files)):
             self._merge(group)
 
