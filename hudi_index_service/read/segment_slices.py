@@ -104,7 +104,7 @@ class SegmentSlices:
         self, segments: Sequence[SegmentFile], key: ColumnKey, values: pa.Array
     ) -> dict[int, npt.NDArray[np.int64]]:
         """For slices by number, the positions of the values that the base file may hold. Slices are
-        left out if no run of the column knows all their values.
+        left out if neither a run nor bounds of the column limit their values.
 
         Args:
             segments: Of one index type.

@@ -86,7 +86,7 @@ class BaseFileIndexer:
         folder.mkdir()
         path = self._base_file.path
         extremes = {spec.name: Extremes() for spec in columns}
-        # The parts of a base file that is built in parts would have to be joined.
+        # Keys of parts are not collected: they would have to be staged and joined.
         routed = columns if part.is_whole else ()
         keys = {spec.name: ValueKeys() for spec in routed if self._is_routed(spec)}
         with open_parquet(self._storage, path) as file:

@@ -344,13 +344,14 @@ class _EntryBuild:
         return manifest
 
     def _add_segment(self, manifest: Manifest, indexed: Indexed) -> None:
-        """States what is known of the base file's values. Queries do without, if it fails."""
+        """Writes a segment with the base file's statistics and values. Queries do not need it, so a
+        failure is only logged."""
         pairs = {name: known for name, keys in indexed.keys.items() if (known := keys.pairs())}
         try:
             path = SegmentStore(self._storage, self._kind.name).add(facts_of(manifest, pairs))
             self._segments = [] if path is None else [path]
         except (PermissionDenied, StorageFailed) as error:
-            log.warning("%s cannot be excluded by its values: %s", self._base_file.path, error)
+            log.warning("No segment was written for %s: %s", self._base_file.path, error)
 
     def _index(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
         """The index of the whole base file. Staged parts exist only for the columns of the first

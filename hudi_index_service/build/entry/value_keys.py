@@ -31,7 +31,7 @@ class ValueKeys:
         if self._count > MOST_KEYS:
             self._parts = [distinct(np.concatenate(self._parts))]
             self._count = len(self._parts[0])
-            # Half of them, so that not every further batch sorts them all again.
+            # If half of the room is left, further batches are not sorted with all others each time.
             self._too_many = self._count > MOST_KEYS // 2
 
     def pairs(self) -> Pairs | None:

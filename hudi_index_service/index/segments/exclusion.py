@@ -2,7 +2,7 @@
 
 The answer is no only if it is proved; see `predicate.bounds.may_match`, which decides the same for
 one file. Statistics are compared for all files at once. Then `=`, IN and narrow ranges of numbers
-ask the column's run.
+are looked up in the column's run.
 """
 
 import logging
@@ -42,10 +42,11 @@ from hudi_index_service.predicate.expression import (
 log = logging.getLogger(__name__)
 
 _VALUES_A_FILE = 2
-"""Values for each base file of a segment up to which its run is asked: more are in every file."""
+"""The run is not searched for more values than this for each base file: every file is likely to
+hold one of them."""
 
 _MOST_PAIRS = 2**17
-"""Pairs of a run that are looked at for one range."""
+"""The maximum number of pairs of a run that are read for one range."""
 
 _EQUALITIES = (Operator.EQ, Operator.EQ_NULL_SAFE)
 _RANGES = (*_EQUALITIES, Operator.LT, Operator.LE, Operator.GT, Operator.GE)
@@ -55,7 +56,7 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Asks one segment.
+    """Compares predicates with the facts of one segment.
 
     Attributes:
         columns: The columns whose facts may be used.

@@ -1,10 +1,10 @@
-"""A routing run: sorted pairs of a value's key and a base file, which say without opening any file
-which ones may hold a value, or a number within a narrow range.
+"""A routing run: sorted pairs of a value's key and a base file. They tell which files may hold a
+value, or a number within a narrow range, without opening any file.
 
 Pairs are packed bit by bit. The highest bits of a key choose one of the buckets of some 64 pairs
 each; a directory says where each begins. The other bits stand in the pair, above the number of the
 file. A key is a hash, or, for numbers without great gaps, the value itself less the least one.
-Large runs keep only as many bits of a key as hold apart all but one in 32 of other values.
+Large runs keep only so many bits of a key that one in 32 values that are absent seems to be there.
 """
 
 from collections.abc import Callable, Sequence
@@ -231,7 +231,7 @@ def _pack_bits(numbers: Keys, width: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A packed run, ready to be asked.
+    """A packed run, ready for look-ups.
 
     Attributes:
         directory: The position of each bucket's first pair, and the end of all.

@@ -36,13 +36,13 @@ COLUMN_FIELDS = {
 }
 
 _FEWEST_FILES = 16
-"""Runs of fewer files are kept, whatever is in them."""
+"""Runs of fewer files are always kept."""
 
 _COMMON_SHARE = 0.25
-"""A column whose values are each in this share of the files has no run."""
+"""A column has no run if a value is in more than this share of the files on average."""
 
 _LEAST_DEPTH = 2.0
-"""Nor has one where no more ranges than these overlap on average: the statistics do."""
+"""Nor has a column of which at most this many ranges overlap on average: statistics suffice."""
 
 
 class SegmentColumn(BaseModel):
@@ -50,7 +50,7 @@ class SegmentColumn(BaseModel):
 
     Attributes:
         run: How the run of its values is packed; None without one.
-        unrouted: Whether a run was given up because it would not leave out files.
+        unrouted: Whether it has no run because a run would exclude few files.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -92,7 +92,7 @@ class Facts:
         files: A row for each base file: path, length, rows.
         columns: For each column, a row for each base file: `COLUMN_FIELDS`.
         pairs: The runs of columns that have one.
-        unrouted: The columns of which the run was given up.
+        unrouted: The columns that have no run because it would exclude few files.
     """
 
     files: pa.Table
@@ -181,7 +181,7 @@ def merged(parts: Sequence[Facts]) -> Facts:
         ]
         run = joined(runs) if runs else None
         if 2 * given_up >= files.num_rows or (
-            run is not None and not _leaves_out_files(run, columns[key], key)
+            run is not None and not _is_selective(run, columns[key], key)
         ):
             unrouted.add(key)
             columns[key] = _unrouted(columns[key])
@@ -226,8 +226,8 @@ def _unrouted(column: pa.Table) -> pa.Table:
     return column.set_column(position, "routed", none)
 
 
-def _leaves_out_files(run: Pairs, column: pa.Table, key: ColumnKey) -> bool:
-    """Whether asking a run for a value is worth its bytes."""
+def _is_selective(run: Pairs, column: pa.Table, key: ColumnKey) -> bool:
+    """Whether a run excludes enough files to be worth its bytes."""
     files = int(pc.sum(column["routed"]).as_py() or 0)
     if files < _FEWEST_FILES or not len(run.keys):
         return True

@@ -1,4 +1,4 @@
-"""The segments of a table: written beside entries, merged as they grow, and rid of facts.
+"""The segments of a table: written beside entries, merged, and cleaned.
 
     .hoodie/.index/_service/segments/<index type>/<digest>.segment
 
@@ -6,9 +6,9 @@ A task that builds an entry writes a segment of its one base file; when a build 
 are merged. A segment is named by its content and created by put-if-absent. A merged one is created
 before those that it replaces are deleted. So builders need no lock, and no fact is lost.
 
-The least and greatest values and the keys are data of the table. Whoever removes entries removes
-their facts (`forget`). A merger may have read them before: after it has published, it looks whether
-what it read is still there, and otherwise withdraws its segment.
+Least and greatest values, and keys, are data of the table. Removing an entry includes removing its
+facts (`forget`). A merge may have read these facts before: after it has published, it checks that
+the segments it read still exist, and otherwise deletes its own.
 """
 
 import hashlib
@@ -114,10 +114,10 @@ class SegmentStore:
             return
         path = self.add(facts, names)
         if path is None:
-            return  # left to the equal merger that was faster
+            return  # another process has written the same merge, and finishes it
         listed = {_path(each).rsplit("/", 1)[1] for each in self.listed()}
         outdated = [f"{self._folder}/{name}" for name in sorted(names)]
-        # If one is gone, another merger has taken its facts, or they had to be forgotten.
+        # If one is gone, another merge has its facts, or they were removed on purpose.
         self._storage.delete(outdated if names <= listed else [path])
 
     def forget(
@@ -127,15 +127,15 @@ class SegmentStore:
         *,
         dry_run: bool = False,
     ) -> list[StoredFile]:
-        """Removes facts of base files and columns.
+        """Removes facts of base files and columns, by rewriting the segments that state them.
 
         Args:
             keeps: Whether the facts of the base file at a path are kept.
-            columns: Whether those of a column are.
+            columns: Whether the facts of a column are kept.
             dry_run: Change nothing.
 
         Returns:
-            The segments that held others.
+            The segments that stated other facts.
 
         Raises:
             PermissionDenied, StorageFailed: a segment cannot be read or deleted.
@@ -158,7 +158,7 @@ class SegmentStore:
         except (FileNotFoundError, NewerFormat):
             return False
         except EntryInvalid:
-            return True  # nobody can use it
+            return True  # no reader can use it
         paths = segment.files["path"].to_pylist()
         return not (all(map(keeps, paths)) and all(map(columns, segment.columns)))
 

@@ -1,7 +1,7 @@
-"""Which base files can hold which of the requested keys, by the runs of the table's segments.
+"""Which base files can hold which of the requested keys, by the table's segments.
 
-A file in which no key can be is neither opened nor listed, and another is searched for its own keys
-alone. Without a run of the key's column, every file may hold every key.
+A file that can hold no key is not opened, nor is its entry listed. The others are searched only for
+the keys that they can hold. Without facts of the key's column, every file may hold every key.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """What the keys are in a column.
+    """The column values that stand for record keys.
 
     Attributes:
         values: Values of the column's type, some of them perhaps in no row.
@@ -72,8 +72,8 @@ def key_values(keys: RecordKeys, search_keys: pa.StringArray) -> Iterator[KeyVal
 def key_holders(
     base_files: BaseFiles, keys: RecordKeys, search_keys: pa.StringArray
 ) -> dict[int, pa.StringArray]:
-    """The keys that base files may hold, by the number of the slice; slices of which no run has all
-    keys are left out.
+    """The keys that base files may hold, by the number of the slice; slices whose keys no segment
+    limits are left out.
 
     Args:
         search_keys: Distinct, without NULL.

@@ -206,7 +206,7 @@ def _locations(
         else:
             slice_statistics.access = Access.SKIP
             slice_statistics.keys = 0
-            slice_statistics.note = "segments say that it has none of the keys"
+            slice_statistics.note = "by the segments it holds none of the keys"
 
     def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
         return locator.locate(*job)
