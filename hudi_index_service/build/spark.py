@@ -43,13 +43,17 @@ class SparkExecutor(Executor):
     Args:
         spark: The session whose executors do the work.
         patience: Seconds without an outcome after which None is yielded.
+
+    Raises:
+        BuildFailed: Spark has stopped.
     """
 
     def __init__(self, spark: "SparkSession", *, patience: float = 1.0) -> None:
         self._spark = spark
         self._patience = patience
         # One Python worker per core.
-        self.parallelism = self.processes = spark.sparkContext.defaultParallelism
+        with _connected("The build was not begun"):
+            self.parallelism = self.processes = spark.sparkContext.defaultParallelism
 
     def check_runtime(self, index_types: Collection[str]) -> None:
         """See `Executor.check_runtime`. Runs the check as a Spark task on one executor, since the
@@ -186,7 +190,8 @@ class _Jobs:
         Raises:
             BuildFailed: a job was cancelled, or Spark itself has stopped.
         """
-        positions = {self._pool.submit(self._target(job)): job for job in jobs}
+        with _connected("The build failed"):
+            positions = {self._pool.submit(self._target(job)): job for job in jobs}
         self._running = set(positions)
         while self._running:
             done, _ = wait(self._running, self._patience, FIRST_COMPLETED)

@@ -74,6 +74,23 @@ except IndexServiceError as error:
     print(error.code, error.message, flush=True)
 """
 
+# Spark's JVM dies just before the build's job is submitted to it.
+BUILD_ON_SPARK_THAT_DIES = BUILD_ON_SPARK.replace(
+    "try:",
+    """
+import os, signal, sys
+from hudi_index_service.build.spark import _Jobs
+
+def watch(frame, event, argument):
+    if event == "call" and frame.f_code is _Jobs._target.__code__:
+        jvm = spark.sparkContext._gateway.proc
+        jvm.kill()
+        jvm.wait()
+
+sys.setprofile(watch)
+try:""",
+)
+
 QUERY_FOREVER = """
 import sys
 from pathlib import Path
@@ -348,6 +365,14 @@ def test_jvm_of_spark_killed(
     jvms = [pid for pid, (_, c) in driver.processes().items() if "SparkSubmit" in c]
     assert jvms
     driver.kill(*jvms)
+    assert driver.output().startswith("BUILD_FAILED")
+    check_all(defined, states, tmp_path)
+
+
+def test_jvm_of_spark_killed_before_the_job(
+    defined: Path, states: dict[str, State], programs: Start, tmp_path: Path
+) -> None:
+    driver = programs(BUILD_ON_SPARK_THAT_DIES, defined)
     assert driver.output().startswith("BUILD_FAILED")
     check_all(defined, states, tmp_path)
 
