@@ -12,6 +12,7 @@ from hudi_index_service.errors import ConfigInvalid, IndexServiceError
 from hudi_index_service.hudi.as_of import instant_of
 from hudi_index_service.hudi.protocol import FileSlice, HudiTable, Snapshot
 from hudi_index_service.index.segments.segment import ColumnKey
+from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.optimizer import optimize
 from hudi_index_service.optimizer.partitions import PartitionValues, Values
 from hudi_index_service.optimizer.plan import (
@@ -82,7 +83,7 @@ class QueryPlanner:
 
     Args:
         folder: Reads the table's index folder.
-        pool: Closes the readers of entries that are no longer listed.
+        pool: Closes the readers of entries that are no longer there.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class QueryPlanner:
         self._coverage = Coverage()
         self._shares: dict[tuple[str, ...], float] = {}
         self._schema: pa.Schema | None = None  # of the last query
+        self._segments: Mapping[str, Sequence[SegmentFile]] = {}  # likewise
 
     def plan(self, binding: Binding, options: ScanOptions) -> tuple[Query, QueryPlan]:
         """Binds a query to the schema of the present or requested snapshot, and plans it there.
@@ -228,6 +230,9 @@ class QueryPlanner:
         for listing in listings:
             if listing.is_whole:
                 self._pool.keep(listing)
+        if folder.segments != self._segments:  # entries were built, or removed
+            self._segments = folder.segments
+            self._pool.close_deleted()
         return slices
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:

@@ -89,6 +89,19 @@ def test_an_entry_stays_open_until_no_listing_shows_it(storage: Storage) -> None
     assert is_closed(used)
 
 
+def test_entries_whose_data_file_was_deleted_are_closed(storage: Storage) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    first = opened(pool, entry)
+    pool.close_deleted()
+    assert opened(pool, entry) is first
+    storage.delete([entry.entry.data_path])
+    with pool.lease(entry) as used:
+        pool.close_deleted()
+        assert not is_closed(used)
+    assert is_closed(first)
+    assert pool.open_paths == frozenset()
+
+
 def test_entries_with_different_columns_are_opened_separately(storage: Storage) -> None:
     pool = ReaderPool(storage, Settings())
     assert opened(pool, serving(storage, ["age", "name"])) is not opened(pool, serving(storage))

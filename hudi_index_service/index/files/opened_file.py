@@ -38,6 +38,10 @@ class OpenedFile:
             and now.st_ctime_ns == before.st_ctime_ns
         )
 
+    def is_deleted(self) -> bool:
+        """Whether there is no file of this name any more."""
+        return self._stat() is None
+
     def _stat(self) -> os.stat_result | None:
         try:
             return self._path.stat()

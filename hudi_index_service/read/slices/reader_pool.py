@@ -155,6 +155,16 @@ class ReaderPool:
             closing = [entry for key in unlisted if (entry := self._remove(key)).users == 0]
         _close(closing)
 
+    def close_deleted(self) -> None:
+        """Closes open entries of a local table whose data files were deleted. Those of a remote one
+        occupy the user's cache alone, which evicts them."""
+        if self.is_remote:
+            return
+        with self._lock:
+            deleted = [key for key, entry in self._open.items() if entry.file.is_deleted()]
+            closing = [entry for key in deleted if (entry := self._remove(key)).users == 0]
+        _close(closing)
+
     def close(self) -> None:
         """Closes all unused entries, and the others when they are returned."""
         with self._lock:
