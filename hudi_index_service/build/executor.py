@@ -6,6 +6,7 @@ from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
+from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, run_task
 from hudi_index_service.build.schedule import Schedule
 from hudi_index_service.config import BuildSettings
@@ -74,15 +75,18 @@ class LocalExecutor(Executor):
         """See `Executor.run`."""
         schedule = Schedule(tasks, slots=self.parallelism, processes=self.processes)
         try:
-            yield from self._run(schedule)
-            yield from self._run(schedule.undecided())
+            with FactWriter() as facts:
+                yield from self._run(schedule, facts)
+                yield from self._run(schedule.undecided(), facts)
         finally:
             schedule.give_up()
 
-    def _run(self, schedule: Schedule) -> Generator[TaskOutcome | None, None, None]:
+    def _run(
+        self, schedule: Schedule, facts: FactWriter
+    ) -> Generator[TaskOutcome | None, None, None]:
         with ThreadPoolExecutor(self.parallelism, thread_name_prefix="index-build") as pool:
             positions = {
-                pool.submit(run_task, task): position
+                pool.submit(run_task, task, facts): position
                 for position, task in enumerate(schedule.tasks)
             }
             waiting = set(positions)

@@ -1,7 +1,7 @@
 """Builds write segments; they are used, merged, forgotten and done without."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +9,10 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.errors import StorageFailed
+from hudi_index_service.index.entries.entry import entry_folder_at
+from hudi_index_service.index.segments.segment import Facts
 from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.optimizer.plan import Access
@@ -92,6 +95,39 @@ def test_a_build_states_what_is_known_of_older_entries(golden: Golden, tmp_path:
         assert scan.statistics.count(Access.SKIP) > 90
 
 
+def test_facts_of_many_base_files_are_written_together(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = golden("hundred_base_files").put(tmp_path / "table")
+    written = []
+    add = SegmentStore.add
+
+    def recorded(self: SegmentStore, facts: Facts, replaces: Iterable[str] = ()) -> str | None:
+        written.append(facts.count)
+        return add(self, facts, replaces)
+
+    monkeypatch.setattr(SegmentStore, "add", recorded)
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        table.build(strategy="all").raise_for_failures()
+    assert sorted(written) == [4, 32, 32, 32, 100]
+
+
+def test_facts_of_an_entry_that_was_removed_while_they_waited_are_not_stated(path: Path) -> None:
+    store = SegmentStore(Storage(path), "lucene")
+    (segment,) = segments(path)
+    facts = segment.facts()
+    names = facts.files["path"].to_pylist()
+    Storage(path).delete([each.path for each in store.listed()])
+    with FactWriter() as writer:
+        for name in names[:3]:
+            writer.add(Storage(path), "lucene", facts.kept(name.__eq__, facts.columns))
+        folder = entry_folder_at("lucene", names[1])
+        assert folder is not None
+        shutil.rmtree(path / folder)
+    assert stated(path) == sorted([names[0], names[2]])
+
+
 def damage(file: Path) -> None:
     content = file.read_bytes()
     middle = len(content) // 2
@@ -159,6 +195,26 @@ def test_cleaning_forgets_base_files_whose_entries_are_removed(path: Path) -> No
         assert table.clean().rewritten == dry.rewritten
     assert len(stated(path)) == 70
     assert set(stated(path)).isdisjoint(removed)
+
+
+def test_entries_that_were_cleaned_do_not_stay_open(path: Path) -> None:
+    with open_table(path) as table:
+        scan = table.scan("id = '77'", use_index="require")
+        assert scan.to_arrow().num_rows == 1
+        assert scan.statistics is not None
+        (holder,) = [each.slice_name for each in scan.statistics.slices if each.rows_returned]
+        assert open_data_files(path)
+        (path / holder).unlink()
+        with open_table(path) as other:
+            other.clean()
+        assert table.scan("part = 'p010' AND id = 'nobody'").count() == 0
+        assert open_data_files(path) == []
+
+
+def open_data_files(path: Path) -> list[str]:
+    """The entries' data files that this process has open."""
+    links = (str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
+    return [each for each in links if each.startswith(str(path)) and ".pack" in each]
 
 
 def test_dropped_columns_leave_segments(path: Path) -> None:

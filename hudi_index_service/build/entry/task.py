@@ -19,6 +19,7 @@ from typing import Any
 import hudi_index_parquet
 import pyarrow as pa
 
+from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.indexing import BaseFileIndexer, Indexed, PartStaged
 from hudi_index_service.build.entry.memory import prepare_worker
 from hudi_index_service.build.entry.parts import LEAST_BYTES, WHOLE, Part
@@ -53,8 +54,7 @@ from hudi_index_service.index.entries.manifest import (
 from hudi_index_service.index.entries.requirements import merged
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import pack
-from hudi_index_service.index.segments.segment import facts_of
-from hudi_index_service.index.segments.store import SegmentStore
+from hudi_index_service.index.segments.segment import Facts, facts_of
 from hudi_index_service.metadata.documents import NewerFormat, document_name
 from hudi_index_service.storage.store import Storage
 
@@ -118,16 +118,24 @@ class TaskOutcome:
     error: str | None = None
 
 
-def run_task(task: BuildTask) -> TaskOutcome:
+def run_task(task: BuildTask, facts: FactWriter | None = None) -> TaskOutcome:
     """Builds and publishes one entry. Never raises: a failure goes into the build's report and does
-    not affect the entries of other base files."""
+    not affect the entries of other base files.
+
+    Args:
+        facts: Writes what is known of the base file; None to write it at once, in a segment of its
+            own.
+    """
+    if facts is None:
+        with FactWriter() as facts:
+            return run_task(task, facts)
     started = perf_counter()
     outcome = TaskOutcome(task.due.base_file.path, task.due.index_type, TaskStatus.FAILED)
     try:
         if task.deadline is not None and time() > task.deadline and not _has_staged_part(task):
             return replace(outcome, status=TaskStatus.LEFT)
         prepare_worker(task.memory_mb, runs_jvm=index_type(task.due.index_type).runs_jvm)
-        outcome = _EntryBuild(task).run()
+        outcome = _EntryBuild(task, facts).run()
     except FileNotFoundError as error:
         outcome = replace(outcome, **_missing_file_fields(task, error))
     except IndexServiceError as error:
@@ -157,14 +165,15 @@ def _missing_file_fields(task: BuildTask, error: FileNotFoundError) -> dict[str,
 
 
 class _EntryBuild:
-    def __init__(self, task: BuildTask) -> None:
+    def __init__(self, task: BuildTask, facts: FactWriter) -> None:
         self._task = task
+        self._fact_writer = facts
+        self._facts: Facts | None = None  # of the entry that was published last
         self._storage = task.storage
         self._base_file = task.due.base_file
         self._kind: IndexType = task.kind or index_type(task.due.index_type)
         self._folder = entry_folder(task.due.index_type, task.due.base_file)
         self._part = task.part
-        self._segments: list[str] = []  # paths of those written, to be withdrawn with the entry
         self._indexer = BaseFileIndexer(
             task.storage,
             task.due.base_file,
@@ -195,7 +204,7 @@ class _EntryBuild:
                 and not (demand is not None and demand.has_extra_columns(present))
             ):
                 if present == own_manifest:  # the dropped column was defined again
-                    return self._outcome(TaskStatus.BUILT, present)
+                    return self._built(present)
                 self._withdraw(own_manifest)
                 return self._outcome(TaskStatus.PRESENT, present)
             generation = max(listing.generations(self._folder), default=0) + 1
@@ -212,7 +221,7 @@ class _EntryBuild:
             # A column may have been dropped during the build, before this entry was visible.
             demand = self._demand()
             if demand is None or not demand.has_extra_columns(manifest):
-                return self._outcome(TaskStatus.BUILT, manifest)
+                return self._built(manifest)
         raise BuildFailed(
             f"{self._folder}: other builders published {_ATTEMPTS} times in a row.",
             remedy="Let one builder at a time work on the table.",
@@ -255,7 +264,7 @@ class _EntryBuild:
         if own_manifest is not None:
             manifest = document_name(MANIFEST_STEM, own_manifest.generation)
             paths = [f"{self._folder}/{name}" for name in (manifest, own_manifest.data.name)]
-            self._storage.delete(paths + self._segments)
+            self._storage.delete(paths)
             self._destroy(paths[1])
 
     def _destroy(self, data_path: str) -> None:
@@ -276,6 +285,12 @@ class _EntryBuild:
             return None
         refuse_newer(manifest, self._kind)
         return manifest if manifest.generation > self._task.due.damaged else None
+
+    def _built(self, manifest: Manifest) -> TaskOutcome:
+        """The outcome of an entry that this task published last."""
+        assert self._facts is not None, "each entry that is published has facts"
+        self._fact_writer.add(self._storage, self._kind.name, self._facts)
+        return self._outcome(TaskStatus.BUILT, manifest)
 
     def _outcome(self, status: TaskStatus, manifest: Manifest) -> TaskOutcome:
         return TaskOutcome(
@@ -340,18 +355,9 @@ class _EntryBuild:
             self._storage.delete([data_path])
             self._destroy(data_path)
             return None
-        self._add_segment(manifest, indexed)
+        keys = {name: known for name, each in indexed.keys.items() if (known := each.pairs())}
+        self._facts = facts_of(manifest, keys)
         return manifest
-
-    def _add_segment(self, manifest: Manifest, indexed: Indexed) -> None:
-        """Writes a segment with the base file's statistics and values. Queries do not need it, so a
-        failure is only logged."""
-        pairs = {name: known for name, keys in indexed.keys.items() if (known := keys.pairs())}
-        try:
-            path = SegmentStore(self._storage, self._kind.name).add(facts_of(manifest, pairs))
-            self._segments = [] if path is None else [path]
-        except (PermissionDenied, StorageFailed) as error:
-            log.warning("No segment was written for %s: %s", self._base_file.path, error)
 
     def _index(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
         """The index of the whole base file. Staged parts exist only for the columns of the first

@@ -19,7 +19,14 @@ from hudi_index_service.index.column_kinds import is_number
 from hudi_index_service.index.entries.entry import UNREADABLE
 from hudi_index_service.index.number_encoding import NumberRange, encode_range
 from hudi_index_service.index.segments.bounds import ByteBounds, ColumnBounds, Mask, NumberBounds
-from hudi_index_service.index.segments.keys import Keys, exact_key, exact_keys, hashes, is_routed
+from hudi_index_service.index.segments.keys import (
+    Keys,
+    distinct,
+    exact_key,
+    exact_keys,
+    hashes,
+    is_routed,
+)
 from hudi_index_service.index.segments.run import Run
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.segment_file import SegmentFile, Statistics
@@ -249,11 +256,12 @@ def _located_by_run(run: Run, values: pa.Array) -> tuple[Positions, Positions]:
     """Positions of values, and the file of each, sorted by file."""
     exact = exact_keys(values)
     own = hashes(values) if exact is None or not run.layout.by_value else exact
-    distinct, of_values = np.unique(own, return_inverse=True)
-    found, files = run.located(distinct)
+    keys = distinct(own)
+    of_values = np.searchsorted(keys, own)
+    found, files = run.located(keys)
     # From keys to the values that have them: several, if their hashes are equal.
     by_key = np.argsort(of_values, kind="stable")
-    starts = np.searchsorted(of_values[by_key], np.arange(len(distinct) + 1))
+    starts = np.searchsorted(of_values[by_key], np.arange(len(keys) + 1))
     counts = np.diff(starts)[found]
     ends = np.cumsum(counts)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)

@@ -138,13 +138,19 @@ def joined(parts: Sequence[Pairs]) -> Pairs:
 
 
 def _sorted(by_value: bool, keys: Keys, files: npt.NDArray[np.uint32], cut_bits: int) -> Pairs:
+    if not len(keys):
+        return Pairs(by_value, keys, files, cut_bits)
+    base, file_bits = keys.min(), np.uint64(_bits(int(files.max()) + 1))
+    if _bits(int(keys.max() - base) + 1) + int(file_bits) <= 64:
+        # Both in one number, which sorts several times as fast as two.
+        ordered = distinct(((keys - base) << file_bits) | files)
+        files = (ordered & ((np.uint64(1) << file_bits) - np.uint64(1))).astype(np.uint32)
+        return Pairs(by_value, (ordered >> file_bits) + base, files, cut_bits)
     order = np.lexsort((files, keys))
     keys, files = keys[order], files[order]
-    if len(keys):
-        first = np.ones(len(keys), dtype=bool)
-        first[1:] = (keys[1:] != keys[:-1]) | (files[1:] != files[:-1])
-        keys, files = keys[first], files[first]
-    return Pairs(by_value, keys, files, cut_bits)
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (files[1:] != files[:-1])
+    return Pairs(by_value, keys[is_first], files[is_first], cut_bits)
 
 
 # --- packing ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.entries.entry import UNREADABLE
@@ -34,7 +35,7 @@ MOST_FILES = 2**16
 """Base files of a segment."""
 
 _GROWTH = 4
-"""A segment is merged with smaller ones of at least this part of its files."""
+"""A segment is merged with smaller ones if it has at most so many times their files."""
 
 _READ_AT_ONCE = 32
 _ROUNDS = 5  # of forgetting, while mergers publish what they read before
@@ -218,20 +219,22 @@ def _is_full(segment: SegmentFile) -> bool:
 
 
 def _groups(ascending: Sequence[SegmentFile]) -> list[list[SegmentFile]]:
-    """Segments to be merged with each other, from the smallest on."""
-    groups: list[list[SegmentFile]] = []
-    group: list[SegmentFile] = []
-    files = pairs = 0
-    for segment in ascending:
+    """Segments to be merged with each other: all up to the last that has at most `_GROWTH` times as
+    many files as the smaller ones together."""
+    files = [each.document.files for each in ascending]
+    together = list(accumulate(files))
+    end = max(
+        (n + 1 for n in range(1, len(files)) if files[n] <= _GROWTH * together[n - 1]), default=0
+    )
+    groups: list[list[SegmentFile]] = [[]]
+    files_of_group = pairs_of_group = 0
+    for segment in ascending[:end]:
         more, more_pairs = segment.document.files, _most_pairs(segment)
-        if group and more > _GROWTH * files:
-            break
-        if group and (files + more > MOST_FILES or pairs + more_pairs > MOST_PAIRS):
-            groups.append(group)
-            group, files, pairs = [], 0, 0
-        group.append(segment)
-        files, pairs = files + more, pairs + more_pairs
-    groups.append(group)
+        if files_of_group + more > MOST_FILES or pairs_of_group + more_pairs > MOST_PAIRS:
+            groups.append([])
+            files_of_group = pairs_of_group = 0
+        groups[-1].append(segment)
+        files_of_group, pairs_of_group = files_of_group + more, pairs_of_group + more_pairs
     return [each for each in groups if len(each) > 1]
 
 
