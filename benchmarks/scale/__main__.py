@@ -37,6 +37,7 @@ from benchmarks.scale.queries import (
     mixed,
     some_keys,
 )
+from benchmarks.scale.remote import first_remote_query
 from hudi_index_service import open_table
 from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.storage.store import Storage
@@ -221,6 +222,7 @@ def targets(results: dict[str, Any]) -> list[Target]:
         if rows
     }
     many = long_in(FEW_FILES).name
+    remote = results["remote"]
     return [
         at_most("u = x, 1,000 files: ms", 10, ms(1_000, point)),
         at_most("u = x, 1,000 files: over DuckDB", 0.05, over(1_000, point, "duckdb")),
@@ -246,6 +248,10 @@ def targets(results: dict[str, Any]) -> list[Target]:
         ),
         at_least("20 mixed queries: median times as fast as Lance", 0.8, faster.get("lance")),
         at_least("20 mixed queries: median times as fast as DuckDB", 2, faster.get("duckdb")),
+        at_most("remote store, cold process, one value: s", 1, remote["seconds"]),
+        at_most(
+            "remote store: requests to the index and base files", remote["allowed"], remote["own"]
+        ),
         at_most("building 1,000 files: ms a file", 12, results["build_ms_a_file"]),
         at_most("routing: bytes a pair", 3.2, results["routing_bytes_a_pair"]),
         at_most(
@@ -280,6 +286,7 @@ def main() -> None:
     thousand = 1_000 if 1_000 in files else files[-1]
     results: dict[str, Any] = {
         "tables": [of_files(asked.scratch, each, asked.rounds) for each in files],
+        "remote": first_remote_query(asked.scratch, thousand, asked.rounds),
         "located": located(asked.scratch, thousand, asked.rounds),
         "build_ms_a_file": build_ms_a_file(asked.scratch, thousand),
         "routing_bytes_a_pair": routing_bytes_a_pair(asked.scratch, thousand),

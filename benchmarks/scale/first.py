@@ -1,9 +1,18 @@
-"""The first query of a process: `python -m benchmarks.scale.first TABLE WHERE` prints the rows; the
-asking side takes the time from the start of the process to its end."""
+"""The first query of a process: `python -m benchmarks.scale.first TABLE WHERE [STORAGE_OPTIONS]`
+prints the number of rows; the asking side takes the time from the start of the process to its end.
+"""
 
+import json
 import sys
 
 from hudi_index_service import open_table
 
+
+def main(table: str, where: str, storage_options: str = "{}") -> None:
+    """Asks once."""
+    with open_table(table, storage_options=json.loads(storage_options)) as opened:
+        print(opened.scan(where, columns=["key"]).to_arrow().num_rows)
+
+
 if __name__ == "__main__":
-    print(open_table(sys.argv[1]).scan(sys.argv[2], columns=["key"]).to_arrow().num_rows)
+    main(*sys.argv[1:])

@@ -16,7 +16,7 @@ from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
-from tests.remote.conftest import S3Server
+from tests.remote.s3_server import S3Server
 
 COLUMNS = ["id", "name", "text", "amount"]
 

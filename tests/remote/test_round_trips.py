@@ -15,7 +15,7 @@ from hudi_index_service.metadata.documents import DocumentCache
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
-from tests.remote.conftest import S3Server
+from tests.remote.s3_server import S3Server
 
 FILES = 100
 # Requests of a cold query that do not grow with the number of files: properties, timeline, commit

@@ -8,7 +8,7 @@ import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed
 from hudi_index_service.storage.store import Storage
-from tests.remote.conftest import S3Server
+from tests.remote.s3_server import S3Server
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.storage.store import Storage
-from tests.remote.conftest import Copies, S3Server
+from tests.remote.conftest import Copies
+from tests.remote.s3_server import S3Server
 from tests.same_rows import assert_same_rows
 
 QUERIES = [
