@@ -3,8 +3,10 @@ same task code in Spark executors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, TypeAlias
 
 from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, run_task
@@ -84,18 +86,31 @@ class LocalExecutor(Executor):
     def _run(
         self, schedule: Schedule, facts: FactWriter
     ) -> Generator[TaskOutcome | None, None, None]:
+        ended: _Ended = SimpleQueue()
         with ThreadPoolExecutor(self.parallelism, thread_name_prefix="index-build") as pool:
-            positions = {
-                pool.submit(run_task, task, facts): position
-                for position, task in enumerate(schedule.tasks)
-            }
-            waiting = set(positions)
             try:
-                while waiting:
-                    done, waiting = wait(waiting, self._patience, FIRST_COMPLETED)
-                    for future in done:
-                        yield schedule.ended(positions[future], future.result())
-                    if not done:
+                for position, task in enumerate(schedule.tasks):
+                    future = pool.submit(run_task, task, facts)
+                    # Cheaper than `concurrent.futures.wait`, which visits all that are waiting.
+                    future.add_done_callback(partial(_put, ended, position))
+                for _ in schedule.tasks:
+                    while (outcome := self._next(ended)) is None:
                         yield None
+                    yield schedule.ended(*outcome)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self, ended: "_Ended") -> tuple[int, TaskOutcome] | None:
+        """The next outcome, and its task's position; None after a while without any."""
+        try:
+            position, future = ended.get(timeout=self._patience)
+        except Empty:
+            return None
+        return position, future.result()
+
+
+_Ended: TypeAlias = "SimpleQueue[tuple[int, Future[TaskOutcome]]]"
+
+
+def _put(ended: _Ended, position: int, future: "Future[TaskOutcome]") -> None:
+    ended.put((position, future))

@@ -1,8 +1,7 @@
-"""Writes and deletes on a local disk without following symbolic links; leftover files of dead
-writers, empty folders.
+"""Lists, writes and deletes on a local disk; leftover files of dead writers, empty folders.
 
-obstore follows every symbolic link. That is convenient for reading, but it could lead a builder or
-cleaner to any file on the disk.
+Listings follow symbolic links, as obstore's do, but take a tenth of the time for a small folder.
+Writes and deletions follow none: a link could lead a builder or cleaner to any file on the disk.
 """
 
 import os
@@ -23,6 +22,48 @@ _UNFINISHED = re.compile(r".+#\d+")
 _ONLY_FOLDERS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 _TRIES = 10  # to create a file in a folder that others remove while it is empty
+
+
+def files_below(root: Path, folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The files below a folder, at any depth, without unfinished ones: path relative to `root`, and
+    status. None if there is no such folder.
+
+    Raises:
+        PermissionError: a folder cannot be read.
+        OSError: the disk fails.
+    """
+    for path, entry in _entries(root, folder):
+        if entry.is_dir():
+            yield from files_below(root, path)
+        else:
+            yield from _status(path, entry)
+
+
+def files_in(root: Path, folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Does the same without those in its sub-folders."""
+    for path, entry in _entries(root, folder):
+        if not entry.is_dir():
+            yield from _status(path, entry)
+
+
+def folders_in(root: Path, folder: str) -> Iterator[str]:
+    """The folders directly below a folder, as paths relative to `root`. Raises what `files_below`
+    raises."""
+    return (path for path, entry in _entries(root, folder) if entry.is_dir())
+
+
+def _entries(root: Path, folder: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    prefix = f"{folder}/" if folder else ""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(f"{root}/{folder}") as entries:
+        for entry in entries:
+            yield prefix + entry.name, entry
+
+
+def _status(path: str, entry: "os.DirEntry[str]") -> Iterator[tuple[str, os.stat_result]]:
+    if _UNFINISHED.fullmatch(entry.name):
+        return
+    with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
+        yield path, entry.stat()
 
 
 def linked_folders(root: Path, prefix: str) -> list[str]:

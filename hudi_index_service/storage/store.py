@@ -7,7 +7,7 @@ service's own errors instead of library errors, and counters.
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
@@ -28,6 +28,9 @@ from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.local import (
+    files_below,
+    files_in,
+    folders_in,
     linked_folders,
     remove_empty_folders,
     unfinished_files,
@@ -365,6 +368,8 @@ class Storage:
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
+        if self.is_local:
+            return self._local_files(files_below, prefix)
         with self._errors_named(prefix):
             return [
                 _stored_file(meta)
@@ -402,6 +407,8 @@ class Storage:
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
+        if self.is_local:
+            return self._local_files(files_in, folder)
         with self._errors_named(folder):
             return [
                 _stored_file(meta)
@@ -413,12 +420,33 @@ class Storage:
         attributes, which takes a tenth of the time of `files_in`."""
         if not self.is_local:
             return [file.path.rsplit("/", 1)[-1] for file in self.files_in(folder)]
+        with (
+            self._local_errors_named(folder),
+            suppress(FileNotFoundError, NotADirectoryError),
+            os.scandir(Path(self.uri, folder)) as entries,
+        ):
+            return [entry.name for entry in entries if entry.is_file()]
+        return []
+
+    def _local_files(
+        self, listing: Callable[[Path, str], Iterable[tuple[str, os.stat_result]]], folder: str
+    ) -> list[StoredFile]:
+        with self._local_errors_named(folder):
+            return [
+                StoredFile(path, status.st_size, status.st_mtime)
+                for path, status in listing(self._existing_root(), folder)
+            ]
+
+    def _existing_root(self) -> Path:
+        """The local root. Raises StorageFailed if it does not exist when it is first used."""
+        assert self.store, "opening it checks that the root exists"
+        return Path(self.uri)
+
+    @contextmanager
+    def _local_errors_named(self, folder: str) -> Iterator[None]:
         with self._errors_named(folder):
             try:
-                with os.scandir(Path(self.uri, folder)) as entries:
-                    return [entry.name for entry in entries if entry.is_file()]
-            except (FileNotFoundError, NotADirectoryError):
-                return []
+                yield
             except PermissionError:
                 raise
             except OSError as error:
@@ -428,6 +456,9 @@ class Storage:
 
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""
+        if self.is_local:
+            with self._local_errors_named(prefix):
+                return list(folders_in(self._existing_root(), prefix))
         with self._errors_named(prefix):
             return list(obstore.list_with_delimiter(self.store, prefix or None)["common_prefixes"])
 

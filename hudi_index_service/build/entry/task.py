@@ -11,6 +11,7 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, time
@@ -342,7 +343,7 @@ class _EntryBuild:
                     started=started,
                     finished=_now(),
                     versions={
-                        "hudi-index-service": version("hudi-index-service"),
+                        "hudi-index-service": _own_version(),
                         **built.versions,
                     },
                 ),
@@ -367,6 +368,11 @@ class _EntryBuild:
             return self._indexer.index(columns, work)
         staging = Staging(self._storage, self._folder, self._task.build_id)
         return self._indexer.index_in_parts(columns, work, part, staging)
+
+
+@cache  # reading it from the installed package takes a millisecond
+def _own_version() -> str:
+    return version("hudi-index-service")
 
 
 def _now() -> str:
