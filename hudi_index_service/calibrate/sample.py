@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from hudi_index_parquet import stripped_footer
 
 from hudi_index_service.build.entry.indexing import BaseFileIndexer
+from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import (
@@ -113,10 +114,11 @@ def _build_index(
         memory_mb=settings.build.memory_mb,
         batch_rows=settings.build.batch_rows,
     )
-    built = indexer.index(specs, folder).built
     footer = stripped_footer(folder.parent / base_file.path)
     path = folder / "index.pack"
-    packed = pack({**built.files, PARQUET_METADATA: footer}, path)
+    with Scratch() as scratch:
+        built = indexer.index(specs, scratch).built
+        packed = pack({**built.files, PARQUET_METADATA: footer}, path)
     index = PackedIndex(
         path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
     )

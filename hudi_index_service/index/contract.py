@@ -103,9 +103,10 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIndex:
-    """A finished index on the local disk: its files by name, and per-column statistics."""
+    """A finished index on the local disk or in memory: its files by name, and per-column
+    statistics."""
 
-    files: Mapping[str, Path | FileRange]
+    files: Mapping[str, Path | FileRange | bytes]
     rows: int
     statistics: Mapping[str, ColumnStatistics]
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -382,6 +383,13 @@ class IndexType(ABC):
         answers.
         """
 
+    def memory_builder(
+        self, columns: Sequence[ColumnSpec], *, memory_mb: int, threads: int = 1
+    ) -> IndexBuilder | None:
+        """A builder for a small base file, whose index stays in memory; None if the type has
+        none."""
+        return None
+
     @abstractmethod
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
         """One index over the rows of all parts, in order, without indexing anything again.
@@ -461,7 +469,7 @@ class IndexType(ABC):
         return self
 
     def store(
-        self, files: Mapping[str, Path | FileRange], table: str, path: str
+        self, files: Mapping[str, Path | FileRange | bytes], table: str, path: str
     ) -> Mapping[str, Path | FileRange | bytes]:
         """Stores a finished index outside the entry's files. Storing it twice has the same effect
         as storing it once. A type that overrides this overrides `stored` and `destroy` too.

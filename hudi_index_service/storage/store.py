@@ -298,9 +298,9 @@ class Storage:
         except FileNotFoundError:  # deleted meanwhile
             return False
 
-    def upload(self, path: str, source: Path) -> None:
-        """Stores a large local file, in parts if the store supports them, under a name that must be
-        unique: uploads in parts have no put-if-absent."""
+    def upload(self, path: str, source: bytes | Path) -> None:
+        """Stores bytes, or a large local file, in parts if the store supports them, under a name
+        that must be unique: uploads in parts have no put-if-absent."""
         self._put(path, source)
 
     def replace(self, path: str, data: bytes) -> None:

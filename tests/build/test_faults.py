@@ -1,5 +1,6 @@
 """Builders that race, die, lack permissions or find the table changed: entries stay consistent."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index_service import IndexedTable
+from hudi_index_service.build.entry import indexing
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.build.reconcile import DueEntry
 from hudi_index_service.index.contract import ColumnSpec
@@ -95,6 +97,7 @@ def test_another_missing_file_fails_the_task(
     cow: IndexedTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     build_task = task(cow, ["id"])
+    monkeypatch.setattr(indexing, "SMALL_BYTES", 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
 
     outcome = run_task(build_task)
@@ -102,6 +105,25 @@ def test_another_missing_file_fails_the_task(
     assert outcome.status is TaskStatus.FAILED
     assert outcome.error is not None
     assert "absent" in outcome.error
+
+
+def test_a_small_base_file_needs_no_temporary_files(
+    cow: IndexedTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    build_task = task(cow, ["id", "msg"])
+    in_memory = run_task(build_task)
+    (in_memory_members,) = [each.data.members for each in manifests(cow.uri)]
+    shutil.rmtree(Path(cow.uri, ".hoodie/.index/lucene"))
+    monkeypatch.setattr(indexing, "SMALL_BYTES", 0)
+    on_disk = run_task(build_task)
+    (on_disk_members,) = [each.data.members for each in manifests(cow.uri)]
+    assert replace(in_memory, seconds=0) == replace(on_disk, seconds=0)
+    assert in_memory_members == on_disk_members
+
+    monkeypatch.setattr(indexing, "SMALL_BYTES", 2**20)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
+    shutil.rmtree(Path(cow.uri, ".hoodie/.index/lucene"))
+    assert run_task(build_task).status is TaskStatus.BUILT
 
 
 def test_a_column_of_an_incompatible_type_fails_the_task(cow: IndexedTable) -> None:

@@ -237,7 +237,7 @@ class Gated(Storage):
         super().__init__(uri)
         self.first, self.gate = Lock(), Event()
 
-    def upload(self, path: str, source: Path) -> None:
+    def upload(self, path: str, source: bytes | Path) -> None:
         is_first = self.first.acquire(blocking=False)
         assert self.gate.wait(60)
         if not is_first:

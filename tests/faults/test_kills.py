@@ -322,13 +322,14 @@ def test_builder_killed_at_a_random_time(
 def test_next_build_removes_scratch_files_of_a_killed_builder(
     defined: Path, programs: Start
 ) -> None:
-    first = programs(BUILD_AND_DIE, defined)
+    on_disk = "from hudi_index_service.build.entry import indexing\nindexing.SMALL_BYTES = 0\n"
+    first = programs(on_disk + BUILD_AND_DIE, defined)
     assert first.output() == ""
     assert list(first.scratch.glob("hudi-index-*"))
 
     # The table's build record is fresh; the next build might as well be of another table.
     shutil.rmtree(defined / INDEX / "_service/builds")
-    second = programs(BUILD, defined)
+    second = programs(on_disk + BUILD, defined)
     assert second.output() == ""
     assert list(second.scratch.glob("hudi-index-*")) == []
 

@@ -1,4 +1,5 @@
-"""Builds an index on the local disk from a base file's columns, for all or part of its rows.
+"""Builds an index from a base file's columns, for all or part of its rows: on the local disk, or in
+memory if the base file is small.
 
 Reading and indexing overlap: a thread decodes the next batches while the index type's builder
 indexes the last one. Memory does not depend on the base file's size: it holds a few batches of
@@ -17,6 +18,7 @@ from hudi_index_service.build.entry.extremes import Extremes
 from hudi_index_service.build.entry.parts import WHOLE, Part
 from hudi_index_service.build.entry.prefetch import read_ahead
 from hudi_index_service.build.entry.row_count import RowCount
+from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.build.entry.staging import (
     StagedPart,
     Staging,
@@ -28,11 +30,21 @@ from hudi_index_service.build.entry.value_keys import ValueKeys
 from hudi_index_service.hudi.files.base_file import read_columns, refuse_legacy_calendar
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, IndexType, StoredColumn
+from hudi_index_service.index.contract import (
+    BuiltIndex,
+    ColumnSpec,
+    IndexBuilder,
+    IndexType,
+    StoredColumn,
+)
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack
 from hudi_index_service.index.segments.keys import is_routed
 from hudi_index_service.storage.store import Storage
+
+SMALL_BYTES = 2 * 2**20
+"""The index of a base file of at most so many bytes is built in memory, if its type can do that: to
+make and remove its files on the disk would take longer than to write them."""
 
 _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded and being indexed
 
@@ -80,10 +92,8 @@ class BaseFileIndexer:
         self._threads = threads
         self._row_count = indexed or RowCount()
 
-    def index(self, columns: Sequence[ColumnSpec], work: Path, part: Part = WHOLE) -> Indexed:
-        """Indexes the rows of a part in a new folder below `work`."""
-        folder = work / "index"
-        folder.mkdir()
+    def index(self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part = WHOLE) -> Indexed:
+        """Indexes the rows of a part, in a new folder below that of `scratch` or in memory."""
         path = self._base_file.path
         extremes = {spec.name: Extremes() for spec in columns}
         # Keys of parts are not collected: they would have to be staged and joined.
@@ -93,13 +103,7 @@ class BaseFileIndexer:
             # Checked for all columns: reads of rows found by the index do not see this footer.
             refuse_legacy_calendar(file.metadata, source=path)
             batches = self._batches(file, columns, part, extremes, keys)
-            builder = self._kind.builder(
-                columns,
-                folder,
-                memory_mb=self._memory_mb,
-                part=part.number,
-                threads=self._threads,
-            )
+            builder = self._builder(columns, scratch, part)
             try:
                 with read_ahead(batches, depth=_BATCHES_AHEAD) as ready:
                     for batch in ready:
@@ -109,6 +113,17 @@ class BaseFileIndexer:
             except BaseException:
                 builder.abort()
                 raise
+
+    def _builder(self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part) -> IndexBuilder:
+        kind, memory_mb, threads = self._kind, self._memory_mb, self._threads
+        if part.is_whole and self._base_file.size <= SMALL_BYTES:
+            builder = kind.memory_builder(columns, memory_mb=memory_mb, threads=threads)
+            if builder is not None:
+                return builder
+        folder = scratch.folder / "index"
+        folder.mkdir()
+        number = part.number
+        return kind.builder(columns, folder, memory_mb=memory_mb, part=number, threads=threads)
 
     def _batches(
         self,
@@ -137,7 +152,7 @@ class BaseFileIndexer:
         return is_routed(spec.type) and self._kind.holds_values(spec)
 
     def index_in_parts(
-        self, columns: Sequence[ColumnSpec], work: Path, part: Part, staging: Staging
+        self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part, staging: Staging
     ) -> Indexed:
         """The index of the whole base file, if this part was the last missing one.
 
@@ -145,7 +160,8 @@ class BaseFileIndexer:
             PartStaged: other parts are still missing.
             FileNotFoundError: another task has joined the parts and removed them.
         """
-        staged_part = self._stage(self.index(columns, work, part), columns, work, part, staging)
+        work = scratch.folder
+        staged_part = self._stage(self.index(columns, scratch, part), columns, work, part, staging)
         parts = staging.complete(staged_part)
         if parts is None:
             raise PartStaged

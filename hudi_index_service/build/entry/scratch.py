@@ -11,8 +11,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,24 @@ def scratch_folder() -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+
+
+class Scratch:
+    """A task's scratch folder, made when it is first needed. Used as a context manager."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder. Raises OSError if it cannot be created."""
+        return self._stack.enter_context(scratch_folder())
 
 
 def remove_abandoned() -> int:

@@ -8,11 +8,13 @@ names, which the cleaner removes.
 import logging
 import os
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from time import perf_counter, time
 from typing import Any
@@ -25,7 +27,7 @@ from hudi_index_service.build.entry.indexing import BaseFileIndexer, Indexed, Pa
 from hudi_index_service.build.entry.memory import prepare_worker
 from hudi_index_service.build.entry.parts import LEAST_BYTES, WHOLE, Part
 from hudi_index_service.build.entry.row_count import RowCount
-from hudi_index_service.build.entry.scratch import scratch_folder
+from hudi_index_service.build.entry.scratch import Scratch
 from hudi_index_service.build.entry.staging import Staging
 from hudi_index_service.build.reconcile import DueEntry, refuse_newer
 from hudi_index_service.errors import (
@@ -37,7 +39,7 @@ from hudi_index_service.errors import (
     StorageFailed,
 )
 from hudi_index_service.hudi.files.parquet_file import footer_sha256, row_source
-from hudi_index_service.index.contract import ColumnSpec, IndexType, StoredColumn
+from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.entries.demand import DesiredEntry, EntryContent, holds_all
 from hudi_index_service.index.entries.entry import (
     DATA_SUFFIX,
@@ -54,7 +56,7 @@ from hudi_index_service.index.entries.manifest import (
 )
 from hudi_index_service.index.entries.requirements import merged
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.files.packed_file import pack
+from hudi_index_service.index.files.packed_file import PackedFile, pack, pack_into
 from hudi_index_service.index.segments.segment import Facts, facts_of
 from hudi_index_service.metadata.documents import NewerFormat, document_name
 from hudi_index_service.storage.store import Storage
@@ -305,8 +307,8 @@ class _EntryBuild:
     def _build(self, content: EntryContent, generation: int) -> Manifest | None:
         """Builds and publishes one generation. None if another builder took its number."""
         started = _now()
-        with scratch_folder() as work:
-            indexed = self._index(content.columns, work)
+        with Scratch() as scratch:
+            indexed = self._index(content.columns, scratch)
             built = indexed.built
             footer = hudi_index_parquet.stripped_footer(
                 row_source(self._storage, self._base_file.path), size=self._base_file.size
@@ -314,7 +316,7 @@ class _EntryBuild:
             data_name = f"data-{self._task.build_id}-{uuid.uuid4().hex[:12]}{DATA_SUFFIX}"
             data_path = f"{self._folder}/{data_name}"
             files = self._kind.store(built.files, self._storage.uri, data_path)
-            packed = pack({**files, PARQUET_METADATA: footer}, work / data_name)
+            packed, data = _packed({**files, PARQUET_METADATA: footer}, scratch, data_name)
             manifest = Manifest(
                 generation=generation,
                 index_type=self._kind.name,
@@ -348,7 +350,7 @@ class _EntryBuild:
                     },
                 ),
             )
-            self._storage.upload(data_path, work / data_name)
+            self._storage.upload(data_path, data)
         path = f"{self._folder}/{document_name(MANIFEST_STEM, generation)}"
         try:
             self._storage.create(path, manifest.to_json())
@@ -360,14 +362,25 @@ class _EntryBuild:
         self._facts = facts_of(manifest, keys)
         return manifest
 
-    def _index(self, columns: tuple[ColumnSpec, ...], work: Path) -> Indexed:
+    def _index(self, columns: tuple[ColumnSpec, ...], scratch: Scratch) -> Indexed:
         """The index of the whole base file. Staged parts exist only for the columns of the first
         attempt; later attempts index the whole file here."""
         part, self._part = self._part, WHOLE
         if part.is_whole:
-            return self._indexer.index(columns, work)
+            return self._indexer.index(columns, scratch)
         staging = Staging(self._storage, self._folder, self._task.build_id)
-        return self._indexer.index_in_parts(columns, work, part, staging)
+        return self._indexer.index_in_parts(columns, scratch, part, staging)
+
+
+def _packed(
+    files: Mapping[str, Path | FileRange | bytes], scratch: Scratch, name: str
+) -> tuple[PackedFile, bytes | Path]:
+    """The files as one, in memory if all of them are."""
+    if all(isinstance(each, bytes) for each in files.values()):
+        content = BytesIO()
+        return pack_into(files, content), content.getvalue()
+    path = scratch.folder / name
+    return pack(files, path), path
 
 
 @cache  # reading it from the installed package takes a millisecond

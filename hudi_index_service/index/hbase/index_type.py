@@ -52,7 +52,7 @@ class HBaseIndexType(BTreeIndexType):
         return HBaseReader(index, columns, self._server)
 
     def store(
-        self, files: Mapping[str, Path | FileRange], table: str, path: str
+        self, files: Mapping[str, Path | FileRange | bytes], table: str, path: str
     ) -> Mapping[str, Path | FileRange | bytes]:
         """Stores the leaves in HBase."""
         from hudi_index_service.index.hbase.store import EntryStore

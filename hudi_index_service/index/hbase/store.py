@@ -56,7 +56,7 @@ class EntryStore:
         self._uri = table
         self._catalogue = TableKeys.of(table)
 
-    def store(self, files: Mapping[str, Path | FileRange], path: str) -> FilesToPack:
+    def store(self, files: Mapping[str, Path | FileRange | bytes], path: str) -> FilesToPack:
         """Writes the leaves of a whole tree in batches, each retried if it fails. Leaves of the
         same tree that an earlier attempt for the same data file wrote are not written again.
 
@@ -81,7 +81,9 @@ class EntryStore:
         content = hashlib.sha256(tree_bytes).hexdigest()
         if self._server.settings.create_table:
             self._server.make_table({FAMILY.decode(): _FAMILY_OPTIONS})
-        self._put_all(_LeafSource(files[LEAVES]), places, keys, path, content)
+        leaves = files[LEAVES]
+        assert not isinstance(leaves, bytes), "B+ trees are built on the disk"
+        self._put_all(_LeafSource(leaves), places, keys, path, content)
         reference = {
             "layout": LAYOUT,
             "table": self._server.table_name,
@@ -214,7 +216,9 @@ def _moment(cells: Mapping[bytes, bytes]) -> float:
         return 0.0
 
 
-def _content(file: Path | FileRange) -> bytes:
+def _content(file: Path | FileRange | bytes) -> bytes:
+    if isinstance(file, bytes):
+        return file
     if isinstance(file, Path):
         return file.read_bytes()
     with file.path.open("rb") as stream:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.index.column_kinds import is_array
-from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics
+from hudi_index_service.index.contract import BuiltIndex, ColumnSpec, ColumnStatistics, FileRange
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.arrow_fields import (
     FieldValues,
@@ -21,7 +22,8 @@ _SEGMENTS_OF_A_PART = 2**16  # numbers reserved for each part of a base file; fa
 
 
 class LuceneBuilder:
-    """See `hudi_index_service.index.contract.IndexBuilder`.
+    """See `hudi_index_service.index.contract.IndexBuilder`. Without a folder, the index's files
+    stay in memory.
 
     Segments are written in row order and never merged, so that a row id is the segment's base plus
     the document's id; a merge would cost as much as the indexing itself. Each part of a base file
@@ -31,14 +33,14 @@ class LuceneBuilder:
     def __init__(
         self,
         columns: Sequence[ColumnSpec],
-        folder: Path,
+        folder: Path | None,
         *,
         memory_mb: int,
         part: int = 0,
         threads: int = 1,
     ) -> None:
         lucene = jvm.attach()
-        from hudiindex import Analyzers, ArrowIndexer
+        from hudiindex import Analyzers, ArrowIndexer, MemoryFiles
         from java.nio.file import Paths
         from org.apache.lucene.store import FSDirectory
 
@@ -49,7 +51,9 @@ class LuceneBuilder:
         self._broken_texts = dict.fromkeys((spec.name for spec in columns), 0)
         self._rows = 0
         self._finished = False
-        self._directory = FSDirectory.open(Paths.get(str(folder)))
+        self._directory = (
+            MemoryFiles.directory() if folder is None else FSDirectory.open(Paths.get(str(folder)))
+        )
         self._indexer: Any = ArrowIndexer(
             self._directory,
             lucene.JArray("string")([field.name for field in self._fields]),
@@ -101,8 +105,8 @@ class LuceneBuilder:
         }
         self._indexer.finish()
         distinct = self._distinct_keywords()
+        files = self._files()
         self._close()
-        files = {path.name: path for path in self._folder.iterdir()}
         return BuiltIndex(
             files=files,
             rows=self._rows,
@@ -116,6 +120,18 @@ class LuceneBuilder:
             },
             versions={"lucene": str(Version.LATEST)},
         )
+
+    def _files(self) -> dict[str, Path | FileRange | bytes]:
+        if self._folder is not None:
+            return {path.name: path for path in self._folder.iterdir()}
+        from hudiindex import MemoryFiles
+
+        files: dict[str, Path | FileRange | bytes] = {}
+        for name in self._directory.listAll():
+            content = np.empty(self._directory.fileLength(name), dtype=np.uint8)
+            MemoryFiles.copy(self._directory, name, content.ctypes.data)
+            files[str(name)] = content.tobytes()
+        return files
 
     def _distinct_keywords(self) -> dict[str, int]:
         """The number of terms per keyword column, summed over segments: an upper bound."""

@@ -57,6 +57,14 @@ class LuceneIndexType(IndexType):
 
         return LuceneBuilder(columns, folder, memory_mb=memory_mb, part=part, threads=threads)
 
+    def memory_builder(
+        self, columns: Sequence[ColumnSpec], *, memory_mb: int, threads: int = 1
+    ) -> IndexBuilder:
+        """A builder that keeps Lucene's files on Java's heap."""
+        from hudi_index_service.index.lucene.builder import LuceneBuilder
+
+        return LuceneBuilder(columns, None, memory_mb=memory_mb, threads=threads)
+
     def combine(self, parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | FileRange]:
         """The unchanged segments of all parts, and a new list of segments."""
         from hudi_index_service.index.lucene.combine import combine
