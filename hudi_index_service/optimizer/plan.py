@@ -1,6 +1,6 @@
 """A query's plan: how each file slice is read, and why."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import is_
@@ -173,6 +173,19 @@ class QueryPlan:
         if all(map(is_, slices, self.slices)):
             return self
         return replace(self, slices=tuple(slices))
+
+    def left(self) -> list[int]:
+        """The positions of slices that are not skipped."""
+        skip = Access.SKIP
+        return [number for number, each in enumerate(self.slices) if each.access is not skip]
+
+    def with_skipped(self, before: "QueryPlan", left: Sequence[int]) -> "QueryPlan":
+        """The plan for all slices of an earlier one, of which this one has those at the positions
+        `left`. Estimates, which rules alone use, are dropped."""
+        slices = list(before.slices)
+        for number, each in zip(left, self.slices, strict=True):
+            slices[number] = each
+        return replace(self, slices=tuple(slices), estimated=(), narrowed=())
 
     @property
     def asks_index(self) -> bool:

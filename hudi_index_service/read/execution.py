@@ -156,9 +156,11 @@ class Execution:
         if self.history is None:
             return
         threads = min(_CORES, self.reader.settings.read.parallelism)
-        slices_ms = sum(each.ms for each in self.statistics.slices)
+        begun = self.statistics.begun
+        slices_ms = sum(each.ms for each in begun.values())
         pace = min(1.0, ms * threads / slices_ms) if slices_ms else 1.0
-        measurement = observation(self.plan, self.statistics.slices, whole=whole, pace=pace)
+        read = [(self.plan.slices[number], each) for number, each in begun.items()]
+        measurement = observation(self.plan, read, whole=whole, pace=pace)
         if measurement is not None:
             self.history.record(self.plan.table, measurement)
 
@@ -215,24 +217,22 @@ class Execution:
         reader = replace(self.reader, limit=1)
         return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
 
-    def _statistics(self, slice_plan: SlicePlan) -> SliceStatistics:
-        statistics = SliceStatistics(slice_plan.file_slice.name, slice_plan.access)
-        self.statistics.slices.append(statistics)
-        return statistics
-
     def _jobs(self) -> list[Job]:
         """The slices to be read, each with its statistics."""
-        return [job for job in self._possible_slices() if job[0].access is not Access.SKIP]
+        return list(self._possible_slices())
 
     def _possible_slices(self) -> Iterator[Job]:
         """The slices that may have matching rows, in order, each with its statistics."""
-        empty = self.reader.empty_slices(self.plan.slices)
-        for position, slice_plan in enumerate(self.plan.slices):
-            statistics = self._statistics(slice_plan)
+        plans, left = self.plan.slices, self.plan.left()
+        empty = self.reader.empty_slices([plans[number] for number in left])
+        self.statistics.start(plans)
+        for position, number in enumerate(left):
+            statistics = self.statistics.begin(number)
             if position in empty:
                 statistics.candidates = 0
             else:
-                yield slice_plan, statistics
+                yield plans[number], statistics
+        self.statistics.reached = len(plans)
 
     def _map_slices(
         self, work: Callable[[Job], Result], jobs: list[Job], *, counting: bool = False

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal, Self, get_args
 
 import pyarrow as pa
@@ -121,10 +122,17 @@ class QueryPlanner:
         query = binding.to(snapshot.schema)
         switched_off = not self._table.index_reading_enabled()
 
+        may_look = look and not switched_off
+
+        @cache
+        def looked() -> IndexFolder | None:
+            return folder or (self._look() if may_look else None)
+
+        def without_excluded(plan: QueryPlan) -> QueryPlan:
+            return self._without_excluded(plan, seen) if (seen := looked()) else plan
+
         def covered(plan: QueryPlan) -> QueryPlan:
-            if folder is not None:
-                return self._covered(plan, folder)
-            return self._covered(plan, self._folder.look()) if look and not switched_off else plan
+            return self._covered(plan, seen) if (seen := looked()) else plan
 
         start = self._start_of(snapshot)
         plan = first_plan(
@@ -137,7 +145,7 @@ class QueryPlanner:
             needed=query.needed,
             table=self._table.storage.uri,
         )
-        plan = optimize(plan, self._settings, covered)
+        plan = optimize(plan, self._settings, covered, without_excluded)
         if plan.predicate is not query.normal_form:
             query = replace(query, normal_form=plan.predicate)
         return query, plan
@@ -151,7 +159,7 @@ class QueryPlanner:
         look = self._settings.read.enabled and self._table.index_reading_enabled()
         snapshot, folder = self._snapshot_and_folder(ScanOptions(), look=look)
         if folder is None and look:
-            folder = self._folder.look()
+            folder = self._look()
         columns: dict[str, frozenset[ColumnKey]] = {}
         if folder is not None:
             required = self._coverage.required(folder.definitions, snapshot.schema)
@@ -210,15 +218,24 @@ class QueryPlanner:
         if not look or self._table.storage.is_local:
             return self._snapshot(options), None
         with ThreadPoolExecutor(1, "index-look") as thread:
-            future = thread.submit(self._folder.look)
+            future = thread.submit(self._look)
             snapshot = self._snapshot(options)
             return snapshot, future.result()
 
-    def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
-        """The plan with entries and their cost context, and without slices that segments
-        exclude."""
+    def _look(self) -> IndexFolder:
+        folder = self._folder.look()
+        if folder.segments != self._segments:  # entries were built, or removed
+            self._segments = folder.segments
+            self._pool.close_deleted()
+        return folder
+
+    def _without_excluded(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
+        """The plan without slices that segments exclude."""
         required = self._coverage.required(folder.definitions, plan.snapshot.schema)
-        plan = self._start_of(plan.snapshot).segment_slices.skip(plan, folder, required)
+        return self._start_of(plan.snapshot).segment_slices.skip(plan, folder, required)
+
+    def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
+        """The plan with entries and their cost context."""
         slices = self._with_entries(plan, folder)
         remote, open_paths = not self._table.storage.is_local, self._pool.open_paths
         context = CostContext(remote, open_paths, self._share(plan, slices))
@@ -230,9 +247,6 @@ class QueryPlanner:
         for listing in listings:
             if listing.is_whole:
                 self._pool.keep(listing)
-        if folder.segments != self._segments:  # entries were built, or removed
-            self._segments = folder.segments
-            self._pool.close_deleted()
         return slices
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:

@@ -1,6 +1,6 @@
 """Records a finished query for the history: sums over its slices, without literals."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.history.history import History
@@ -32,13 +32,16 @@ def is_remembered(plan: QueryPlan) -> bool:
 
 
 def observation(
-    plan: QueryPlan, statistics: Iterable[SliceStatistics], *, whole: bool, pace: float
+    plan: QueryPlan,
+    read: Iterable[tuple[SlicePlan, SliceStatistics]],
+    *,
+    whole: bool,
+    pace: float,
 ) -> Observation | None:
     """The observation of a query for the history; None if `is_remembered` is false.
 
     Args:
-        statistics: Of the slices, in the plan's order; slices that were not started may be missing
-            at the end.
+        read: The slices that were read, with their statistics.
         whole: Whether all matching rows were read, so that their number and cost are known.
         pace: The time of a slice read alone, as a share of its time in parallel to others.
     """
@@ -52,7 +55,7 @@ def observation(
     )
     amounts: dict[str, float] = {}
     guess, rows = None, 0
-    for planned, actual in zip(plan.slices, statistics, strict=False):
+    for planned, actual in read:
         if planned.access in _READ:
             _add_amounts(amounts, actual, pace)
             if whole and planned.expected is not None:
@@ -78,41 +81,34 @@ class ReadByTasks:
     def __init__(self, plan: QueryPlan, history: History) -> None:
         self._plan = plan
         self._history = history
-        self._slice_count = sum(each.access is not Access.SKIP for each in plan.slices)
+        self._read = [plan.slices[number] for number in plan.left()]
         self._statistics: dict[int, SliceStatistics] = {}
 
     def add(self, number: int, statistics: SliceStatistics) -> None:
         """Adds the statistics of a slice, by its number among the slices that are not skipped. A
         repeated task replaces the statistics of the first one."""
         self._statistics[number] = statistics
-        if len(self._statistics) < self._slice_count:
+        if len(self._statistics) < len(self._read):
             return
-        task_statistics = iter([self._statistics[each] for each in range(self._slice_count)])
+        read = [(each, self._statistics[number]) for number, each in enumerate(self._read)]
         self._statistics = {}
-        all_statistics = [
-            SliceStatistics(each.file_slice.name, each.access)
-            if each.access is Access.SKIP
-            else next(task_statistics)
-            for each in self._plan.slices
-        ]
         # Which tasks ran in parallel, and on which cores, is not known.
-        measurement = observation(self._plan, all_statistics, whole=True, pace=1.0)
+        measurement = observation(self._plan, read, whole=True, pace=1.0)
         if measurement is not None:
             self._history.record(self._plan.table, measurement)
 
 
 def _answered_columns(
-    predicate: Predicate, shape: str, slices: Iterable[SlicePlan]
+    predicate: Predicate, shape: str, slices: Sequence[SlicePlan]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The columns of leaves that the entries of the first slice with entries answer, and the
     columns whose value is in the partitions' paths."""
-    path_columns: frozenset[str] = frozenset()
     for each in slices:
-        path_columns = path_columns or frozenset(each.values)
         entries = each.entries or each.rejected_entries
         if entries:
             return _answered_by(entries, predicate, shape), frozenset(each.values)
-    return frozenset(), path_columns
+    path_columns = (frozenset(each.values) for each in slices if each.values)
+    return frozenset(), next(path_columns, frozenset())
 
 
 def _answered_by(

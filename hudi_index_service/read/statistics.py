@@ -1,6 +1,6 @@
 """Statistics of a read, for EXPLAIN ANALYZE, the log, and tests that count instead of timing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter_ns
@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_index_parquet import ReadStats
 
 from hudi_index_service.index.files.io_counters import Fetched
-from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.optimizer.plan import Access, SlicePlan
 
 
 @dataclass(slots=True)
@@ -87,40 +87,71 @@ class SliceStatistics:
 
 @dataclass(slots=True)
 class ReadStatistics:
-    """The statistics of a whole read, summed over its slices."""
+    """The statistics of a whole read, summed over its slices.
 
-    slices: list[SliceStatistics] = field(default_factory=list)
+    Attributes:
+        plans: The plans of all slices, in order.
+        begun: The statistics of the slices that were read, by position. Those of skipped slices are
+            made when they are asked for.
+        reached: The number of slices that were read or passed over.
+    """
+
+    plans: Sequence[SlicePlan] = ()
+    begun: dict[int, SliceStatistics] = field(default_factory=dict)
+    reached: int = 0
+
+    def start(self, plans: Sequence[SlicePlan]) -> None:
+        """Forgets an earlier read; none of these slices has been read."""
+        self.plans, self.begun, self.reached = plans, {}, 0
+
+    def begin(self, number: int) -> SliceStatistics:
+        """New statistics of a slice, which is read next."""
+        planned = self.plans[number]
+        self.reached = number + 1
+        self.begun[number] = SliceStatistics(planned.file_slice.name, planned.access)
+        return self.begun[number]
+
+    @property
+    def slices(self) -> list[SliceStatistics]:
+        """The statistics of the slices, in order, without those not reached."""
+        return [
+            self.begun.get(number) or SliceStatistics(each.file_slice.name, each.access)
+            for number, each in enumerate(self.plans[: self.reached])
+        ]
 
     def count(self, access: Access) -> int:
         """The number of slices with this access."""
-        return sum(each.access is access for each in self.slices)
+        count = sum(each.access is access for each in self.begun.values())
+        if access is not Access.SKIP:
+            return count
+        return count + self.reached - len(self.begun)
 
     @property
     def pages(self) -> int:
         """Data pages read by row id."""
-        return sum(each.pages for each in self.slices)
+        return sum(each.pages for each in self.begun.values())
 
     @property
     def bytes_read(self) -> int:
         """Bytes of base files read, compressed."""
-        return sum(each.bytes_read for each in self.slices)
+        return sum(each.bytes_read for each in self.begun.values())
 
     @property
     def index_requests(self) -> int:
         """Requests to a remote store for index data."""
-        return sum(each.index_requests for each in self.slices)
+        return sum(each.index_requests for each in self.begun.values())
 
     @property
     def index_bytes(self) -> int:
         """Bytes of index data from a remote store."""
-        return sum(each.index_bytes for each in self.slices)
+        return sum(each.index_bytes for each in self.begun.values())
 
     @property
     def rows_checked(self) -> int:
         """Rows that the residual checked."""
-        return sum(each.rows_checked for each in self.slices)
+        return sum(each.rows_checked for each in self.begun.values())
 
     @property
     def rows_returned(self) -> int:
         """Rows that the residual kept."""
-        return sum(each.rows_returned for each in self.slices)
+        return sum(each.rows_returned for each in self.begun.values())

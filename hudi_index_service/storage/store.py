@@ -2,7 +2,8 @@
 
 A thin wrapper of `obstore` (Rust's object_store): one behaviour for local folders, memory (tests),
 S3, Google Cloud Storage and Azure. It only adds URIs normalised as Hudi and Spark write them, the
-service's own errors instead of library errors, and counters.
+service's own errors instead of library errors, counters, and listings and writes of local folders
+(`storage.local`).
 """
 
 import os

@@ -163,6 +163,7 @@ def test_a_query_reads_manifests_of_few_entries(path: Path) -> None:
         assert scan.to_arrow().num_rows == 1
         assert scan.statistics is not None
         looked_into = len(scan.statistics.slices) - scan.statistics.count(Access.SKIP)
+        assert looked_into == len(scan.statistics.begun)
         assert 1 <= looked_into <= 3
         assert io.bytes_read - before < 30_000
 

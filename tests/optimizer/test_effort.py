@@ -59,6 +59,30 @@ def test_the_effort_grows_linearly_with_the_slices() -> None:
     assert of_hundred - of_ten == pytest.approx(90 * per_slice, rel=0.1)
 
 
+def test_rules_see_only_the_slices_that_are_not_excluded() -> None:
+    paper = table(100)
+    first = paper.first_plan("amount = 5", ["name"])
+    reached: list[int] = []
+
+    def exclude(plan: QueryPlan) -> QueryPlan:
+        slices = (
+            each if number % 50 == 7 else each.skipped("excluded", "a rule")
+            for number, each in enumerate(plan.slices)
+        )
+        return replace(plan, slices=tuple(slices))
+
+    def entries(plan: QueryPlan) -> QueryPlan:
+        reached.append(len(plan.slices))
+        return paper.covered(plan)
+
+    plan = optimize(first, Settings(), entries, exclude)
+    assert reached == [2]
+    assert [each.file_slice for each in plan.slices] == list(paper.snapshot.slices)
+    assert plan.left() == [7, 57]
+    assert all(plan.slices[number].expected is not None for number in plan.left())
+    assert {each.reason for each in plan.slices if each.access is Access.SKIP} == {"excluded"}
+
+
 def test_entries_with_equally_stored_columns_share_their_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

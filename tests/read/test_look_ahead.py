@@ -101,4 +101,4 @@ def test_skipped_slices_are_not_started() -> None:
     run.plan = QueryPlan(run.plan.snapshot, None, (skipped, run.plan.slices[1]))
     assert (run.exists(), run.count(), run.table().num_rows) == (True, 1, 1)
     assert set(reader.started) == {1}
-    assert run.statistics.count(Access.SKIP) == 3
+    assert run.statistics.count(Access.SKIP) == 1

@@ -2,6 +2,7 @@
 into the slices that it changes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired
@@ -49,20 +50,29 @@ RULES = WITHOUT_ENTRIES + WITH_ENTRIES
 
 
 def optimize(
-    plan: QueryPlan, settings: Settings, find_entries: Callable[[QueryPlan], QueryPlan]
+    plan: QueryPlan,
+    settings: Settings,
+    find_entries: Callable[[QueryPlan], QueryPlan],
+    exclude: Callable[[QueryPlan], QueryPlan] = lambda plan: plan,
 ) -> QueryPlan:
     """Applies all rules in order.
 
     Args:
         plan: The first plan: slices with log files are merged, all others read by index.
         find_entries: Finds the entries of the slices to be read by index; slices without entries
-            are scanned.
+            are scanned. It gets a plan without the slices that are skipped.
+        exclude: Skips slices that cannot match, before entries are found.
 
     Raises:
         IndexRequired: the caller requires the index, and a slice would be read without it.
     """
     for rule in WITHOUT_ENTRIES:
         plan = rule(plan, settings)
+    if plan.asks_index:
+        plan = exclude(plan)
+    # A query for one value leaves few of a table's thousands of slices.
+    every_slice, left = plan, plan.left()
+    plan = replace(plan, slices=tuple([plan.slices[number] for number in left]))
     if plan.asks_index:
         plan = find_entries(plan)
     for rule in WITH_ENTRIES:
@@ -74,4 +84,4 @@ def optimize(
             raise IndexRequired(
                 f"{unindexed.file_slice.name} cannot be read through an index: {unindexed.reason}."
             )
-    return plan
+    return plan.with_skipped(every_slice, left)

@@ -13,7 +13,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
 from hudi_index_service.read.keys.key_routes import key_holders
 from hudi_index_service.read.keys.record_keys import RecordKeys, record_keys
@@ -169,22 +169,21 @@ class KeySearch:
     def _searched(
         self, base_files: BaseFiles, keys: RecordKeys, requested: AskedKeys
     ) -> dict[int, pa.StringArray]:
-        """The keys to look for in each slice, by its number: none, if segments say so. Slices whose
-        partition has none of the keys are left out."""
+        """The keys to look for in each slice, by its number. Slices that can have none of them are
+        left out."""
         every_key = pc.unique(requested.table.column(KEY)).drop_null()
         held = key_holders(base_files, keys, every_key)
         in_partition = requested.by_partition()
         searched: dict[int, pa.StringArray] = {}
         for number, each in enumerate(base_files.snapshot.slices):
             search_keys = in_partition(each.partition)
-            if not len(search_keys):
-                continue
             # A log file may hold any key.
             if number in held and not each.log_files:
                 among, search_keys = search_keys, held[number]
                 if requested.partitioned:
                     search_keys = search_keys.filter(pc.is_in(search_keys, value_set=among))
-            searched[number] = search_keys
+            if len(search_keys):
+                searched[number] = search_keys
         return searched
 
 
@@ -196,17 +195,12 @@ def _locations(
 ) -> pa.Table:
     """The locations (`LOCATIONS`) of keys in slices, by their numbers, which are read in
     parallel."""
-    jobs: list[tuple[SlicePlan, pa.StringArray, SliceStatistics]] = []
-    for number, search_keys in searched.items():
-        each = plan.slices[number]
-        slice_statistics = SliceStatistics(each.file_slice.name, each.access)
-        statistics.slices.append(slice_statistics)
-        if len(search_keys):
-            jobs.append((each, search_keys, slice_statistics))
-        else:
-            slice_statistics.access = Access.SKIP
-            slice_statistics.keys = 0
-            slice_statistics.note = "by the segments it holds none of the keys"
+    statistics.start(plan.slices)
+    jobs = [
+        (plan.slices[number], search_keys, statistics.begin(number))
+        for number, search_keys in searched.items()
+    ]
+    statistics.reached = len(plan.slices)
 
     def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
         return locator.locate(*job)
