@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from hudi_index_parquet import polynomials
 
 from hudi_index_service.index.column_kinds import is_number
 from hudi_index_service.index.number_encoding import INT64_MIN, encode_array
@@ -22,8 +23,7 @@ HASH_BITS = 48
 
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
-_MULTIPLIER = 0x9E3779B97F4A7C15  # odd, so that each byte's factor has an inverse
-_BYTES_AT_ONCE = 2**22
+_INCREMENT = 0x9E3779B97F4A7C15
 _SIGN = np.uint64(1 << 63)
 
 
@@ -65,48 +65,14 @@ def exact_key(encoded: int) -> int:
 def hashes(values: pa.Array) -> Keys:
     """The hashes of values without NULL, of a type for which `is_routed` holds."""
     exact = exact_keys(values)
-    return hashes_of_exact(_polynomials(values) if exact is None else exact)
+    if exact is None:
+        exact = np.frombuffer(polynomials(values), dtype="<u8").astype(np.uint64, copy=False)
+    return hashes_of_exact(exact)
 
 
 def hashes_of_exact(exact: Keys) -> Keys:
     """The hashes of numbers, by their exact keys."""
-    mixed = exact + np.uint64(_MULTIPLIER)
+    mixed = exact + np.uint64(_INCREMENT)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(64 - HASH_BITS)
-
-
-def _polynomials(values: pa.Array) -> Keys:
-    """The sum of (byte + 1) times the multiplier to the power of its position, for each value."""
-    if not len(values):
-        return np.zeros(0, dtype=np.uint64)
-    _, offsets_buffer, data_buffer = values.buffers()
-    offsets = np.frombuffer(offsets_buffer, dtype=np.int32).astype(np.int64)
-    offsets = offsets[values.offset : values.offset + len(values) + 1]
-    data = np.frombuffer(data_buffer or b"", dtype=np.uint8)
-    sums = np.zeros(len(values), dtype=np.uint64)
-    first = 0
-    while first < len(values):
-        # As many values as fit, at least one.
-        end = int(np.searchsorted(offsets, offsets[first] + _BYTES_AT_ONCE, side="right")) - 1
-        end = min(max(end, first + 1), len(values))
-        sums[first:end] = _sums(data[offsets[first] : offsets[end]], offsets[first : end + 1])
-        first = end
-    return sums
-
-
-def _sums(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Keys:
-    starts = offsets[:-1] - offsets[0]
-    lengths = np.diff(offsets)
-    sums = np.zeros(len(lengths), dtype=np.uint64)
-    filled = lengths > 0
-    if filled.any():
-        positions = np.arange(len(data), dtype=np.int64) - np.repeat(starts, lengths)
-        terms = (data.astype(np.uint64) + np.uint64(1)) * _powers(int(lengths.max()))[positions]
-        sums[filled] = np.add.reduceat(terms, starts[filled])
-    return sums
-
-
-def _powers(count: int) -> Keys:
-    factors = np.full(count, _MULTIPLIER, dtype=np.uint64)
-    return np.cumprod(factors, dtype=np.uint64)

@@ -203,8 +203,8 @@ def _packed(pairs: Pairs, *, base: int, shift: int, key_bits: int) -> PackedRun:
     keys = (pairs.keys - np.uint64(base)) >> np.uint64(shift)
     kept_bits = np.uint64(key_bits - layout.bucket_bits)
     buckets = keys >> kept_bits
-    ends = np.searchsorted(buckets, np.arange(2**layout.bucket_bits, dtype=np.uint64), "right")
-    directory = np.concatenate(([0], ends)).astype("<u4").tobytes()
+    counts = np.bincount(buckets.astype(np.int64), minlength=2**layout.bucket_bits)
+    directory = np.concatenate(([0], np.cumsum(counts))).astype("<u4").tobytes()
     within = keys & ((np.uint64(1) << kept_bits) - np.uint64(1))
     numbers = (within << np.uint64(layout.file_bits)) | pairs.files.astype(np.uint64)
     return PackedRun(layout, directory, _pack_bits(numbers, layout.pair_bits))
@@ -351,8 +351,23 @@ class Run:
 
     def _unpack(self, first: int, end: int) -> tuple[Keys, Files]:
         """The stored keys and the files of the buckets from a first to before an end one."""
+        layout, width = self.layout, self.layout.pair_bits
         start, stop = int(self.directory[first]), int(self.directory[end])
-        return self._at(np.arange(start, stop, dtype=np.int64))
+        if start == stop:
+            return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
+        bits = np.arange(start, stop, dtype=np.int64) * width
+        first_byte = int(bits[0]) >> 3
+        data = self.read(first_byte, (int(bits[-1]) >> 3) + 8)
+        # Eight bytes from each byte on: numpy reads them wherever they begin.
+        words: Keys = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
+        numbers = words[(bits >> 3) - first_byte] >> (bits & 7).astype(np.uint64)
+        numbers &= np.uint64((1 << width) - 1)
+        files = (numbers & np.uint64((1 << layout.file_bits) - 1)).astype(np.int64)
+        buckets = np.arange(first, end, dtype=np.uint64)
+        keys = np.repeat(buckets, np.diff(self.directory[first : end + 1]))
+        keys <<= np.uint64(layout.key_bits - layout.bucket_bits)
+        keys |= numbers >> np.uint64(layout.file_bits)
+        return keys, files
 
     def _unpack_buckets(self, buckets: npt.NDArray[np.int64]) -> tuple[Keys, Files]:
         """The stored keys and the files of some buckets, sorted."""
@@ -360,25 +375,6 @@ class Run:
         return np.concatenate([keys for keys, _ in parts]), np.concatenate(
             [files for _, files in parts]
         )
-
-    def _at(self, positions: npt.NDArray[np.int64]) -> tuple[Keys, Files]:
-        """The stored keys and the files of pairs at adjacent positions."""
-        layout, width = self.layout, self.layout.pair_bits
-        if not len(positions):
-            return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        bits = positions * width
-        first = int(bits[0]) >> 3
-        data = self.read(first, (int(bits[-1]) >> 3) + 8)
-        # Eight bytes from each byte on: numpy reads them wherever they begin.
-        words: Keys = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
-        numbers = words[(bits >> 3) - first] >> (bits & 7).astype(np.uint64)
-        numbers &= np.uint64((1 << width) - 1)
-        files = (numbers & np.uint64((1 << layout.file_bits) - 1)).astype(np.int64)
-        within = numbers >> np.uint64(layout.file_bits)
-        buckets = np.searchsorted(self.directory, positions, "right") - 1
-        return (
-            buckets.astype(np.uint64) << np.uint64(layout.key_bits - layout.bucket_bits)
-        ) | within, files
 
     @staticmethod
     def _among(wanted: Keys, keys: Keys, files: Files) -> tuple[npt.NDArray[np.int64], Files]:

@@ -34,6 +34,9 @@ MOST_PAIRS = 2**25
 MOST_FILES = 2**16
 """Base files of a segment."""
 
+_FEWEST = 4
+"""Fewer segments are not merged with each other: to look into each costs little."""
+
 _GROWTH = 4
 """A segment is merged with smaller ones if it has at most so many times their files."""
 
@@ -235,7 +238,7 @@ def _groups(ascending: Sequence[SegmentFile]) -> list[list[SegmentFile]]:
             files_of_group = pairs_of_group = 0
         groups[-1].append(segment)
         files_of_group, pairs_of_group = files_of_group + more, pairs_of_group + more_pairs
-    return [each for each in groups if len(each) > 1]
+    return [each for each in groups if len(each) >= _FEWEST]
 
 
 def _most_pairs(segment: SegmentFile) -> int:

@@ -1,4 +1,4 @@
-//! Reads rows by position from Parquet files, page by page, for Python.
+//! Reads rows by position from Parquet files, page by page, and hashes values, for Python.
 //!
 //! This is the private module `hudi_index_parquet._native`; the package around it contains the
 //! documented functions and their types.
@@ -6,6 +6,7 @@
 mod bounds;
 mod error;
 mod file;
+mod hash;
 mod metadata;
 mod parallel;
 mod plan;
@@ -15,7 +16,8 @@ mod source;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use arrow_pyarrow::{IntoPyArrow, Table, ToPyArrow};
+use arrow_array::make_array;
+use arrow_pyarrow::{FromPyArrow, IntoPyArrow, Table, ToPyArrow};
 use bytes::Bytes;
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
@@ -185,6 +187,18 @@ fn row_count(metadata: &Bound<'_, PyAny>) -> PyResult<i64> {
     })?)
 }
 
+/// One little-endian 64-bit number for each value.
+#[pyfunction]
+fn polynomials<'py>(
+    py: Python<'py>,
+    values: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let values = make_array(FromPyArrow::from_pyarrow_bound(values)?);
+    let sums = py.detach(|| guard(|| hash::polynomials(&values)))?;
+    let bytes: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
+    Ok(PyBytes::new(py, &bytes))
+}
+
 fn plan_fields(plan: RowPlan) -> PlanFields {
     (
         plan.pages,
@@ -263,5 +277,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
     module.add_function(wrap_pyfunction!(row_count, module)?)?;
+    module.add_function(wrap_pyfunction!(polynomials, module)?)?;
     Ok(())
 }

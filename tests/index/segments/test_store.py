@@ -106,8 +106,8 @@ def test_a_base_file_built_again_is_stated_once(store: SegmentStore) -> None:
     filled(store, range(6)).merge()
     store.add(facts(3, {"u": columns(3)["u"]}))
     store.add(facts(3, {**columns(3), "w": pa.array([1, 2, 3, 4, 5])}))
-    store.merge()
-    assert stated(store) == paths(*range(6))
+    filled(store, range(6, 8)).merge()
+    assert stated(store) == paths(*range(8))
     (merged,) = opened(store)
     assert {name for name, _ in merged.columns} == {"u", "v", "w"}
 
@@ -278,13 +278,18 @@ def test_a_damaged_segment_is_done_without(store: SegmentStore, tmp_path: Path) 
 
 
 def test_a_damaged_segment_leaves_the_others_in_use(store: SegmentStore, tmp_path: Path) -> None:
-    filled(store, range(3))
+    filled(store, range(5))
     tmp_path.joinpath(store.listed()[1].path).write_bytes(b"nothing")
     segments = OpenSegments(store)
-    assert len(segments.now()) == 2
+    assert len(segments.now()) == 4
     store.merge()
     assert len(segments.now()) == 1
-    assert segments.last[0].document.files == 2
+    assert segments.last[0].document.files == 4
+
+
+def test_few_segments_are_not_merged(store: SegmentStore) -> None:
+    filled(store, range(3)).merge()
+    assert len(store.listed()) == 3
 
 
 def test_a_damaged_segment_is_removed_when_facts_are_forgotten(

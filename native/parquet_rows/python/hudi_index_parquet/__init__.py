@@ -33,6 +33,7 @@ __all__ = [
     "RowPlan",
     "Rows",
     "plan_rows",
+    "polynomials",
     "read_rows",
     "row_count",
     "stripped_footer",
@@ -271,6 +272,20 @@ def plan_rows(metadata: Buffer, rows: Rows, columns: Sequence[str] | None = None
         ValueError: invalid `rows`, or an unknown or ambiguous column.
     """
     return Footer(metadata).plan(rows, columns)
+
+
+def polynomials(values: pa.Array) -> bytes:
+    """Return a number for each text or binary value: the sum of (byte + 1) times M to the power of
+    the byte's position, counted from 1, modulo 2^64, with M = 0x9E3779B97F4A7C15. Equal values have
+    equal numbers. Texts count in UTF-8, NULLs as empty.
+
+    Returns:
+        Unsigned 64-bit integers, little-endian.
+
+    Raises:
+        ValueError: `values` is of another type than string or binary.
+    """
+    return _native.polynomials(values)
 
 
 def row_count(metadata: Buffer) -> int:
