@@ -13,6 +13,7 @@ from hudi_index_parquet import (
     Fetch,
     ParquetReadError,
     plan_rows,
+    polynomials,
     read_rows,
     row_count,
     stripped_footer,
@@ -286,3 +287,9 @@ def test_damaged_bytes_raise_or_give_an_answer_of_the_right_shape(
                 first = footer_start if part == "footer" else 0
                 seen.add(outcome(serve(flip(contents, first, random)), size))
     assert seen == {"error", "answer"}
+
+
+def test_only_binary_values_have_polynomials() -> None:
+    assert len(polynomials(pa.array([b"ab", None, b""]))) == 3 * 8
+    with pytest.raises(ValueError, match="values must be binary, not Int64"):
+        polynomials(pa.array([1]))

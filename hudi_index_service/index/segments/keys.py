@@ -66,7 +66,8 @@ def hashes(values: pa.Array) -> Keys:
     """The hashes of values without NULL, of a type for which `is_routed` holds."""
     exact = exact_keys(values)
     if exact is None:
-        exact = np.frombuffer(polynomials(values), dtype="<u8").astype(np.uint64, copy=False)
+        binary = values.view(pa.binary())  # texts of Spark are not always UTF-8
+        exact = np.frombuffer(polynomials(binary), dtype="<u8").astype(np.uint64, copy=False)
     return hashes_of_exact(exact)
 
 

@@ -1,25 +1,21 @@
 //! Hashes values for the index's routing runs, many at a time.
 
-use arrow_array::{Array, BinaryArray, StringArray};
+use arrow_array::{Array, BinaryArray};
 
 use crate::error::{Error, Result};
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// For each text or binary value the sum of (byte + 1) times the multiplier to the power of the
+/// For each binary value the sum of (byte + 1) times the multiplier to the power of the
 /// byte's position, counted from 1, modulo 2^64. NULLs count as empty.
 pub fn polynomials(values: &dyn Array) -> Result<Vec<u64>> {
-    let any = values.as_any();
-    if let Some(texts) = any.downcast_ref::<StringArray>() {
-        return Ok(sums(texts.offsets(), texts.value_data()));
+    match values.as_any().downcast_ref::<BinaryArray>() {
+        Some(binary) => Ok(sums(binary.offsets(), binary.value_data())),
+        None => Err(Error::Argument(format!(
+            "values must be binary, not {}",
+            values.data_type()
+        ))),
     }
-    if let Some(binary) = any.downcast_ref::<BinaryArray>() {
-        return Ok(sums(binary.offsets(), binary.value_data()));
-    }
-    Err(Error::Argument(format!(
-        "values must be string or binary, not {}",
-        values.data_type()
-    )))
 }
 
 fn sums(offsets: &[i32], data: &[u8]) -> Vec<u64> {

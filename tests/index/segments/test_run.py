@@ -167,6 +167,11 @@ def test_slices_of_arrays_hash_as_their_values() -> None:
     assert len(set(whole.tolist())) == 4, "a text of one zero byte is not the empty text"
 
 
+def test_texts_that_are_not_utf8_have_the_hashes_of_their_bytes() -> None:
+    broken = pa.array([b"\xff\xfe", b"", b"a\xc3"])
+    assert hashes(broken.view(pa.string())).tolist() == hashes(broken).tolist()
+
+
 def test_hashes_do_not_change_between_releases() -> None:
     """They are on disk."""
     assert hashes(pa.array(["", "a", "Zürich"])).tolist() == HASHES

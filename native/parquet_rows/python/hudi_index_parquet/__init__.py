@@ -275,15 +275,14 @@ def plan_rows(metadata: Buffer, rows: Rows, columns: Sequence[str] | None = None
 
 
 def polynomials(values: pa.Array) -> bytes:
-    """Return a number for each text or binary value: the sum of (byte + 1) times M to the power of
-    the byte's position, counted from 1, modulo 2^64, with M = 0x9E3779B97F4A7C15. Equal values have
-    equal numbers. Texts count in UTF-8, NULLs as empty.
+    """Return a number for each binary value: the sum of (byte + 1) times M to the power of the
+    byte's position, counted from 1, modulo 2^64, with M = 0x9E3779B97F4A7C15. NULLs count as empty.
 
     Returns:
         Unsigned 64-bit integers, little-endian.
 
     Raises:
-        ValueError: `values` is of another type than string or binary.
+        ValueError: `values` is not binary.
     """
     return _native.polynomials(values)
 
