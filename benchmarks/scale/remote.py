@@ -1,6 +1,7 @@
 """The first query of a process on a remote store that answers each request late."""
 
 import json
+import logging
 import os
 import statistics
 import subprocess
@@ -17,6 +18,8 @@ from benchmarks.scale.queries import look_ups
 from hudi_index_service.metadata.documents import INDEX_ROOT
 from hudi_index_service.storage.store import Storage
 from tests.remote.s3_server import S3Server, serving
+
+logging.getLogger("werkzeug").setLevel(logging.ERROR)  # or it prints each request
 
 LATENCY = 0.025
 """Seconds before each response."""
