@@ -2,9 +2,10 @@
 
     .hoodie/.index/_service/segments/<index type>/<digest>.segment
 
-A task that builds an entry writes a segment of its one base file; when a build ends, small segments
-are merged. A segment is named by its content and created by put-if-absent. A merged one is created
-before those that it replaces are deleted. So builders need no lock, and no fact is lost.
+A process that builds entries writes a segment of some base files at a time; when a build ends,
+small segments are merged. A segment is named by its content and created by put-if-absent. A merged
+one is created before those that it replaces are deleted. So builders need no lock, and no fact is
+lost.
 
 Least and greatest values, and keys, are data of the table. Removing an entry includes removing its
 facts (`forget`). A merge may have read these facts before: after it has published, it checks that
