@@ -26,7 +26,7 @@ _TRIES = 10  # to create a file in a folder that others remove while it is empty
 
 def files_below(root: Path, folder: str) -> Iterator[tuple[str, os.stat_result]]:
     """The files below a folder, at any depth, without unfinished ones: path relative to `root`, and
-    status. None if there is no such folder.
+    status. Empty if there is no such folder.
 
     Raises:
         PermissionError: a folder cannot be read.
@@ -44,6 +44,12 @@ def files_in(root: Path, folder: str) -> Iterator[tuple[str, os.stat_result]]:
     for path, entry in _entries(root, folder):
         if not entry.is_dir():
             yield from _status(path, entry)
+
+
+def names_in(root: Path, folder: str) -> Iterator[str]:
+    """The names of the files directly in a folder, unfinished ones included. Raises what
+    `files_below` raises."""
+    return (entry.name for _, entry in _entries(root, folder) if entry.is_file())
 
 
 def folders_in(root: Path, folder: str) -> Iterator[str]:
