@@ -33,7 +33,8 @@ class SliceStatistics:
         lookup_ms: Milliseconds of index look-ups, including the opening of entries.
         ms: Milliseconds of reading the slice, including look-ups. Slices that are read in parallel
             delay each other.
-        keys: The number of record keys searched in the base file; None without keys.
+        keys: The number of record keys searched in the base file; None if none were, or if the read
+            is not a search for keys.
         note: Why the access differs from the plan, if it does.
     """
 
