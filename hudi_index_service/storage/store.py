@@ -1,46 +1,24 @@
 """Storage under a table: create exclusively, read ranges, list, delete.
 
-A thin wrapper of `obstore` (Rust's object_store): one behaviour for local folders, memory (tests),
-S3, Google Cloud Storage and Azure. It only adds URIs normalised as Hudi and Spark write them, the
-service's own errors instead of library errors, counters, and listings and writes of local folders
-(`storage.local`).
+One behaviour for local folders (`storage.disk`) and for remote stores and memory
+(`storage.remote`): URIs normalised as Hudi and Spark write them, errors that name the place and the
+remedy, counters, and a limit on the request rate.
 """
 
-import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import obstore
-from obstore.exceptions import (
-    AlreadyExistsError,
-    BaseError,
-    NotSupportedError,
-    PermissionDeniedError,
-    UnauthenticatedError,
-)
-from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
-
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
-from hudi_index_service.storage.local import (
-    files_below,
-    files_in,
-    folders_in,
-    linked_folders,
-    names_in,
-    remove_empty_folders,
-    unfinished_files,
-    unlink,
-    write_new,
-    write_over,
-)
+from hudi_index_service.storage.disk import Disk
+from hudi_index_service.storage.files import Files, StoredFile
 from hudi_index_service.storage.throttle import RateLimit, shared_limit
+
+__all__ = ["IoCount", "Storage", "StoredFile", "normalise_uri"]
 
 _REMOTE_SCHEMES = {
     "s3": "s3",
@@ -52,31 +30,6 @@ _REMOTE_SCHEMES = {
     "abfs": "abfs",
     "abfss": "abfss",
 }
-
-
-# Options of the HTTP client rather than the store: obstore takes them separately.
-_CLIENT_OPTION = re.compile(
-    r"(?:(?:aws|azure|google)_)?(?P<name>allow_http|allow_invalid_certificates|connect_timeout"
-    r"|http1_only|http2_only|pool_idle_timeout|pool_max_idle_per_host|proxy_ca_certificate"
-    r"|proxy_excludes|proxy_url|timeout|user_agent)",
-    re.IGNORECASE,
-)
-
-_REFUSALS = ("ermission denied", "Read-only file system", "AccessDenied")
-
-_UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
-
-_DELETED_AT_ONCE = 1000  # S3's limit for one request
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file as a listing shows it: path relative to the storage root, size in bytes, and the
-    time of its last change in seconds since the epoch."""
-
-    path: str
-    size: int
-    modified: float
 
 
 @dataclass(slots=True)
@@ -114,30 +67,6 @@ def normalise_uri(uri: str | Path) -> str:
     return f"{_REMOTE_SCHEMES[scheme]}://{rest.rstrip('/')}"
 
 
-@lru_cache(maxsize=64)
-def _memory_store(name: str) -> MemoryStore:
-    """One shared store per name, so that every opening of ``memory://name`` sees the same files."""
-    return MemoryStore()
-
-
-def _open_store(uri: str, options: Mapping[str, str]) -> ObjectStore:
-    if uri.startswith("/"):
-        return LocalStore(uri)
-    if uri.startswith("memory://"):
-        return _memory_store(uri)
-    config: dict[str, Any] = {}
-    client: Any = {}
-    for key, value in options.items():
-        match = _CLIENT_OPTION.fullmatch(key)
-        if match:
-            client[match["name"].lower()] = value
-        else:
-            config[key] = value
-    with _panic_named(uri):
-        # None rather than an empty mapping: it keeps the environment's options (AWS_ALLOW_HTTP).
-        return from_url(uri, **config, client_options=client or None)
-
-
 class Storage:
     """The files below one root, addressed by paths relative to it (``/`` between parts).
 
@@ -156,19 +85,20 @@ class Storage:
         self.io = IoCount()
         self.requests_per_second: float | None = None
         self._limit: RateLimit | None = None
-        self._store: ObjectStore | None = None
+        self._opened_files: Files | None = None
 
     @property
-    def store(self) -> ObjectStore:
-        """The obstore handle, opened on first use (a local root may not exist before that)."""
-        if self._store is None:
-            try:
-                self._store = _open_store(self.uri, self.options)
-            except BaseError as error:
-                raise StorageFailed(
-                    f"{self.uri} cannot be opened: {_first_line(error)}."
-                ) from error
-        return self._store
+    def _files(self) -> Files:
+        """Where the files are, opened on first use."""
+        if self._opened_files is None:
+            if self.uri.startswith("/"):
+                self._opened_files = Disk(self.uri)
+            else:
+                # Its client takes time to import, which a process with local tables saves.
+                from hudi_index_service.storage.remote import RemoteStore
+
+                self._opened_files = RemoteStore(self.uri, self.options)
+        return self._opened_files
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the address is sent to Spark tasks; each process opens its own handle.
@@ -212,44 +142,31 @@ class Storage:
 
     def root_exists(self) -> bool:
         """Whether anything is stored at the root."""
-        if self.is_local:
-            with self._errors_named(""):
-                return Path(self.uri).is_dir()
-        with self._errors_named(""):
-            return any(obstore.list(self.store))  # its first chunk, not the whole bucket
+        with self._request(""):
+            return self._files.exists()
 
     @contextmanager
-    def _errors_named(self, path: str, *, writing: bool = False) -> Iterator[None]:
-        """Converts obstore's errors to the service's. FileNotFoundError and FileExistsError stay
-        Python's own, since callers handle them as ordinary outcomes."""
+    def _request(self, path: str, *, writing: bool = False) -> Iterator[None]:
+        """Counts a request, delays it if the rate is limited, and names the place of errors.
+        FileNotFoundError and FileExistsError stay Python's own, since callers handle them as
+        ordinary outcomes."""
         if self._limit is not None:
             self._limit.take()
         self.io.requests += 1
         try:
             yield
-        except (AlreadyExistsError, FileExistsError) as error:
+        except FileExistsError as error:
             raise FileExistsError(f"{self.uri}/{path}") from error
-        except FileNotFoundError as error:
-            raise FileNotFoundError(_first_line(error)) from error
-        except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise self._permission_denied(path, _first_line(error), writing) from error
-        except NotSupportedError as error:
-            raise StorageUnsupported(
-                f"{self.uri}: the store lacks an operation that building needs "
-                f"({_first_line(error)}).",
-                remedy="Use a store with conditional writes (put-if-absent).",
-            ) from error
-        except BaseError as error:
-            # Refusals of the local disk and of S3's deletion of several files at once.
-            if any(sign in str(error) for sign in _REFUSALS):
-                raise self._permission_denied(path, _first_line(error), writing) from error
-            raise StorageFailed(f"{self.uri}/{path}: {_first_line(error)}.") from error
+        except (IsADirectoryError, NotADirectoryError) as error:  # no file of that path
+            raise FileNotFoundError(f"{self.uri}/{path}") from error
+        except FileNotFoundError:
+            raise
         except PermissionError as error:
             raise self._permission_denied(path, str(error), writing) from error
+        except OSError as error:
+            raise StorageFailed(f"{self.uri}/{path}: {error.strerror or error}.") from error
         except ValueError as error:
-            raise StorageFailed(
-                f"{self.uri}: {path!r} cannot be requested: {_first_line(error)}."
-            ) from error
+            raise StorageFailed(f"{self.uri}: {path!r} cannot be requested: {error}.") from error
 
     @contextmanager
     def _missing_store_named(self) -> Iterator[None]:
@@ -258,7 +175,7 @@ class Storage:
             yield
         except FileNotFoundError as error:
             raise StorageFailed(
-                f"{self.uri}: the store does not exist ({_first_line(error)}).",
+                f"{self.uri}: the store does not exist ({error}).",
                 remedy="Check that the bucket or container exists and that the endpoint is right.",
             ) from error
 
@@ -285,11 +202,8 @@ class Storage:
             StorageUnsupported: the store has no put-if-absent.
         """
         try:
-            with self._missing_store_named(), self._errors_named(path, writing=True):
-                if self.is_local:
-                    write_new(Path(self.uri), path, data)
-                else:
-                    obstore.put(self.store, path, data, mode="create")
+            with self._missing_store_named(), self._request(path, writing=True):
+                self._files.create(path, data)
         except FileExistsError:
             if self.is_local or not isinstance(data, bytes) or not self._holds(path, data):
                 raise
@@ -311,16 +225,13 @@ class Storage:
         self._put(path, data)
 
     def _put(self, path: str, data: bytes | Path) -> None:
-        with self._missing_store_named(), self._errors_named(path, writing=True):
-            if self.is_local:
-                write_over(Path(self.uri), path, data)
-            else:
-                obstore.put(self.store, path, data)
+        with self._missing_store_named(), self._request(path, writing=True):
+            self._files.put(path, data)
 
     def read(self, path: str) -> bytes:
         """The whole file. Raises FileNotFoundError."""
-        with self._errors_named(path):
-            data = bytes(obstore.get(self.store, path).bytes())
+        with self._request(path):
+            data = self._files.read(path)
         self.io.bytes_read += len(data)
         return data
 
@@ -336,16 +247,8 @@ class Storage:
         """
         if not ranges:
             return []
-        with self._errors_named(path), _panic_named(f"{self.uri}/{path}"):
-            buffers = list(
-                obstore.get_ranges(
-                    self.store,
-                    path,
-                    starts=[start for start, _ in ranges],
-                    ends=[end for _, end in ranges],
-                    coalesce=0,
-                )
-            )
+        with self._request(path):
+            buffers = list(self._files.read_ranges(path, ranges))
         for buffer, (start, end) in zip(buffers, ranges, strict=True):
             if len(buffer) != end - start:
                 raise StorageFailed(f"{self.uri}/{path} ends before byte {end}.")
@@ -354,30 +257,23 @@ class Storage:
 
     def size(self, path: str) -> int:
         """The file's length in bytes. Raises FileNotFoundError."""
-        with self._errors_named(path):
-            return int(obstore.head(self.store, path)["size"])
+        with self._request(path):
+            return self._files.status(path).size
 
     def modified(self, path: str) -> float:
         """When the file was last changed, in seconds since the epoch. Raises FileNotFoundError."""
-        with self._errors_named(path):
-            return float(obstore.head(self.store, path)["last_modified"].timestamp())
+        with self._request(path):
+            return self._files.status(path).modified
 
     def download(self, path: str, target: Path) -> None:
         """Copies the file to the local path `target`. Raises FileNotFoundError."""
-        with self._errors_named(path), target.open("wb") as out:
-            for chunk in obstore.get(self.store, path).stream():
-                self.io.bytes_read += out.write(chunk)
+        with self._request(path):
+            self.io.bytes_read += self._files.download(path, target)
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
-        if self.is_local:
-            return self._local_files(files_below, prefix)
-        with self._errors_named(prefix):
-            return [
-                _stored_file(meta)
-                for chunk in obstore.list(self.store, prefix or None)
-                for meta in chunk
-            ]
+        with self._request(prefix):
+            return self._files.below(prefix)
 
     def files_outside(self, folder: str) -> list[StoredFile]:
         """All files at any depth except those below `folder`, a folder directly below the root.
@@ -385,79 +281,33 @@ class Storage:
         A remote store returns only the listing pages of these files, and one more: the listing
         skips the folder, which may hold many more files.
         """
-        if self.uri.startswith("/") or _UNORDERED in self.uri:
+        if not self._files.lists_in_order:
             files = self.files_in("")
             for each in self.folders(""):
                 if each != folder:
                     files.extend(self.files(each))
             return files
-        with self._errors_named(""):
-            before = self._files_until(f"{folder}/")
-        with self._errors_named(""):
-            after = obstore.list(self.store, offset=f"{folder}/~")  # after most of its files
-            files = [_stored_file(meta) for chunk in after for meta in chunk]
-        return [*before, *(each for each in files if not each.path.startswith(f"{folder}/"))]
-
-    def _files_until(self, end: str) -> list[StoredFile]:
-        files: list[StoredFile] = []
-        for chunk in obstore.list(self.store):
-            for meta in chunk:
-                if meta["path"] >= end:
-                    return files
-                files.append(_stored_file(meta))
-        return files
+        with self._request(""):
+            before = self._files.before(f"{folder}/")
+        with self._request(""):
+            after = self._files.after(f"{folder}/~")  # after most of its files
+        return [*before, *(each for each in after if not each.path.startswith(f"{folder}/"))]
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""
-        if self.is_local:
-            return self._local_files(files_in, folder)
-        with self._errors_named(folder):
-            return [
-                _stored_file(meta)
-                for meta in obstore.list_with_delimiter(self.store, folder or None)["objects"]
-            ]
+        with self._request(folder):
+            return self._files.directly_in(folder)
 
     def names_in(self, folder: str) -> list[str]:
         """The names of the files directly in `folder`. A local folder is read without the files'
         attributes, which takes a tenth of the time of `files_in`."""
-        if not self.is_local:
-            return [file.path.rsplit("/", 1)[-1] for file in self.files_in(folder)]
-        with self._local_errors_named(folder):
-            return list(names_in(Path(self.uri), folder))
-
-    def _local_files(
-        self, listing: Callable[[Path, str], Iterable[tuple[str, os.stat_result]]], folder: str
-    ) -> list[StoredFile]:
-        with self._local_errors_named(folder):
-            return [
-                StoredFile(path, status.st_size, status.st_mtime)
-                for path, status in listing(self._existing_root(), folder)
-            ]
-
-    def _existing_root(self) -> Path:
-        """The local root. Raises StorageFailed if it does not exist when it is first used."""
-        assert self.store, "opening it checks that the root exists"
-        return Path(self.uri)
-
-    @contextmanager
-    def _local_errors_named(self, folder: str) -> Iterator[None]:
-        with self._errors_named(folder):
-            try:
-                yield
-            except PermissionError:
-                raise
-            except OSError as error:
-                raise StorageFailed(
-                    f"{self.uri}/{folder} cannot be listed: {error.strerror}."
-                ) from error
+        with self._request(folder):
+            return self._files.names(folder)
 
     def folders(self, prefix: str = "") -> list[str]:
         """The folders directly below `prefix`, as paths relative to the root."""
-        if self.is_local:
-            with self._local_errors_named(prefix):
-                return list(folders_in(self._existing_root(), prefix))
-        with self._errors_named(prefix):
-            return list(obstore.list_with_delimiter(self.store, prefix or None)["common_prefixes"])
+        with self._request(prefix):
+            return self._files.folders(prefix)
 
     def delete(self, paths: Sequence[str]) -> None:
         """Deletes files; missing ones are no error. A remote store deletes many per request; on the
@@ -467,62 +317,33 @@ class Storage:
             PermissionDenied: no write access.
             StorageFailed: a path leads out of the root, or (local) through a link.
         """
-        if self.is_local:
-            for path in paths:
-                with self._errors_named(path, writing=True):
-                    unlink(Path(self.uri), path)
-            return
-        for start in range(0, len(paths), _DELETED_AT_ONCE):
-            chunk = list(paths[start : start + _DELETED_AT_ONCE])
+        at_once = self._files.deleted_at_once
+        for start in range(0, len(paths), at_once):
+            some = paths[start : start + at_once]
             try:
-                with self._errors_named(chunk[0], writing=True):
-                    obstore.delete(self.store, chunk)
-            except FileNotFoundError:  # the store reports missing files, and may have stopped there
-                self._delete_each(chunk)
+                self._delete(some)
+            except FileNotFoundError:
+                for path in some:
+                    with suppress(FileNotFoundError):
+                        self._delete([path])
 
-    def _delete_each(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            with suppress(FileNotFoundError), self._errors_named(path, writing=True):
-                obstore.delete(self.store, path)
+    def _delete(self, paths: Sequence[str]) -> None:
+        with self._request(paths[0], writing=True):
+            self._files.delete(paths)
 
     def unfinished(self, prefix: str) -> list[StoredFile]:
         """The leftovers of killed writers below `prefix` of a local root, which no other listing
         shows. Empty for a remote store: its listings omit the parts of an unfinished upload, which
         the bucket's own lifecycle rule deletes."""
-        if not self.is_local:
-            return []
-        with self._errors_named(prefix):
-            return [
-                StoredFile(path, status.st_size, status.st_mtime)
-                for path, status in unfinished_files(Path(self.uri), prefix)
-            ]
+        with self._request(prefix):
+            return self._files.unfinished(prefix)
 
     def linked_folders(self, prefix: str) -> list[str]:
         """The symbolic links to folders below `prefix`, or on the path to it, as paths relative to
         the root; only a local root has any."""
-        return linked_folders(Path(self.uri), prefix) if self.is_local else []
+        return self._files.linked_folders(prefix)
 
     def delete_empty_folders(self, prefix: str) -> int:
         """Removes empty folders below and including `prefix` on a local root; object stores have
         none. Returns how many."""
-        return remove_empty_folders(Path(self.uri), prefix) if self.is_local else 0
-
-
-def _stored_file(meta: Mapping[str, Any]) -> StoredFile:
-    return StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
-
-
-@contextmanager
-def _panic_named(path: str) -> Iterator[None]:
-    """Converts a panic of obstore's to an error: get_ranges panics if a file is too short, opening
-    a store does for some options."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise StorageFailed(f"{path}: the store's client failed ({_first_line(error)}).") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).split("\n", 1)[0].rstrip(". ")
+        return self._files.delete_empty_folders(prefix)

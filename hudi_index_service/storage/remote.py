@@ -1,0 +1,224 @@
+"""The files below the root of an object store, by `obstore` (Rust's object_store): S3, Google Cloud
+Storage, Azure, and memory for tests. Errors of the client become Python's or the service's."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotSupportedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from obstore.store import MemoryStore, ObjectStore, from_url
+
+from hudi_index_service.errors import StorageFailed, StorageUnsupported
+from hudi_index_service.storage.files import StoredFile
+
+# Options of the HTTP client rather than the store: obstore takes them separately.
+_CLIENT_OPTION = re.compile(
+    r"(?:(?:aws|azure|google)_)?(?P<name>allow_http|allow_invalid_certificates|connect_timeout"
+    r"|http1_only|http2_only|pool_idle_timeout|pool_max_idle_per_host|proxy_ca_certificate"
+    r"|proxy_excludes|proxy_url|timeout|user_agent)",
+    re.IGNORECASE,
+)
+
+_REFUSALS = ("ermission denied", "AccessDenied")
+"""Of S3's deletion of several files at once."""
+
+_UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
+
+
+class RemoteStore:
+    """See `hudi_index_service.storage.files.Files`.
+
+    Args:
+        uri, options: See `hudi_index_service.storage.store.Storage`.
+
+    Raises:
+        StorageFailed: the client cannot be made.
+    """
+
+    deleted_at_once = 1000  # S3's limit for one request
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        self._uri = uri
+        self.lists_in_order = _UNORDERED not in uri
+        try:
+            self._store = _opened(uri, options)
+        except BaseError as error:
+            raise StorageFailed(f"{uri} cannot be opened: {_first_line(error)}.") from error
+
+    def exists(self) -> bool:
+        """Whether anything is stored, by the first page of a listing."""
+        with self._errors_named(""):
+            return any(obstore.list(self._store))
+
+    def read(self, path: str) -> bytes:
+        """The whole file."""
+        with self._errors_named(path):
+            return bytes(obstore.get(self._store, path).bytes())
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Any]:
+        """The ranges, by concurrent requests; adjacent ones share a request."""
+        with self._errors_named(path), _panic_named(f"{self._uri}/{path}"):
+            return obstore.get_ranges(
+                self._store,
+                path,
+                starts=[start for start, _ in ranges],
+                ends=[end for _, end in ranges],
+                coalesce=0,
+            )
+
+    def status(self, path: str) -> StoredFile:
+        """Size and time of a file."""
+        with self._errors_named(path):
+            return _stored_file(obstore.head(self._store, path))
+
+    def download(self, path: str, target: Path) -> int:
+        """Copies a file in chunks; returns its size."""
+        size = 0
+        with self._errors_named(path), target.open("wb") as out:
+            for chunk in obstore.get(self._store, path).stream():
+                size += out.write(chunk)
+        return size
+
+    def create(self, path: str, data: bytes | Path) -> None:
+        """Stores a new file by put-if-absent."""
+        with self._errors_named(path):
+            obstore.put(self._store, path, data, mode="create")
+
+    def put(self, path: str, data: bytes | Path) -> None:
+        """Stores a file, a large one in parts."""
+        with self._errors_named(path):
+            obstore.put(self._store, path, data)
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes files by one request. The store reports missing ones, and may have stopped
+        there."""
+        with self._errors_named(paths[0]):
+            obstore.delete(self._store, list(paths))
+
+    def below(self, folder: str) -> list[StoredFile]:
+        """The files below a folder, at any depth."""
+        with self._errors_named(folder):
+            return list(_files(obstore.list(self._store, folder or None)))
+
+    def directly_in(self, folder: str) -> list[StoredFile]:
+        """The files in a folder, without those of its sub-folders."""
+        return [_stored_file(meta) for meta in self._level(folder)["objects"]]
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in a folder."""
+        return [file.path.rsplit("/", 1)[-1] for file in self.directly_in(folder)]
+
+    def folders(self, folder: str) -> list[str]:
+        """The folders directly below a folder."""
+        return list(self._level(folder)["common_prefixes"])
+
+    def before(self, end: str) -> list[StoredFile]:
+        """All files whose paths are less than `end`; no page after that is requested."""
+        files: list[StoredFile] = []
+        with self._errors_named(""):
+            for file in _files(obstore.list(self._store)):
+                if file.path >= end:
+                    break
+                files.append(file)
+        return files
+
+    def after(self, start: str) -> list[StoredFile]:
+        """All files whose paths are greater than `start`."""
+        with self._errors_named(""):
+            return list(_files(obstore.list(self._store, offset=start)))
+
+    def unfinished(self, folder: str) -> list[StoredFile]:
+        """None: listings omit the parts of an unfinished upload, which the bucket's own lifecycle
+        rule deletes."""
+        return []
+
+    def linked_folders(self, folder: str) -> list[str]:
+        """None: there are no links."""
+        return []
+
+    def delete_empty_folders(self, folder: str) -> int:
+        """None: there are no empty folders."""
+        return 0
+
+    def _level(self, folder: str) -> Any:
+        with self._errors_named(folder):
+            return obstore.list_with_delimiter(self._store, folder or None)
+
+    @contextmanager
+    def _errors_named(self, path: str) -> Iterator[None]:
+        place = f"{self._uri}/{path}"
+        try:
+            yield
+        except AlreadyExistsError as error:
+            raise FileExistsError(place) from error
+        except FileNotFoundError as error:
+            raise FileNotFoundError(_first_line(error)) from error
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise PermissionError(_first_line(error)) from error
+        except NotSupportedError as error:
+            raise StorageUnsupported(
+                f"{self._uri}: the store lacks an operation that building needs "
+                f"({_first_line(error)}).",
+                remedy="Use a store with conditional writes (put-if-absent).",
+            ) from error
+        except BaseError as error:
+            if any(sign in str(error) for sign in _REFUSALS):
+                raise PermissionError(_first_line(error)) from error
+            raise StorageFailed(f"{place}: {_first_line(error)}.") from error
+
+
+def _opened(uri: str, options: Mapping[str, str]) -> ObjectStore:
+    if uri.startswith("memory://"):
+        return _memory_store(uri)
+    config: dict[str, Any] = {}
+    client: Any = {}
+    for key, value in options.items():
+        match = _CLIENT_OPTION.fullmatch(key)
+        if match:
+            client[match["name"].lower()] = value
+        else:
+            config[key] = value
+    with _panic_named(uri):
+        # None rather than an empty mapping: it keeps the environment's options (AWS_ALLOW_HTTP).
+        return from_url(uri, **config, client_options=client or None)
+
+
+@lru_cache(maxsize=64)
+def _memory_store(name: str) -> MemoryStore:
+    """One shared store per name, so that every opening of ``memory://name`` sees the same files."""
+    return MemoryStore()
+
+
+def _files(chunks: Iterable[Iterable[Any]]) -> Iterator[StoredFile]:
+    return (_stored_file(meta) for chunk in chunks for meta in chunk)
+
+
+def _stored_file(meta: Any) -> StoredFile:
+    return StoredFile(meta["path"], meta["size"], meta["last_modified"].timestamp())
+
+
+@contextmanager
+def _panic_named(path: str) -> Iterator[None]:
+    """Converts a panic of obstore's to an error: get_ranges panics if a file is too short, opening
+    a store does for some options."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise StorageFailed(f"{path}: the store's client failed ({_first_line(error)}).") from error
+
+
+def _first_line(error: BaseException) -> str:
+    """The first line of an error's message, without a full stop."""
+    return str(error).split("\n", 1)[0].rstrip(". ")
