@@ -16,6 +16,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from hudi_index_service.arrow import text_scalar
 from hudi_index_service.hudi.properties import is_true, split_columns
 
 # Two characters that Java's Integer.parseInt accepts, including %+1.
@@ -100,7 +101,7 @@ def _value(text: str, kind: pa.DataType) -> pa.Scalar | None:
     if not has_one_spelling:
         return None
     try:
-        value = pa.scalar(text).cast(kind)
+        value = text_scalar(text).cast(kind)
     except pa.ArrowInvalid:
         return None
     return value if str(value.cast(pa.string()).as_py()) == text else None

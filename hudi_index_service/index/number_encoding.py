@@ -18,6 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import (
+    as_numbers,
+    as_truths,
+    float_scalar,
+    numbers_array,
+    truths_array,
+)
 from hudi_index_service.index.column_kinds import is_wide_number
 from hudi_index_service.predicate.expression import Operator
 
@@ -29,6 +36,7 @@ WIDE_MAX = 2**127 - 1
 WIDE_BYTES = 16
 
 _CANONICAL_NAN = 0x7FF8000000000000
+_ZERO = float_scalar(0.0, pa.float64())
 _DIGITS = Context(prec=100)  # Python's own default rounds to 28
 
 
@@ -45,20 +53,20 @@ def encode_array(array: pa.Array) -> pa.Array:
 
 
 def _encode_floats(array: pa.Array) -> pa.Array:
-    values = np.array(pc.fill_null(array, 0.0), dtype=np.float64)
+    values = as_numbers(pc.fill_null(array, _ZERO))
     bits = (values + 0.0).view(np.int64)  # adding 0.0 turns -0.0 into 0.0
     bits[np.isnan(values)] = _CANONICAL_NAN
     encoded = bits ^ ((bits >> 63) & INT64_MAX)
-    return pa.array(encoded, mask=np.asarray(array.is_null()))
+    return numbers_array(encoded, as_truths(array.is_null()))
 
 
 def _unscaled_decimals(array: pa.Array) -> pa.Array:
     # A decimal128 is a 128-bit little-endian integer; below 10^18 it fits into the low half.
     if not len(array):  # it may have no buffer at all
-        return pa.array([], pa.int64())
+        return numbers_array(np.empty(0, dtype=np.int64))
     buffer = array.buffers()[1]
     low = np.frombuffer(buffer, dtype=np.int64)[::2][array.offset : array.offset + len(array)]
-    return pa.array(low, mask=np.asarray(array.is_null()))
+    return numbers_array(low, as_truths(array.is_null()))
 
 
 def encode_wide(array: pa.Array) -> pa.Array:
@@ -68,7 +76,7 @@ def encode_wide(array: pa.Array) -> pa.Array:
     little_endian = np.frombuffer(array.buffers()[1], dtype=np.uint8).reshape(-1, WIDE_BYTES)
     encoded = little_endian[array.offset : array.offset + len(array), ::-1].copy()
     encoded[:, 0] ^= 0x80
-    valid = pa.array(np.asarray(array.is_valid()))  # its data are a validity bitmap
+    valid = truths_array(as_truths(array.is_valid()))  # its data are a validity bitmap
     buffers = [valid.buffers()[1], pa.py_buffer(encoded)]
     return pa.Array.from_buffers(pa.binary(WIDE_BYTES), len(array), buffers)
 

@@ -9,6 +9,7 @@ from typing import Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.protocol import Snapshot
 from hudi_index_service.predicate import evaluate
@@ -82,9 +83,9 @@ class PartitionValues:
     def _may_match(self, predicate: Predicate) -> _Flags:
         columns = predicate.columns()
         if columns and columns <= set(self.table.schema.names):
-            flags = _flags(evaluate(predicate, self.table).fill_null(False))
+            flags = as_truths(evaluate(predicate, self.table).fill_null(FALSE))
             for name in columns:
-                flags |= _flags(self.table.column(name).is_null())
+                flags |= as_truths(self.table.column(name).is_null())
             return flags
         match predicate:
             case And(operands):
@@ -105,7 +106,3 @@ def _parts_on(predicate: Predicate, columns: frozenset[str]) -> Iterator[Predica
     elif not own_columns.isdisjoint(columns):
         for child in predicate.children:
             yield from _parts_on(child, columns)
-
-
-def _flags(values: pa.BooleanArray) -> _Flags:
-    return np.array(values.to_numpy(zero_copy_only=False), dtype=bool)

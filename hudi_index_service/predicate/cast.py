@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import scalar, text_scalar
 from hudi_index_service.errors import ConfigInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS, days_since_epoch
 from hudi_index_service.predicate.spark_sql import literal_sql
@@ -79,21 +80,21 @@ def cast(value: pa.Scalar, target: pa.DataType, zone: tzinfo) -> pa.Scalar:
     """
     source = value.type
     if not value.is_valid:
-        return pa.scalar(None, target)
+        return scalar(None, target)
     if source == target:
         return value
     if pa.types.is_string(source):
-        return pa.scalar(_from_string(value.as_py(), target, zone), target)
+        return scalar(_from_string(value.as_py(), target, zone), target)
     if pa.types.is_integer(source):
         return _from_integer(value.as_py(), source, target)
     if pa.types.is_decimal(source) and (pa.types.is_decimal(target) or pa.types.is_float64(target)):
         return _from_decimal(value.as_py(), target)
     if pa.types.is_float32(source) and pa.types.is_float64(target):
-        return pa.scalar(value.as_py(), target)
+        return scalar(value.as_py(), target)
     if pa.types.is_date32(source) and pa.types.is_timestamp(target):
-        return pa.scalar(_instant(value.value * DAY_MICROS, _zone_of(target, zone)), target)
+        return scalar(_instant(value.value * DAY_MICROS, _zone_of(target, zone)), target)
     if source == TIMESTAMP_NTZ and target == TIMESTAMP:
-        return pa.scalar(_instant(value.value, zone), target)
+        return scalar(_instant(value.value, zone), target)
     raise _refusal(literal_sql(value), target)
 
 
@@ -123,7 +124,7 @@ def _from_string(text: str, target: pa.DataType, zone: tzinfo) -> object:
 def _floating_from_string(text: str, trimmed: str, target: pa.DataType) -> object:
     if _NUMBER.fullmatch(trimmed):
         # Straight to the target type: rounding to double first may round twice.
-        return pa.scalar(trimmed.removeprefix("+")).cast(target).as_py()
+        return text_scalar(trimmed.removeprefix("+")).cast(target).as_py()
     if trimmed.lower() in _NOT_FINITE:
         return _NOT_FINITE[trimmed.lower()]
     if re.search(r"[0-9]|nan|inf", trimmed, re.IGNORECASE):
@@ -181,25 +182,25 @@ def _timestamp_from_string(
 
 def _from_integer(value: int, source: pa.DataType, target: pa.DataType) -> pa.Scalar:
     if pa.types.is_integer(target) and fits(value, target):
-        return pa.scalar(value, target)
+        return scalar(value, target)
     if pa.types.is_decimal(target):
         return _from_decimal(Decimal(value), target)
     if pa.types.is_float64(target):
-        return pa.scalar(float(value), target)
+        return scalar(float(value), target)
     if pa.types.is_float32(target):
-        return pa.scalar(single(value), target)
+        return scalar(single(value), target)
     if pa.types.is_string(target):
-        return pa.scalar(str(value), target)
+        return scalar(str(value), target)
     raise _refusal(str(value), target)  # Out of range, Spark wraps around.
 
 
 def _from_decimal(value: Decimal, target: pa.DataType) -> pa.Scalar:
     if pa.types.is_float64(target):
-        return pa.scalar(float(value), target)
+        return scalar(float(value), target)
     context = Context(prec=1000)
     rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, context)
     unscaled = int(rounded.scaleb(target.scale, context))
-    return pa.scalar(rounded if abs(unscaled) < 10**target.precision else None, target)
+    return scalar(rounded if abs(unscaled) < 10**target.precision else None, target)
 
 
 def single(value: int) -> float:

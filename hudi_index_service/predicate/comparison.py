@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from hudi_index_service.arrow import integer_scalar
+from hudi_index_service.arrow import integer_scalar, scalar
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.predicate.calendar import DAY_MICROS
 from hudi_index_service.predicate.cast import TIMESTAMP, TIMESTAMP_NTZ, cast, fits, single
@@ -186,13 +186,13 @@ def _comparison_value(value: pa.Scalar, comparison: str) -> Fraction | float:
 def _floating_ends(kind: pa.DataType, number: Fraction | float) -> Ends:
     value = float(number)
     if pa.types.is_float64(kind) or math.isnan(value):
-        same = pa.scalar(value, kind)
+        same = scalar(value, kind)
         return same, same
     with np.errstate(over="ignore"):
         near = np.float32(value)
     low = near if float(near) >= value else np.nextafter(near, np.float32(np.inf))
     high = near if float(near) <= value else np.nextafter(near, np.float32(-np.inf))
-    return pa.scalar(low, kind), pa.scalar(high, kind)
+    return scalar(low, kind), scalar(high, kind)
 
 
 def _stepped_ends(kind: pa.DataType, number: Fraction | float, comparison: str) -> Ends:
@@ -233,13 +233,13 @@ def _first(start: int, stop: int, holds: Callable[[int], bool]) -> int:
 
 def _step(kind: pa.DataType, step: int, scale: int) -> pa.Scalar:
     if pa.types.is_decimal(kind):
-        return pa.scalar(Decimal(step).scaleb(-scale, Context(prec=MAX_PRECISION)), kind)
-    return pa.scalar(step, kind)
+        return scalar(Decimal(step).scaleb(-scale, Context(prec=MAX_PRECISION)), kind)
+    return scalar(step, kind)
 
 
 def _multiples(kind: pa.DataType, micros: int, unit: int) -> Ends:
     """The ends among timestamps that are whole multiples of `unit` microseconds."""
-    return pa.scalar(-(-micros // unit), kind), pa.scalar(micros // unit, kind)
+    return scalar(-(-micros // unit), kind), scalar(micros // unit, kind)
 
 
 def _micros(literal: Literal, kind: pa.DataType, zone: tzinfo) -> int | None:

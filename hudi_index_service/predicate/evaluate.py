@@ -8,6 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import (
+    FALSE,
+    TRUE,
+    as_numbers,
+    as_truths,
+    float_scalar,
+    integer_scalar,
+    text_scalar,
+    truths_array,
+)
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.predicate.expression import (
@@ -33,6 +43,7 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 _Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 _BROKEN = "\ufffd"  # Java's replacement for bytes that are not UTF-8
+_NULL = pa.nulls(1, pa.bool_())[0]
 _LONGEST_REGEX = 1_000  # characters of a LIKE pattern
 _COMPARISONS = {
     Operator.EQ: pc.equal,
@@ -67,7 +78,8 @@ def keep(predicate: Predicate, data: Rows) -> Rows:
 def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
     match predicate:
         case Constant(value):
-            return pa.repeat(pa.scalar(value, pa.bool_()), data.num_rows)
+            truth = _NULL if value is None else TRUE if value else FALSE
+            return pa.repeat(truth, data.num_rows)
         case And(operands):
             return reduce(pc.and_kleene, (_truth(operand, data) for operand in operands))
         case Or(operands):
@@ -100,7 +112,7 @@ def _values(column: BoundColumn, data: pa.RecordBatch | pa.Table) -> _Values:
 
 def _compare(values: _Values, operator: Operator, value: pa.Scalar) -> _Values:
     if operator is Operator.EQ_NULL_SAFE:
-        return pc.fill_null(_compare(values, Operator.EQ, value), False)
+        return pc.fill_null(_compare(values, Operator.EQ, value), FALSE)
     if pa.types.is_floating(values.type):
         return _compare_floating(values, operator, value)
     return _COMPARISONS[operator](values, value.cast(values.type))
@@ -112,7 +124,7 @@ def _compare_floating(values: _Values, operator: Operator, value: pa.Scalar) -> 
         return pc.invert(_compare_floating(values, operator.negated, value))
     is_nan = pc.is_nan(values)
     if math.isnan(value.as_py()):
-        nothing = pc.and_(is_nan, pa.scalar(False))
+        nothing = pc.and_(is_nan, FALSE)
         return {Operator.EQ: is_nan, Operator.LT: pc.invert(is_nan)}.get(operator, nothing)
     result = _COMPARISONS[operator](values, value.cast(values.type))  # FALSE for NaN
     return pc.or_(result, is_nan) if operator is Operator.GT else result
@@ -122,16 +134,15 @@ def _is_in(values: _Values, predicate: In) -> _Values:
     value_set = predicate.values.cast(values.type)
     if pa.types.is_floating(values.type):
         # Adding 0.0 turns -0.0 into 0.0.
-        zero = pa.scalar(0.0, values.type)
+        zero = float_scalar(0.0, values.type)
         values, value_set = pc.add(values, zero), pc.add(value_set, zero)
     contained = pc.is_in(values, value_set=value_set)
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(value_set)).as_py():
         # is_in compares bits, in which one NaN may differ from another.
-        contained = pc.or_(contained, pc.fill_null(pc.is_nan(values), False))
-    null = pa.nulls(1, pa.bool_())[0]
+        contained = pc.or_(contained, pc.fill_null(pc.is_nan(values), FALSE))
     if predicate.has_null:
-        return pc.if_else(contained, True, null)
-    return pc.if_else(pc.is_valid(values), contained, null)
+        return pc.if_else(contained, TRUE, _NULL)
+    return pc.if_else(pc.is_valid(values), contained, _NULL)
 
 
 def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
@@ -142,15 +153,17 @@ def _array_contains(values: _Values, predicate: ArrayContains) -> _Values:
     elements, rows = pc.list_flatten(values), element_rows(values)
     equal = _compare(elements, Operator.EQ, predicate.value)
     contains, unknown = np.zeros((2, len(values)), dtype=bool)
-    contains[rows[np.asarray(pc.fill_null(equal, False))]] = True
-    unknown[rows[np.asarray(pc.is_null(equal))]] = True
-    return pa.array(contains, mask=~contains & (unknown | np.asarray(values.is_null())))
+    contains[rows[as_truths(pc.fill_null(equal, FALSE))]] = True
+    unknown[rows[as_truths(pc.is_null(equal))]] = True
+    is_null = ~contains & (unknown | as_truths(values.is_null()))
+    return truths_array(contains, is_null)
 
 
 def element_rows(arrays: pa.Array) -> np.ndarray:
     """The row of each element that ``list_flatten`` returns for a list array. (list_parent_indices
     also counts hidden elements of NULL lists.)"""
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(arrays), 0))
+    lengths = pc.list_value_length(arrays)
+    lengths = as_numbers(pc.fill_null(lengths, integer_scalar(0, lengths.type)))
     return np.repeat(np.arange(len(arrays)), lengths)
 
 
@@ -161,11 +174,11 @@ def _like(values: _Values, predicate: Like) -> _Values:
     text = next((part.text for part in predicate.parts if part.kind == "text"), "")
     match kinds:
         case ["any"]:
-            return pc.if_else(pc.is_valid(values), True, pa.nulls(1, pa.bool_())[0])
+            return pc.if_else(pc.is_valid(values), TRUE, _NULL)
         case []:
-            return pc.equal(values, pa.scalar("", values.type))
+            return pc.equal(values, text_scalar("", values.type))
         case ["text"]:
-            return pc.equal(values, pa.scalar(text, values.type))
+            return pc.equal(values, text_scalar(text, values.type))
         case ["text", "any"]:
             return pc.starts_with(values, pattern=text)
         case ["any", "text"]:
@@ -182,12 +195,13 @@ def _like_long(values: _Values, matcher: LikeMatcher) -> _Values:
     """Matches a pattern that would take RE2 too much memory; few texts are long enough for it."""
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_like_long(each, matcher) for each in values.chunks], pa.bool_())
-    long_enough = pc.greater_equal(pc.utf8_length(values), matcher.least_length)
-    rows = np.flatnonzero(np.asarray(pc.fill_null(long_enough, False)))
+    lengths = pc.utf8_length(values)
+    long_enough = pc.greater_equal(lengths, integer_scalar(matcher.least_length, lengths.type))
+    rows = np.flatnonzero(as_truths(pc.fill_null(long_enough, FALSE)))
     matches = np.zeros(len(values), dtype=bool)
     for row in rows.tolist():
         matches[row] = matcher.matches(values[row].as_py())
-    return pa.array(matches, mask=np.asarray(values.is_null()))
+    return truths_array(matches, as_truths(values.is_null()))
 
 
 def _match(values: _Values, predicate: Match) -> _Values:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import TRUE, as_numbers, as_truths, binary_scalar, integer_scalar
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.column_kinds import is_number
@@ -54,7 +55,7 @@ class NumberBounds:
 
     def sought(self, values: pa.Array) -> npt.NDArray[Any]:
         """Values of the column as bounds compare with them."""
-        return np.asarray(encode_array(values))
+        return as_numbers(encode_array(values))
 
     def spans(self, ordered: npt.NDArray[Any]) -> Spans:
         """Which of some sorted values lie within each file's bounds."""
@@ -81,9 +82,9 @@ class ByteBounds:
         above, below = (pc.greater, pc.less) if strictly else (pc.greater_equal, pc.less_equal)
         inside = np.ones(len(self.least), dtype=bool)
         if low is not None:
-            inside &= _true_or_null(above(self.greatest, pa.scalar(low, pa.binary())))
+            inside &= _true_or_null(above(self.greatest, binary_scalar(low)))
         if high is not None:
-            inside &= _true_or_null(below(self.least, pa.scalar(high, pa.binary())))
+            inside &= _true_or_null(below(self.least, binary_scalar(high)))
         return inside
 
     def sought(self, values: pa.Array) -> npt.NDArray[Any]:
@@ -93,14 +94,14 @@ class ByteBounds:
     def spans(self, ordered: npt.NDArray[Any]) -> Spans:
         """Which of some sorted values lie within each file's bounds."""
         least, greatest = (
-            np.array(each.fill_null(b"").to_pylist(), dtype=object)
+            np.array(each.fill_null(binary_scalar(b"")).to_pylist(), dtype=object)
             for each in (self.least, self.greatest)
         )
-        return _spans(ordered, least, greatest, np.asarray(self.least.is_valid()))
+        return _spans(ordered, least, greatest, as_truths(self.least.is_valid()))
 
     def with_prefix(self, prefix: bytes) -> Mask:
         """Where a value may begin with the prefix."""
-        wanted = pa.scalar(prefix, pa.binary())
+        wanted = binary_scalar(prefix)
         begins = pc.binary_slice(self.least, 0, len(prefix))
         return _true_or_null(pc.less_equal(begins, wanted)) & _true_or_null(
             pc.greater_equal(self.greatest, wanted)
@@ -163,8 +164,9 @@ def column_bounds(
         return UnknownBounds(len(minimum))
     is_known = pc.and_(least.is_valid(), greatest.is_valid())
     if is_number(type):
-        low, high = (np.asarray(encode_array(each).fill_null(0)) for each in (least, greatest))
-        return NumberBounds(low, high, np.asarray(is_known))
+        zero = integer_scalar(0, pa.int64())
+        low, high = (as_numbers(encode_array(each).fill_null(zero)) for each in (least, greatest))
+        return NumberBounds(low, high, as_truths(is_known))
     if pa.types.is_string(type) or pa.types.is_binary(type):
         nothing = pa.nulls(len(least), pa.binary())
         return ByteBounds(
@@ -198,4 +200,4 @@ def _spans(
 
 
 def _true_or_null(truth: pa.Array) -> Mask:
-    return np.asarray(truth.fill_null(True))
+    return as_truths(truth.fill_null(TRUE))

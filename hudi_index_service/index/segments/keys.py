@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from hudi_index_parquet import polynomials
 
+from hudi_index_service.arrow import as_numbers
 from hudi_index_service.index.column_kinds import is_number
 from hudi_index_service.index.number_encoding import INT64_MIN, encode_array
 
@@ -53,7 +54,7 @@ def exact_keys(values: pa.Array) -> Keys | None:
     """The exact keys of values without NULL; None for a type that has none."""
     if not is_number(values.type):
         return None
-    encoded = np.asarray(encode_array(values), dtype=np.int64)
+    encoded = as_numbers(encode_array(values))
     return encoded.view(np.uint64) ^ _SIGN
 
 

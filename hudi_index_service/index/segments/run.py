@@ -302,7 +302,8 @@ class Run:
                 for first, end in self._portions(int(buckets[0]), int(buckets[-1]) + 1)
             ]
         else:
-            found = [self._among(wanted, *self._unpack_buckets(np.unique(buckets)))]
+            distinct_buckets = buckets[np.diff(buckets, prepend=-1) > 0]
+            found = [self._among(wanted, *self._unpack_buckets(distinct_buckets))]
         which = np.concatenate([each for each, _ in found])
         return positions[which], np.concatenate([each for _, each in found])
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack_into
@@ -114,13 +115,13 @@ class Statistics:
     def of(cls, files: pa.Table, column: pa.Table, key: ColumnKey) -> "Statistics":
         """From the rows of a segment's tables."""
         null_count = column["null_count"].combine_chunks()
-        is_known = np.asarray(null_count.is_valid())
-        nulls = np.asarray(null_count.fill_null(0))
+        is_known = as_truths(null_count.is_valid())
+        nulls = as_numbers(null_count.fill_null(integer_scalar(0, null_count.type)))
         return cls(
             is_known,
             ~is_known | (nulls > 0),
-            ~is_known | (nulls < np.asarray(files["rows"])),
-            np.asarray(column["routed"].combine_chunks().fill_null(False)),
+            ~is_known | (nulls < as_numbers(files["rows"])),
+            as_truths(column["routed"].fill_null(FALSE)),
             column_bounds(column["minimum"], column["maximum"], key[1]),
         )
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.arrow import texts_array
 from hudi_index_service.predicate.patterns.code_points import (
     LAST,
     SURROGATES,
@@ -82,7 +83,7 @@ def parse_regex(pattern: str) -> Regex:
     if parser.line_end and parser.text_end:
         raise RegexUnsupported(r"both $ and \z")
     try:
-        pc.match_substring_regex(pa.array([""]), pattern=piece.re2)
+        pc.match_substring_regex(texts_array([""], pa.string()), pattern=piece.re2)
     except pa.ArrowInvalid as error:
         raise RegexUnsupported("repetition beyond what can be compiled") from error
     literal = _longest(piece.literals)

@@ -6,7 +6,7 @@ from decimal import Context, Decimal
 
 import pyarrow as pa
 
-from hudi_index_service.arrow import integer_scalar, text_scalar
+from hudi_index_service.arrow import integer_scalar, scalar, text_scalar
 from hudi_index_service.errors import PredicateInvalid
 from hudi_index_service.predicate.cast import fits, fits_exponent, integer
 from hudi_index_service.predicate.comparison import MAX_PRECISION
@@ -62,7 +62,7 @@ def _decimal(text: str, number: Decimal) -> pa.Scalar:
     if precision > MAX_PRECISION:
         raise _too_long(text)
     exact = number.quantize(Decimal(1).scaleb(-scale), context=Context(prec=MAX_PRECISION + 1))
-    return pa.scalar(exact, pa.decimal128(precision, scale))
+    return scalar(exact, pa.decimal128(precision, scale))
 
 
 def _too_long(text: str) -> PredicateInvalid:

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from hudi_index_service.arrow import text_scalar
+from hudi_index_service.arrow import FALSE, TRUE, scalar, text_scalar
 from hudi_index_service.columns import find_column
 from hudi_index_service.errors import (
     ColumnAmbiguous,
@@ -164,10 +164,10 @@ class OperandParser:
         if token.kind in ("string", "raw"):
             return self.string()
         if token.kind == "hex":
-            return Literal(pa.scalar(hex_value(self.advance()), pa.binary()), shortened(token.text))
+            return Literal(scalar(hex_value(self.advance()), pa.binary()), shortened(token.text))
         if token.keyword in ("TRUE", "FALSE", "NULL"):
-            value = {"TRUE": True, "FALSE": False, "NULL": None}[self.advance().keyword]
-            return Literal(pa.scalar(value), token.text)
+            value = {"TRUE": TRUE, "FALSE": FALSE, "NULL": pa.NULL}[self.advance().keyword]
+            return Literal(value, token.text)
         if token.kind in ("word", "quoted"):
             return self.named()
         self.fail("A column or a literal expected")

@@ -11,7 +11,7 @@ from datetime import tzinfo
 
 import pyarrow as pa
 
-from hudi_index_service.arrow import text_scalar
+from hudi_index_service.arrow import TRUE, text_scalar, truth_scalar
 from hudi_index_service.config import ReadSettings
 from hudi_index_service.config import settings as process_settings
 from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
@@ -167,7 +167,7 @@ class _Parser(FunctionParser):
         if isinstance(operand, BoundColumn):
             kind, text = value_type(operand), str(operand)
             if pa.types.is_boolean(kind):
-                return Compare(operand, Operator.EQ, pa.scalar(True))
+                return Compare(operand, Operator.EQ, TRUE)
         else:
             kind, text = operand.value.type, operand.text
             if operand.is_null:
@@ -239,7 +239,7 @@ class _Parser(FunctionParser):
             and pa.types.is_boolean(value_type(operand))
         ):
             value = self.advance().keyword == "TRUE"
-            predicate = Compare(operand, Operator.EQ_NULL_SAFE, pa.scalar(value))
+            predicate = Compare(operand, Operator.EQ_NULL_SAFE, truth_scalar(value))
         else:
             self.fail("NULL expected")
         return Not(predicate) if negated else predicate

@@ -16,6 +16,7 @@ import pyarrow as pa
 from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.columns import column_values
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.scores import RankedRows, TextRanker
@@ -141,8 +142,8 @@ class RankedSearch:
         statistics = SliceStatistics(plan.file_slice.name, plan.access)
         for batch in replace(self.reader, query=everything).batches(plan, statistics):
             texts.add(column_values(batch, self.match.column.name))
-            truth = evaluate(predicate, batch).fill_null(False)
-            positions = np.flatnonzero(truth.to_numpy(zero_copy_only=False))
+            truth = evaluate(predicate, batch).fill_null(FALSE)
+            positions = np.flatnonzero(as_truths(truth))
             batches.append(batch.filter(truth).select(self.query.output.names))
             matches.append(BitMap((positions + start).astype(np.uint32)))
             start += batch.num_rows

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import as_truths, numbers_array
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import Match
 
@@ -35,4 +36,4 @@ class Scoring:
                 best = analysed_texts.ranked().best(len(texts), self.statistics, None)
             for row, score in best:
                 scores[row] = score
-        return pa.array(scores, mask=np.asarray(texts.is_null()))
+        return numbers_array(scores, as_truths(texts.is_null()))

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import FALSE, as_truths
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired, IndexServiceError
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
@@ -167,8 +168,7 @@ class SliceReader:
             statistics.rows_checked += batch.num_rows
             mask = np.ones(batch.num_rows, dtype=bool)
             if reader.query.predicate is not None:
-                truth = evaluate(reader.query.predicate, batch).fill_null(False)
-                mask = truth.to_numpy(zero_copy_only=False)
+                mask = as_truths(evaluate(reader.query.predicate, batch).fill_null(FALSE))
             row_ids |= BitMap(positions(rows)[mask].astype(np.uint32))
         statistics.rows_returned = len(row_ids)
         return row_ids

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.arrow import as_truths, truths_array
 from hudi_index_service.index.lucene import jvm
 from hudi_index_service.index.lucene.lookup import words_of
 from hudi_index_service.index.lucene.queries import analyzer_of, to_query
@@ -31,7 +32,7 @@ class LuceneTextMatcher:
         hits = np.zeros(len(texts), dtype=bool)
         for start, piece in _pieces(texts):
             hits[start + _rows(piece, search.field, analyzer, query)] = True
-        return pa.array(hits, mask=np.asarray(texts.is_null()))
+        return truths_array(hits, as_truths(texts.is_null()))
 
 
 def _rows(texts: pa.Array, field: str, analyzer: object, query: object) -> np.ndarray:

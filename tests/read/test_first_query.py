@@ -1,0 +1,62 @@
+"""The first query of a process imports only what it needs, since imports take most of its time."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from tests.golden.table import Golden
+from tests.read.conftest import COLUMNS
+
+NOT_NEEDED = (
+    "hudi_index_service.build.entry",
+    "hudi_index_service.build.run",
+    "hudi_index_service.hook",
+    "hudi_index_service.sql",
+    "numpy.ma",
+    "obstore",  # reads remote stores
+    "pandas",  # pyarrow's conversions import it
+    "pyarrow.dataset",
+    "pyspark",
+)
+
+QUERY = """
+import json, sys
+from hudi_index_service import open_table
+
+with open_table(sys.argv[1]) as table:
+    scan = table.scan(sys.argv[2], columns=["id"])
+    print(scan.to_arrow().num_rows, scan.count(), scan.exists())
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="module")
+def path(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = golden("awkward_clustered").put(tmp_path_factory.mktemp("first"))
+    table = open_table(path)
+    table.create_index("most", COLUMNS)
+    table.build(strategy="all").raise_for_failures()
+    return path
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "name = 'ada'",
+        "name IN ('ada', 'bob') AND amount > 3",
+        "amount BETWEEN 1 AND 5 OR ratio > 0.5",
+        "NOT (name LIKE 'a%') AND small IS NOT NULL",
+        "born = DATE '2020-01-01' OR flag",
+        "cost > 3.5 OR seen > TIMESTAMP '2020-01-01 00:00:00'",
+        "array_contains(tags, 'red') AND place.City = 'Rome'",
+    ],
+)
+def test_it_imports_nothing_else(path: Path, where: str) -> None:
+    command = [sys.executable, "-c", QUERY, str(path), where]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    modules = json.loads(done.stdout.splitlines()[-1])
+    assert set(NOT_NEEDED).isdisjoint(modules)
