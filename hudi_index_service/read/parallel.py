@@ -1,7 +1,7 @@
 """Reads the slices of a query in one thread if each is fast, else in several."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from time import perf_counter_ns
@@ -14,13 +14,14 @@ Job: TypeAlias = tuple[SlicePlan, SliceStatistics]
 """A slice to be read, and its statistics."""
 
 Result = TypeVar("Result")
+T = TypeVar("T")
 
-# Below this mean time per slice, one thread is faster than several, which contend for the
-# interpreter (20 look-ups: 5 ms in one thread, 11 ms in four; 1,000 of which few find a row: 224 ms
-# in one, 413 in four).
-_FAST_MS = 1.0
-_SLOW_MS = 10.0  # expected time of a slice that is worth several threads from the first slice on
-_SLOW_BYTES = 2**20  # the same, as bytes to be scanned
+# Below this time per slice, expected or measured, one thread is faster than several, which contend
+# for the interpreter; decoding pages uses all processors anyway. (On two, ten queries on six files
+# of 300,000 rows took 1.05 to 1.4 times as long if threads began from 1 ms on; eleven others, slices
+# of 10 ms among them, took as long with threads as without.)
+_FAST_MS = 10.0
+_SLOW_BYTES = 2**20  # a file to be scanned that is worth several threads from the beginning
 
 
 def prefetch(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -> Iterator[Result]:
@@ -62,8 +63,19 @@ def map_slices(
             the beginning.
         counting: Whether rows are only counted, if possible by the index alone.
     """
-    all_fast = len(jobs) < 2 or (local and all(_may_be_fast(each, counting) for each, _ in jobs))
-    if not all_fast:
+    may_be_fast = local and all(_may_be_fast(each, counting) for each, _ in jobs)
+    return mapped(work, jobs, parallelism, may_be_fast=may_be_fast)
+
+
+def mapped(
+    work: Callable[[T], Result], jobs: Sequence[T], parallelism: int, *, may_be_fast: bool
+) -> list[Result]:
+    """The results in order: by this thread as long as jobs prove fast, else by several.
+
+    Args:
+        may_be_fast: Whether to begin with one thread.
+    """
+    if not may_be_fast and len(jobs) > 1:
         return _by_threads(work, jobs, parallelism)
     results: list[Result] = []
     started = perf_counter_ns()
@@ -75,7 +87,7 @@ def map_slices(
     return results
 
 
-def _by_threads(work: Callable[[Job], Result], jobs: list[Job], parallelism: int) -> list[Result]:
+def _by_threads(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -> list[Result]:
     threads = min(parallelism, len(jobs))
     if threads < 2:
         return [work(job) for job in jobs]
@@ -87,6 +99,6 @@ def _may_be_fast(plan: SlicePlan, counting: bool) -> bool:
     if counting:
         plan = plan.for_counting()
     if plan.access is Access.INDEX:  # the time of look-ups alone is unknown beforehand
-        return counting or plan.expected is None or plan.expected.index_ms < _SLOW_MS
+        return counting or plan.expected is None or plan.expected.index_ms < _FAST_MS
     base_file = plan.file_slice.base_file
     return plan.access is Access.SCAN and base_file is not None and base_file.size < _SLOW_BYTES

@@ -71,7 +71,7 @@ def test_fast_slices_are_read_sequentially(clock: Clock) -> None:
 
 def test_slices_after_a_slow_one_are_read_in_parallel(clock: Clock) -> None:
     def work(job: Job) -> None:
-        clock.ns += 2_000_000 if job[0].file_slice.file_id == "file-1" else 1_000
+        clock.ns += 30_000_000 if job[0].file_slice.file_id == "file-1" else 1_000
 
     assert by_this_thread(jobs(5), work) == [True, True, False, False, False]
     clock.ns = 0
@@ -80,7 +80,7 @@ def test_slices_after_a_slow_one_are_read_in_parallel(clock: Clock) -> None:
 
 def test_a_slow_slice_among_many_fast_ones_starts_no_threads(clock: Clock) -> None:
     def work(job: Job) -> None:
-        clock.ns += 2_000_000 if job[0].file_slice.file_id == "file-7" else 200_000
+        clock.ns += 30_000_000 if job[0].file_slice.file_id == "file-7" else 200_000
 
     assert by_this_thread(jobs(20), work) == [True] * 20
 

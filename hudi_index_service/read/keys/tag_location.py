@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
 from hudi_index_service.read.keys.key_routes import key_holders
 from hudi_index_service.read.keys.record_keys import RecordKeys, record_keys
+from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.planner import BaseFiles, QueryPlanner
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -193,8 +193,7 @@ def _locations(
     searched: Mapping[int, pa.StringArray],
     statistics: ReadStatistics,
 ) -> pa.Table:
-    """The locations (`LOCATIONS`) of keys in slices, by their numbers, which are read in
-    parallel."""
+    """The locations (`LOCATIONS`) of keys in slices, by their numbers."""
     statistics.start(plan.slices)
     jobs = [
         (plan.slices[number], search_keys, statistics.begin(number))
@@ -205,8 +204,10 @@ def _locations(
     def work(job: tuple[SlicePlan, pa.StringArray, SliceStatistics]) -> pa.Table:
         return locator.locate(*job)
 
-    with ThreadPoolExecutor(locator.reader.settings.read.parallelism, "index-locate") as pool:
-        tables = list(pool.map(work, jobs))
+    reader = locator.reader
+    tables = mapped(
+        work, jobs, reader.settings.read.parallelism, may_be_fast=reader.table.storage.is_local
+    )
     return pa.concat_tables([LOCATIONS.empty_table(), *tables])
 
 
