@@ -1,13 +1,13 @@
 """Builds an index from a base file's columns, for all or part of its rows: on the local disk, or in
 memory if the base file is small.
 
-Reading and indexing overlap: a thread decodes the next batches while the index type's builder
-indexes the last one. Memory does not depend on the base file's size: it holds a few batches of
-bounded size and the builder's allowance.
+Reading and indexing overlap, unless the base file is small: a thread decodes the next batches while
+the index type's builder indexes the last one. Memory does not depend on the base file's size: it
+holds a few batches of bounded size and the builder's allowance.
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from hudi_index_service.storage.store import Storage
 
 SMALL_BYTES = 2 * 2**20
 """The index of a base file of at most so many bytes is built in memory, if its type can do that: to
-make and remove its files on the disk would take longer than to write them."""
+make and remove its files on the disk would take longer than to write them. Nor is it read ahead."""
 
 _BATCHES_AHEAD = 2  # decoded and waiting, in addition to those being decoded and being indexed
 
@@ -105,7 +105,7 @@ class BaseFileIndexer:
             batches = self._batches(file, columns, part, extremes, keys)
             builder = self._builder(columns, scratch, part)
             try:
-                with read_ahead(batches, depth=_BATCHES_AHEAD) as ready:
+                with self._ready(batches) as ready:
                     for batch in ready:
                         builder.add(batch)
                         self._row_count.add(batch.num_rows)
@@ -113,6 +113,14 @@ class BaseFileIndexer:
             except BaseException:
                 builder.abort()
                 raise
+
+    def _ready(
+        self, batches: Generator[pa.RecordBatch, None, None]
+    ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        """The batches, read ahead by a thread unless that takes longer than it saves."""
+        if self._base_file.size <= SMALL_BYTES:
+            return closing(batches)
+        return read_ahead(batches, depth=_BATCHES_AHEAD)
 
     def _builder(self, columns: Sequence[ColumnSpec], scratch: Scratch, part: Part) -> IndexBuilder:
         kind, memory_mb, threads = self._kind, self._memory_mb, self._threads
