@@ -21,7 +21,7 @@ RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
 NumberedRows = tuple[RowIds | range, pa.RecordBatch]
 """Rows of a base file with their row ids."""
 
-_MOST_ROWS = 131_072  # of a batch
+_MOST_ROWS = 524_288  # of a batch
 _NEAR = 8  # rows; skipping fewer takes as long as decoding them
 _FIRST_PAGE = 20_480  # rows in the first portion: slightly more than a page of Hudi
 _MANY = 4096  # rows from which looking for narrow gaps is worth its cost
@@ -105,7 +105,8 @@ class RowReader:
                     starts = np.array(self.footer.page_starts(present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
             portion = positions(rows[start:stop])
-            rows_to_read, places = _with_near(portion)
+            without_gaps = isinstance(rows, range)
+            rows_to_read, places = (portion, None) if without_gaps else _with_near(portion)
             with refusals_named(self.base_file.path):
                 table, stats = self.footer.read(
                     source, rows_to_read.data, present, size=self.base_file.size
