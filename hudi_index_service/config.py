@@ -17,7 +17,6 @@ from pydantic_settings import (
     SettingsConfigDict,
     YamlConfigSettingsSource,
 )
-from yaml import YAMLError
 
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.wording import first_mistake
@@ -312,6 +311,8 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Orders the sources: arguments, then environment, then the YAML file."""
         yaml_file = os.environ.get("HUDI_INDEX_CONFIG")
+        if not yaml_file:
+            return init_settings, env_settings
         yaml = YamlConfigSettingsSource(settings_cls, yaml_file=yaml_file)
         return init_settings, env_settings, yaml
 
@@ -326,11 +327,16 @@ def load_settings() -> Settings:
     if yaml_file and not Path(yaml_file).is_file():
         raise ConfigInvalid(f"HUDI_INDEX_CONFIG names {yaml_file}, which is not a file.")
     _refuse_unknown_sections()
+    unreadable: tuple[type[Exception], ...] = (TypeError, ValueError, OSError)
+    if yaml_file:
+        from yaml import YAMLError
+
+        unreadable += (YAMLError,)
     try:
         return Settings()
     except ValidationError as error:
         raise ConfigInvalid(f"Setting {first_mistake(error)}.") from error
-    except (YAMLError, TypeError, ValueError, OSError) as error:
+    except unreadable as error:
         raise ConfigInvalid(f"{yaml_file or 'The settings'} cannot be read: {error}.") from error
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_index_service.hudi.properties import HOODIE_FOLDER
 from hudi_index_service.hudi.protocol import Instant
@@ -95,11 +94,13 @@ def archived_completion_times(storage: Storage) -> dict[str, str]:
     Reads every file of ``.hoodie/timeline/history`` (Hudi's LSM timeline: Parquet files, merged
     into larger ones occasionally, so that two of them can hold the same instant).
     """
+    import pyarrow.parquet as pq
+
     times: dict[str, str] = {}
     for file in storage.files_in(f"{TIMELINE_FOLDER}/history"):
         if file.path.endswith(".parquet"):
             data = pa.BufferReader(storage.read(file.path))
-            archive = pq.read_table(data, columns=["instantTime", "completionTime"])
+            archive = pq.ParquetFile(data).read(columns=["instantTime", "completionTime"])
             requested, completed = (column.to_pylist() for column in archive.columns)
             times.update(
                 (start, end) for start, end in zip(requested, completed, strict=True) if end

@@ -5,9 +5,9 @@ conversions with exactly Spark's result are made; any other conversion is left t
 """
 
 from collections.abc import Collection, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_index_service.columns import column_path, column_values
 from hudi_index_service.errors import NeedsSpark
@@ -15,9 +15,12 @@ from hudi_index_service.hudi.files.legacy_calendar import legacy_calendar_column
 from hudi_index_service.hudi.files.parquet_file import damage_named
 from hudi_index_service.hudi.files.row_batches import row_batches
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 
 def read_columns(
-    file: pq.ParquetFile,
+    file: "pq.ParquetFile",
     columns: pa.Schema,
     *,
     batch_rows: int,
@@ -58,7 +61,7 @@ def read_columns(
 
 
 def refuse_legacy_calendar(
-    metadata: pq.FileMetaData, columns: Sequence[str] | None = None, *, source: str
+    metadata: "pq.FileMetaData", columns: Sequence[str] | None = None, *, source: str
 ) -> None:
     """Refuses a file with dates in the Julian calendar, which Spark converts on reading.
 
@@ -78,7 +81,7 @@ def refuse_legacy_calendar(
             )
 
 
-def refuse_unlike_spark(file: pq.ParquetFile, columns: pa.Schema, *, source: str) -> None:
+def refuse_unlike_spark(file: "pq.ParquetFile", columns: pa.Schema, *, source: str) -> None:
     """Refuses an open base file if Spark's values in these columns' types would differ from plain
     conversions. Raises NeedsSpark."""
     file_schema = file.schema_arrow
@@ -138,7 +141,7 @@ def _stored_field(stored: pa.Schema, name: str, source: str) -> pa.Field | None:
 
 
 def column_bytes(
-    file: pq.ParquetFile, columns: Sequence[str], row_groups: Collection[int] | None = None
+    file: "pq.ParquetFile", columns: Sequence[str], row_groups: Collection[int] | None = None
 ) -> int:
     """Compressed bytes of the column chunks of the given column paths, in these row groups; None
     for all row groups."""
@@ -153,7 +156,7 @@ def column_bytes(
     return total
 
 
-def _count(file: pq.ParquetFile, rows: range, row_groups: Collection[int] | None) -> int:
+def _count(file: "pq.ParquetFile", rows: range, row_groups: Collection[int] | None) -> int:
     """How many of the rows are in the row groups."""
     count = start = 0
     for number in range(file.metadata.num_row_groups):

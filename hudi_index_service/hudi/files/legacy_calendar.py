@@ -6,8 +6,11 @@ footer marks such a file, and Spark converts its old dates to today's calendar o
 """
 
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 
 _VERSION = b"org.apache.spark.version"
 _LEGACY_DATE_TIME = b"org.apache.spark.legacyDateTime"
@@ -18,7 +21,7 @@ _FIRST_DAY = date(1582, 10, 15)
 _FIRST_MOMENT = datetime(1900, 1, 1, tzinfo=UTC)
 
 
-def legacy_calendar_columns(metadata: pq.FileMetaData) -> set[str]:
+def legacy_calendar_columns(metadata: "pq.FileMetaData") -> set[str]:
     """The top-level columns that may hold dates before 1582-10-15 or timestamps before 1900 in the
     legacy calendar, because their statistics do not rule it out."""
     pairs = metadata.metadata or {}
@@ -45,7 +48,7 @@ def _version(pairs: dict[bytes, bytes]) -> tuple[int, ...] | None:
     return tuple(int(number) for number in numbers)
 
 
-def _has_old_days(metadata: pq.FileMetaData, chunk: pq.ColumnChunkMetaData) -> bool:
+def _has_old_days(metadata: "pq.FileMetaData", chunk: "pq.ColumnChunkMetaData") -> bool:
     leaf = next(
         column
         for column in (metadata.schema.column(i) for i in range(metadata.num_columns))

@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_index_service.errors import NeedsSpark, PermissionDenied, StorageFailed
 from hudi_index_service.storage.store import Storage
 
 if TYPE_CHECKING:
-    # Opening a table does not need the native row reader.
+    # Opening a table does not need the native row reader, nor reading by index Arrow's reader.
+    import pyarrow.parquet as pq
     from hudi_index_parquet import Fetch
 
 _LOCAL_BUFFER = 2**20  # bytes read at once of each column
@@ -28,7 +28,7 @@ _SIGNATURE = 28  # bytes, after a plain footer in an encrypted file
 _ENCRYPTED = re.compile("(?i)encrypt|decrypt")  # in Arrow's message
 
 
-def open_parquet(storage: Storage, path: str, size: int | None = None) -> pq.ParquetFile:
+def open_parquet(storage: Storage, path: str, size: int | None = None) -> "pq.ParquetFile":
     """Opens a base file for column reading. The caller closes it.
 
     INT96 timestamps are returned in microseconds: nanoseconds overflow for dates that Spark writes.
@@ -44,6 +44,8 @@ def open_parquet(storage: Storage, path: str, size: int | None = None) -> pq.Par
         StorageFailed: the file is not readable Parquet.
         NeedsSpark: the file is encrypted.
     """
+    import pyarrow.parquet as pq
+
     with damage_named(path):
         if storage.is_local:
             raw_file: io.RawIOBase | pa.NativeFile = pa.OSFile(str(storage.local_path(path)))
@@ -63,7 +65,7 @@ def open_parquet(storage: Storage, path: str, size: int | None = None) -> pq.Par
 
 
 def _refuse_signed_footer(
-    file: pq.ParquetFile, raw_file: "io.RawIOBase | pa.NativeFile", path: str
+    file: "pq.ParquetFile", raw_file: "io.RawIOBase | pa.NativeFile", path: str
 ) -> None:
     """Refuses a file with encrypted columns and a plain footer, which a signature follows. Arrow
     would end the process on access to such a column."""

@@ -6,9 +6,12 @@ are measured on the batches read, since repeated values are much smaller in the 
 """
 
 from collections.abc import Collection, Generator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 BATCH_BYTES = 16 * 2**20
 """Approximate maximum bytes of a batch; after a larger batch the next ones are smaller."""
@@ -20,7 +23,7 @@ _FEWEST_ROWS = 16
 
 
 def row_batches(
-    file: pq.ParquetFile,
+    file: "pq.ParquetFile",
     columns: Sequence[str],
     *,
     rows: range,
@@ -46,7 +49,7 @@ def row_batches(
 
 
 def _of_row_group(
-    file: pq.ParquetFile,
+    file: "pq.ParquetFile",
     number: int,
     columns: Sequence[str],
     rows: range,

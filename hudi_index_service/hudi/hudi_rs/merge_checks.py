@@ -10,11 +10,10 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.base_file import present_columns
@@ -23,6 +22,9 @@ from hudi_index_service.hudi.files.parquet_file import damage_named
 from hudi_index_service.hudi.properties import is_true, split_columns
 from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.storage.store import Storage
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _MERGED = (BlockType.COMMAND, BlockType.DELETE, BlockType.AVRO_DATA, BlockType.PARQUET_DATA)
 _ROLLBACK = b"0"  # the only command there is
@@ -43,7 +45,7 @@ class MergeChecks:
         self._has_unique_keys: set[tuple[str, int]] = set()  # base files
 
     def check(
-        self, file_slice: FileSlice, base_file: pq.ParquetFile, properties: Mapping[str, str]
+        self, file_slice: FileSlice, base_file: "pq.ParquetFile", properties: Mapping[str, str]
     ) -> None:
         """Reads the block headers of the slice's log files, and the record keys of its base file if
         they matter.
@@ -74,7 +76,9 @@ class MergeChecks:
             self._has_positions[key] = has_positions
         return has_positions
 
-    def _check_keys(self, file_slice: FileSlice, file: pq.ParquetFile, keys: Sequence[str]) -> None:
+    def _check_keys(
+        self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]
+    ) -> None:
         assert file_slice.base_file is not None, "a slice without one is not merged here"
         path, size = file_slice.base_file.path, file_slice.base_file.size
         if (path, size) in self._has_unique_keys:

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from hudi_index_parquet import Footer, ParquetReadError, stripped_footer
 
 from hudi_index_service.arrow import numbers_array
@@ -45,6 +45,9 @@ from hudi_index_service.read.base_file.row_reader import (
 from hudi_index_service.read.row_ids import matching_rows
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +122,7 @@ class FileScan:
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             yield from self._by_arrow(file, rows)
 
-    def _checked_columns(self, file: pq.ParquetFile) -> list[str]:
+    def _checked_columns(self, file: "pq.ParquetFile") -> list[str]:
         """The paths of the columns that the file has."""
         path = self.base_file.path
         present = present_columns(file.schema_arrow, self.columns, source=path)
@@ -157,7 +160,7 @@ class FileScan:
         return pages_pay_in_portions(plan, self.settings)
 
     def _rows(
-        self, file: pq.ParquetFile, footer: Footer | None, rows: RowIds | range
+        self, file: "pq.ParquetFile", footer: Footer | None, rows: RowIds | range
     ) -> Iterator[pa.RecordBatch]:
         rows_read = 0
         if footer is not None:
@@ -189,7 +192,7 @@ class FileScan:
             log.info("%s is read by Arrow: %s", self.base_file.path, error)
         return rows_read
 
-    def _by_arrow(self, file: pq.ParquetFile, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
+    def _by_arrow(self, file: "pq.ParquetFile", rows: RowIds | range) -> Iterator[pa.RecordBatch]:
         groups, places = list(range(file.metadata.num_row_groups)), None
         if len(rows) < file.metadata.num_rows:
             row_ids = positions(rows)
@@ -213,7 +216,7 @@ class FileScan:
             start += batch.num_rows
 
 
-def _rows_of(file: pq.ParquetFile, groups: Sequence[int]) -> RowIds | range:
+def _rows_of(file: "pq.ParquetFile", groups: Sequence[int]) -> RowIds | range:
     """The positions of the rows of these row groups."""
     counts = [
         file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)

@@ -3,23 +3,25 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_index_service.columns import column_path
 from hudi_index_service.predicate.bounds import UNKNOWN, ValueBounds, may_match
 from hudi_index_service.predicate.expression import BoundColumn, Predicate
 from hudi_index_service.read.base_file.value_bounds import is_comparable, stored_type, value_bounds
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 _WRITER = re.compile(r"parquet-(?P<name>mr|cpp-arrow|rs) version (?P<major>\d+)\.(?P<minor>\d+)")
 _ORDERED_SINCE = (1, 10)  # parquet-mr: earlier releases compare text as signed bytes
 _BOUNDED = frozenset({"BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"})
 
 
-def row_groups_to_read(file: pq.ParquetFile, predicate: Predicate | None) -> list[int]:
+def row_groups_to_read(file: "pq.ParquetFile", predicate: Predicate | None) -> list[int]:
     """The row groups that may hold a row for which the predicate is TRUE.
 
     Args:
@@ -41,7 +43,7 @@ def row_groups_to_read(file: pq.ParquetFile, predicate: Predicate | None) -> lis
     return [number for number in numbers if may_match(predicate, partial(bounds, number))]
 
 
-def row_groups_holding(file: pq.ParquetFile, rows: np.ndarray[Any, Any]) -> list[int]:
+def row_groups_holding(file: "pq.ParquetFile", rows: np.ndarray[Any, Any]) -> list[int]:
     """The row groups that hold some of these rows, given by ascending positions."""
     counts = [
         file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
@@ -50,7 +52,7 @@ def row_groups_holding(file: pq.ParquetFile, rows: np.ndarray[Any, Any]) -> list
 
 
 def places_in(
-    file: pq.ParquetFile, numbers: Sequence[int], rows: np.ndarray[Any, Any]
+    file: "pq.ParquetFile", numbers: Sequence[int], rows: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """The places of these rows among the rows of some row groups that are read one after the other.
 
@@ -77,7 +79,7 @@ def _is_known_writer(created_by: str | None) -> bool:
 
 
 def _chunk_bounds(
-    file: pq.ParquetFile, number: int, leaf: int, stored: pa.DataType, *, nested: bool
+    file: "pq.ParquetFile", number: int, leaf: int, stored: pa.DataType, *, nested: bool
 ) -> ValueBounds:
     chunk = file.metadata.row_group(number).column(leaf)
     statistics = chunk.statistics
