@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 MANIFEST_STEM = "manifest"
 DATA_SUFFIX = ".pack"
 
-_FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and cost only latency
+_FETCHED_AT_ONCE = 32
+"""Concurrent requests for manifests, which are small and cost only latency. For more of them, their
+instants' summaries are looked for."""
 
 _BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
@@ -262,8 +264,7 @@ class EntryListing:
         if not unknown:
             return
         with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
-            # Without a listing of entries, a listing of summaries saves only many requests.
-            if len(unknown) > (_FETCHED_AT_ONCE if self._known else 1):
+            if len(unknown) > _FETCHED_AT_ONCE:
                 for summary in threads.map(self._summary, *self._summaries_of(unknown)):
                     self._take(summary, unknown)
             for future in [threads.submit(self._fetch, path) for path in unknown]:
