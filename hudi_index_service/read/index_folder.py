@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TypeAlias
 
 from hudi_index_service.errors import (
     IndexServiceError,
@@ -16,9 +14,9 @@ from hudi_index_service.errors import (
     StorageFailed,
 )
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import EntryListing, KnownEntry, entry_folder
+from hudi_index_service.index.entries.entry import EntryListing, entry_folder
 from hudi_index_service.index.factory import index_type
-from hudi_index_service.index.segments.segment_file import SegmentFile, known_entries
+from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.storage.store import Storage
@@ -28,12 +26,11 @@ log = logging.getLogger(__name__)
 Listings = Mapping[str, EntryListing | str]
 """Index type → its entries, or why they cannot be listed."""
 
-ListEntries: TypeAlias = Callable[
-    [str, Sequence[str] | None, Mapping[str, KnownEntry]], EntryListing | str
-]
-
 _ONE_BY_ONE = 16
 """Base files up to which each one's entry is listed by itself."""
+
+_ONE_PAGE = 400
+"""Entries that a store lists by one request, with room for a second generation of some."""
 
 _SHARE_ONE_BY_ONE = 8
 """The same, for many: if all entries of the segments are so many times as many."""
@@ -47,19 +44,15 @@ class IndexFolder:
         definitions: The live definitions.
         segments: Index type → the segments of its entries.
         listed: Index type → all its entries, as far as they were listed already.
-        list_entries: Lists the entries of an index type: all, or those in some folders. Entries
-            that segments name may be left out.
-        trusts_segments: Whether the entries that segments name are looked for by name. If not,
-            their folders are listed, which costs a remote store a request each.
+        list_entries: Lists the entries of an index type: all, or those in some folders.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
     segments: Mapping[str, tuple[SegmentFile, ...]] = field(default_factory=dict)
     listed: Listings = field(default_factory=dict)
-    list_entries: ListEntries = field(
-        default=lambda name, only, known: "nothing can be listed", repr=False
+    list_entries: Callable[[str, Sequence[str] | None], EntryListing | str] = field(
+        default=lambda name, only: "nothing can be listed", repr=False
     )
-    trusts_segments: bool = False
 
     @property
     def index_types(self) -> list[str]:
@@ -73,14 +66,10 @@ class IndexFolder:
     def _listing(self, name: str, base_files: Sequence[BaseFile]) -> EntryListing | str:
         if name in self.listed:
             return self.listed[name]
-        segments = self.segments.get(name, ())
-        folders = {each.path: entry_folder(name, each) for each in base_files}
-        named = known_entries(segments, list(folders)) if self.trusts_segments else {}
-        known = {folders.pop(path): entry for path, entry in named.items()}
-        stated = sum(each.document.files for each in segments)
-        if len(folders) > max(_ONE_BY_ONE, stated // _SHARE_ONE_BY_ONE):
-            return self.list_entries(name, None, known)
-        return self.list_entries(name, list(folders.values()), known)
+        known = sum(segment.document.files for segment in self.segments.get(name, ()))
+        if len(base_files) > max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE):
+            return self.list_entries(name, None)
+        return self.list_entries(name, [entry_folder(name, each) for each in base_files])
 
 
 class IndexFolderReader:
@@ -110,16 +99,16 @@ class IndexFolderReader:
     def look(self) -> IndexFolder:
         """The folder as it is now: definitions and segments. From a remote store, the definitions,
         and the segments of the last known index types, are listed in parallel; entries too, if
-        no segment named them."""
+        they fit into one page of a listing or no segment knew them."""
         if self._storage.is_local:
             definitions = self._live()
             segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
             return IndexFolder(definitions, segments, {}, self._listing)
         last_types = sorted(self._last_index_types)
-        at_once = [name for name in last_types if not self._entries_known(name)]
+        at_once = [name for name in last_types if self._entries_known(name) <= _ONE_PAGE]
         with ThreadPoolExecutor(1 + len(last_types) + len(at_once), "index-list") as threads:
             live = threads.submit(self._live)
-            entries = {name: threads.submit(self._listing, name) for name in at_once}
+            entries = {name: threads.submit(self._listing, name, None) for name in at_once}
             segments = dict(zip(last_types, threads.map(self._opened, last_types), strict=True))
             definitions = live.result()
             self._prepare(definitions)
@@ -128,7 +117,7 @@ class IndexFolderReader:
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
         self._last_index_types = index_types
-        return IndexFolder(definitions, segments, listed, self._listing, trusts_segments=True)
+        return IndexFolder(definitions, segments, listed, self._listing)
 
     def _prepare(self, definitions: Sequence[IndexDefinition]) -> None:
         if self._prepares and not self._is_prepared and definitions:
@@ -144,14 +133,9 @@ class IndexFolderReader:
             log.warning("%s is read without index: %s", self._storage.uri, error)
             return ()
 
-    def _listing(
-        self,
-        name: str,
-        only: Sequence[str] | None = None,
-        known: Mapping[str, KnownEntry] = MappingProxyType({}),
-    ) -> EntryListing | str:
+    def _listing(self, name: str, only: Sequence[str] | None) -> EntryListing | str:
         try:
-            return EntryListing(self._storage, name, only=only, known=known)
+            return EntryListing(self._storage, name, only=only)
         except (PermissionDenied, StorageFailed) as error:
             log.warning("The table is scanned: %s", error)
             return _sentence(error)

@@ -36,9 +36,7 @@ log = logging.getLogger(__name__)
 MANIFEST_STEM = "manifest"
 DATA_SUFFIX = ".pack"
 
-_FETCHED_AT_ONCE = 32
-"""Concurrent requests for manifests, which are small and cost only latency. For more of them, their
-instants' summaries are looked for."""
+_FETCHED_AT_ONCE = 32  # concurrent requests for manifests, which are small and cost only latency
 
 _BYTES_A_REQUEST = 256 * 2**10  # roughly what a store sends in the time of one concurrent request
 
@@ -71,19 +69,6 @@ def entry_folder_at(index_type: str, path: str) -> str | None:
 def instant_of(folder: str) -> str:
     """The instant of the base file that an entry's folder belongs to."""
     return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
-
-
-@dataclass(frozen=True, slots=True)
-class KnownEntry:
-    """An entry as a segment names it.
-
-    Attributes:
-        generation: The number of its manifest.
-        data: The name of its data file, which no other entry has.
-    """
-
-    generation: int
-    data: str
 
 
 @dataclass(frozen=True)
@@ -120,7 +105,6 @@ class EntryListing:
         index_type: The name of the index type.
         fresh: Whether to read every manifest from the store, even cached ones.
         only: The folders of the only entries to list; None to list all.
-        known: Entries that a segment names, by folder; not listed as long as they are there.
     """
 
     def __init__(
@@ -130,10 +114,8 @@ class EntryListing:
         *,
         fresh: bool = False,
         only: Sequence[str] | None = None,
-        known: "Mapping[str, KnownEntry] | None" = None,
     ) -> None:
         self._storage = storage
-        self._known = dict(known or {})
         self._index_type = index_type
         self._fresh = fresh
         self.is_whole = only is None
@@ -143,10 +125,7 @@ class EntryListing:
             _manifests.hold((storage.uri, index_type), count)
         else:
             files = _files_in(storage, only)
-        self._files: dict[str, list[StoredFile]] = _by_folder(files)
-        for folder, entry in self._known.items():
-            path = f"{folder}/{document_name(MANIFEST_STEM, entry.generation)}"
-            self._files[folder] = [StoredFile(path, 0, 0.0)]
+        self._files: Mapping[str, list[StoredFile]] = _by_folder(files)
 
     @property
     def index_type(self) -> str:
@@ -264,7 +243,7 @@ class EntryListing:
         if not unknown:
             return
         with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
-            if len(unknown) > _FETCHED_AT_ONCE:
+            if len(unknown) > 1:
                 for summary in threads.map(self._summary, *self._summaries_of(unknown)):
                     self._take(summary, unknown)
             for future in [threads.submit(self._fetch, path) for path in unknown]:
@@ -303,42 +282,22 @@ class EntryListing:
             return None
 
     def _take(self, summary: Summary | None, unknown: dict[str, StoredFile]) -> None:
-        """Takes the unknown manifests from a summary, if the stored manifest is the same: the
-        listing shows it with that length, and the data file that it names, or a segment names that
-        data file. The names of data files are never reused."""
+        """Takes the unknown manifests from a summary, if the listing confirms that the stored
+        manifest is the same: it shows the manifest with that length, and the data file that the
+        manifest names, whose name is never reused."""
         for path, text in {} if summary is None else summary.manifests.items():
             file = unknown.get(path)
             content = text.encode()
-            known = self._known.get(path.rsplit("/", 1)[0])
-            if file is None or (known is None and len(content) != file.size):
+            if file is None or len(content) != file.size:
                 continue
             try:
                 manifest = Manifest.from_json(content, source=path)
             except EntryInvalid:
                 continue
             data = path.rsplit("/", 1)[0] + "/" + manifest.data.name
-            is_same = (
-                self._size(data) == manifest.data.length
-                if known is None
-                else manifest.data.name == known.data
-            )
-            if is_same:
+            if self._size(data) == manifest.data.length:
                 _manifests.put((self._storage.uri, file), manifest, file.size)
                 del unknown[path]
-
-    def _known_manifest(self, folder: str) -> Manifest | None:
-        """The manifest that a segment names. If it is no longer there, or another entry has taken
-        its place, the folder is listed, and the result is None."""
-        known = self._known.get(folder)
-        if known is None:
-            return None
-        with suppress(EntryInvalid, FileNotFoundError):
-            manifest = self._manifest(folder, known.generation)
-            if manifest.data.name == known.data:
-                return manifest
-        del self._known[folder]
-        self._files[folder] = self._storage.files(folder)
-        return None
 
     def find(self, base_file: BaseFile) -> Entry:
         """The entry that serves the base file.
@@ -348,11 +307,9 @@ class EntryListing:
             EntryInvalid: the entry is damaged, of a newer format, or names another file.
         """
         folder = entry_folder(self._index_type, base_file)
-        manifest = self._known_manifest(folder)
-        if manifest is None:
-            if not self.files(folder):
-                raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
-            manifest = self.newest_valid(folder)
+        if not self.files(folder):
+            raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
+        manifest = self.newest_valid(folder)
         indexed_file = manifest.base_file
         if (indexed_file.path, indexed_file.length) != (base_file.path, base_file.size):
             raise EntryInvalid(

@@ -26,17 +26,7 @@ SEGMENT_SUFFIX = ".segment"
 ColumnKey: TypeAlias = tuple[str, str]
 """The name of a column and of its type, as manifests have them."""
 
-FILE_FIELDS = {
-    "path": pa.string(),
-    "length": pa.int64(),
-    "rows": pa.int64(),
-    # The entry that the facts are from: the number of its manifest, and its data file.
-    "generation": pa.int64(),
-    "data": pa.string(),
-}
-
-ENTRY_FIELDS = ("generation", "data")
-"""Older segments lack them."""
+FILE_FIELDS = {"path": pa.string(), "length": pa.int64(), "rows": pa.int64()}
 
 COLUMN_FIELDS = {
     "null_count": pa.int64(),  # NULL where the entry lacks the column
@@ -99,7 +89,7 @@ class Facts:
     """What a segment states, unpacked.
 
     Attributes:
-        files: A row for each base file: `FILE_FIELDS`.
+        files: A row for each base file: path, length, rows.
         columns: For each column, a row for each base file: `COLUMN_FIELDS`.
         pairs: The runs of columns that have one.
         unrouted: The columns that have no run because it would exclude few files.
@@ -143,13 +133,7 @@ def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
         pairs: Column name → the keys of all its values, of columns for which they are known.
     """
     base_file = manifest.base_file
-    rows = {
-        "path": base_file.path,
-        "length": base_file.length,
-        "rows": base_file.rows,
-        "generation": manifest.generation,
-        "data": manifest.data.name,
-    }
+    rows = {"path": base_file.path, "length": base_file.length, "rows": base_file.rows}
     routed = {
         (column.name, column.type_name): pairs[column.name]
         for column in manifest.columns

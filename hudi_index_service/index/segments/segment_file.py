@@ -10,25 +10,22 @@ their first use, and copied, so that a file that is cut short or changed is an e
 import io
 import mmap
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar, texts_array
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
 from hudi_index_service.errors import EntryInvalid
-from hudi_index_service.index.entries.entry import KnownEntry
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack_into
 from hudi_index_service.index.segments.bounds import ColumnBounds, Mask, column_bounds
 from hudi_index_service.index.segments.run import Run, packed
 from hudi_index_service.index.segments.segment import (
     COLUMN_FIELDS,
-    ENTRY_FIELDS,
     FILE_FIELDS,
     SEGMENT_SUFFIX,
     ColumnKey,
@@ -227,11 +224,6 @@ class SegmentFile:
                 table.validate(full=True)
         except (pa.ArrowException, OSError) as error:
             raise EntryInvalid(f"{self.name}: its statistics cannot be read.") from error
-        if not set(ENTRY_FIELDS) & set(table.column_names):
-            for name in ENTRY_FIELDS:
-                nothing = pa.nulls(table.num_rows, FILE_FIELDS[name])
-                place = list(FILE_FIELDS).index(name)
-                table = table.add_column(place, name, nothing)
         expected = FILE_FIELDS | {
             f"{number}.{name}": type
             for number in range(len(self.document.columns))
@@ -256,21 +248,6 @@ class SegmentFile:
         if place.offset + place.length > self.document.data.length:
             raise EntryInvalid(f"{self.name} names bytes beyond its end.")
         return place.offset, place.length
-
-
-def known_entries(segments: Iterable[SegmentFile], paths: Sequence[str]) -> dict[str, KnownEntry]:
-    """The entries of base files, by their paths, as far as segments name them."""
-    wanted = texts_array(paths, pa.string())
-    known: dict[str, KnownEntry] = {}
-    for segment in segments:
-        rows = pc.index_in(wanted, value_set=segment.files["path"].combine_chunks())
-        entries = segment.files.select(list(ENTRY_FIELDS)).take(rows)
-        for path, generation, data in zip(
-            paths, *map(pa.ChunkedArray.to_pylist, entries.columns), strict=True
-        ):
-            if data is not None and (path not in known or known[path].generation < generation):
-                known[path] = KnownEntry(generation, data)
-    return known
 
 
 class _Blocks:

@@ -211,9 +211,7 @@ class ReaderPool:
             open_entry = self._open.get(key)
             if open_entry is None:
                 return None
-            if None in (open_entry.listed, serving.entry.listed) or (
-                open_entry.listed == serving.entry.listed
-            ):
+            if open_entry.listed == serving.entry.listed:
                 self._idle.pop(key, None)
                 open_entry.users += 1
                 return open_entry

@@ -10,18 +10,17 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
-from hudi_index_service.index.entries.entry import KnownEntry
 from hudi_index_service.index.segments import run as runs
 from hudi_index_service.index.segments import segment as segment_module
 from hudi_index_service.index.segments import store as store_module
 from hudi_index_service.index.segments.exclusion import Exclusion
-from hudi_index_service.index.segments.segment import ENTRY_FIELDS, ColumnKey
-from hudi_index_service.index.segments.segment_file import SegmentFile, known_entries
+from hudi_index_service.index.segments.segment import ColumnKey
+from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.documents import NewerFormat
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.storage.store import Storage
-from tests.index.segments.facts import facts, manifest, path_of
+from tests.index.segments.facts import facts, path_of
 
 SCHEMA = pa.schema({"u": pa.string(), "v": pa.int64()})
 
@@ -56,26 +55,6 @@ def opened(store: SegmentStore) -> list[SegmentFile]:
 def stated(store: SegmentStore) -> list[str]:
     """The base files that segments state facts of, once for each time."""
     return sorted(path for each in opened(store) for path in each.files["path"].to_pylist())
-
-
-def test_entries_are_named(store: SegmentStore) -> None:
-    filled(store, range(3))
-    assert known_entries(opened(store), paths(0, 2, 7)) == dict.fromkeys(
-        paths(0, 2), KnownEntry(1, manifest(0, columns(0)).data.name)
-    )
-
-
-def test_older_segments_name_no_entries(store: SegmentStore) -> None:
-    new = facts(0, columns(0))
-    older = replace(new, files=new.files.drop_columns(list(ENTRY_FIELDS)))
-    store.add(older)
-    assert known_entries(opened(store), paths(0)) == {}
-    assert may_match(store, "u = 'u7'") == set(paths(0))
-    for number in range(1, 5):
-        store.add(facts(number, columns(number)))
-    store.merge()
-    assert len(store.listed()) == 1
-    assert known_entries(opened(store), paths(0, 1)).keys() == set(paths(1))
 
 
 def may_match(store: SegmentStore, where: str = "u = 'u70'") -> set[str]:
