@@ -461,10 +461,6 @@ class IndexType(ABC):
             NativeModuleMissing: one is not installed or unusable; the message gives the reason.
         """
 
-    def prepare(self) -> None:  # noqa: B027 - most types have nothing to load
-        """Begins to load, in the background, what `open` needs. Called when the first query of a
-        table is planned; raises nothing, since `open` does."""
-
     # The methods below are for types that keep data outside files.
 
     def configured(self, settings: Settings) -> "IndexType":

@@ -4,7 +4,6 @@ entries of the base files that segments do not exclude."""
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hudi_index_service.errors import (
@@ -15,7 +14,6 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.entry import EntryListing, entry_folder
-from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.definitions import IndexDefinition
@@ -86,15 +84,7 @@ class IndexFolderReader:
         self._storage = storage
         self._definitions = definitions
         self._last_index_types: frozenset[str] = frozenset()
-        self._prepares = self._is_prepared = False
         self._segments: dict[str, OpenSegments] = {}
-
-    def prepare(self) -> None:
-        """Begins to load what opening entries needs, as soon as the definitions are known: at once
-        for a local table, else by the next `look`."""
-        self._prepares = True
-        if self._storage.is_local and not self._is_prepared:
-            self._prepare(self._live())
 
     def look(self) -> IndexFolder:
         """The folder as it is now: definitions and segments. From a remote store, the definitions,
@@ -111,20 +101,12 @@ class IndexFolderReader:
             entries = {name: threads.submit(self._listing, name, None) for name in at_once}
             segments = dict(zip(last_types, threads.map(self._opened, last_types), strict=True))
             definitions = live.result()
-            self._prepare(definitions)
             listed = {name: future.result() for name, future in entries.items()}
         index_types = frozenset(_index_types(definitions))
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
         self._last_index_types = index_types
         return IndexFolder(definitions, segments, listed, self._listing)
-
-    def _prepare(self, definitions: Sequence[IndexDefinition]) -> None:
-        if self._prepares and not self._is_prepared and definitions:
-            self._is_prepared = True
-            for name in _index_types(definitions):
-                with suppress(IndexServiceError):  # reported when an entry is to be opened
-                    index_type(name).prepare()
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:

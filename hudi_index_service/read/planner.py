@@ -100,14 +100,8 @@ class QueryPlanner:
         self._schema: pa.Schema | None = None  # of the last query
         self._segments: Mapping[str, Sequence[SegmentFile]] = {}  # likewise
 
-    def plan(
-        self, binding: Binding, options: ScanOptions, *, runs_here: bool = False
-    ) -> tuple[Query, QueryPlan]:
+    def plan(self, binding: Binding, options: ScanOptions) -> tuple[Query, QueryPlan]:
         """Binds a query to the schema of the present or requested snapshot, and plans it there.
-
-        Args:
-            runs_here: Whether this process will open the entries; what that needs is then loaded
-                beside planning.
 
         Raises:
             TableFeatureUnsupported, SnapshotUnavailable, SnapshotChanged: see `HudiTable.snapshot`.
@@ -120,8 +114,6 @@ class QueryPlanner:
             and options.use_index != "never"
             and self._settings.read.enabled
         )
-        if look and runs_here:
-            self._folder.prepare()
         at_once = look and self._table.index_reading_enabled()
         snapshot, folder = self._snapshot_and_folder(
             options, look=at_once and not self._matches_no_row(binding)

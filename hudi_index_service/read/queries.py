@@ -134,7 +134,7 @@ class TableQueries:
                 replace(binding, where=None).to(schema())  # the columns have to be there
         planner = Planner(
             schema=schema,
-            plan=lambda query, here: self.planner.plan(query, options, runs_here=here),
+            plan=lambda query: self.planner.plan(query, options),
             reader=self.slice_reader,
             spark=spark,
             on_session=lambda session: self._reader_on(session, options),

@@ -46,7 +46,7 @@ class Planner:
 
     Attributes:
         schema: Returns the schema of the rows, as far as it is known without a snapshot.
-        plan: Binds the query to the present snapshot's schema and plans it, to be run here or not.
+        plan: Binds the query to the present snapshot's schema and plans it.
         reader: Makes the reader of a plan's slices.
         spark: Reads tables that cannot be read without Spark; None without a session.
         on_session: Makes such a reader for another session.
@@ -54,7 +54,7 @@ class Planner:
     """
 
     schema: Callable[[], pa.Schema]
-    plan: Callable[[Binding, bool], tuple[Query, QueryPlan]]
+    plan: Callable[[Binding], tuple[Query, QueryPlan]]
     reader: Callable[[Query, QueryPlan], SliceReader]
     spark: "SparkHudiReader | None"
     on_session: "Callable[[SparkSession], SparkHudiReader] | None" = None
@@ -140,7 +140,7 @@ class Scan:
         binding = replace(self._binding, time_zone=zone)
 
         def planned_frame() -> "DataFrame":
-            query, plan = self._planner.plan(binding, False)
+            query, plan = self._planner.plan(binding)
             reader, history = self._planner.reader(query, plan), self._planner.history
             return rows_by_tasks(spark, reader, plan, self._limit, history=history)
 
@@ -265,7 +265,7 @@ class Scan:
     def _execution(self, *, counting: bool = False) -> Execution:
         # A count is planned as such: checking a row needs the predicate's columns only.
         binding = self._binding.for_counting() if counting else self._binding
-        query, plan = self._planner.plan(binding, True)
+        query, plan = self._planner.plan(binding)
         return Execution(plan, self._planner.reader(query, plan), history=self._planner.history)
 
     def _leave_to_spark(self, error: TableFeatureUnsupported | PredicateUnsupported) -> None:

@@ -172,18 +172,6 @@ def test_running_calls_are_counted_atomically() -> None:
 
 
 @pytest.mark.usefixtures("backend")
-def test_other_threads_go_on_while_the_jvm_starts() -> None:
-    from pylucene_build import jcc
-
-    source = "        if (JNI_CreateJavaVM(&vm, (void **) &vm_env, &vm_args) < 0)\n        {}\n"
-    patched = jcc.with_start_unlocked(source)
-    assert patched.index("Py_BEGIN_ALLOW_THREADS") < patched.index("JNI_CreateJavaVM")
-    assert patched.index("JNI_CreateJavaVM") < patched.index("Py_END_ALLOW_THREADS")
-    with pytest.raises(ValueError, match="starts the JVM in another way"):
-        jcc.with_start_unlocked(patched)
-
-
-@pytest.mark.usefixtures("backend")
 def test_jar_with_a_wrong_checksum_is_refused_and_not_cached(tmp_path: Path) -> None:
     from pylucene_build import jars
 

@@ -368,7 +368,7 @@ def test_a_base_file_cleaned_after_planning_means_a_new_plan(
     assert gone
     asked = []
 
-    def plan(binding: Binding, here: bool) -> tuple[Query, QueryPlan]:
+    def plan(binding: Binding) -> tuple[Query, QueryPlan]:
         asked.append(binding)
         return (query, plans.pop()) if plans else queries.planner.plan(binding, ScanOptions())
 

@@ -96,12 +96,6 @@ class LuceneIndexType(IndexType):
 
         jvm.require()
 
-    def prepare(self) -> None:
-        """Starts the JVM, which takes longer than planning a query."""
-        from hudi_index_service.index.lucene import jvm
-
-        jvm.start_in_background()
-
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Runs Lucene's CheckIndex, and compares the counts of values and NULLs with the
         manifest."""

@@ -12,8 +12,8 @@ Rules:
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from threading import Lock, Thread, get_ident, local, main_thread
+from contextlib import contextmanager
+from threading import Lock, get_ident, local, main_thread
 from typing import Any
 
 from hudi_index_service.config import settings
@@ -80,19 +80,6 @@ def attach() -> Any:
     if not hasattr(_of_thread, "attachment") and get_ident() != main_thread().ident:
         _of_thread.attachment = _Attachment(lucene.getVMEnv())
     return lucene
-
-
-def start_in_background() -> None:
-    """Starts the JVM in a thread, for `attach` to wait for. Without effect if it runs; errors are
-    left to `attach`."""
-    if _started_in is None:
-        # No daemon: Python must not end while C++ waits for its lock.
-        Thread(target=_start_quietly, name="index-jvm").start()
-
-
-def _start_quietly() -> None:
-    with suppress(NativeModuleMissing):
-        attach()
 
 
 @contextmanager

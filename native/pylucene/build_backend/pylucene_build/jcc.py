@@ -103,13 +103,8 @@ def install(requirement: str, jdk: Jdk, folder: Path) -> Jcc:
         JCC_LFLAGS=f"-L{jdk.libjvm_folder};-ljvm",
         JCC_JAVAC=str(jdk.home / "bin" / "javac"),
     )
-    sources = folder / "jcc" / "sources"
-    for name, changed in (
-        ("JCCEnv.h", with_atomic_count),
-        ("jcc.cpp", with_start_unlocked),
-    ):
-        source = sources / name
-        source.write_text(changed(source.read_text()))
+    header = folder / "jcc" / "sources" / "JCCEnv.h"
+    header.write_text(with_atomic_count(header.read_text()))
     return Jcc(folder, requirement.removeprefix("jcc=="), jdk)
 
 
@@ -127,26 +122,6 @@ def with_atomic_count(header: str) -> str:
     if header.count(plain) != 1:
         raise ValueError("JCCEnv.h counts calls in another way than JCC 3.15 does.")
     return "#include <atomic>\n" + header.replace(plain, "    std::atomic<int> handlers{0};\n")
-
-
-def with_start_unlocked(source: str) -> str:
-    """JCC's ``jcc.cpp``, with Python's lock released while the JVM starts, so that other threads go
-    on. JCC holds it for some 100 ms.
-
-    Raises:
-        ValueError: the source is not the expected one.
-    """
-    locked = "        if (JNI_CreateJavaVM(&vm, (void **) &vm_env, &vm_args) < 0)\n"
-    if source.count(locked) != 1:
-        raise ValueError("jcc.cpp starts the JVM in another way than JCC 3.15 does.")
-    unlocked = (
-        "        jint started;\n"
-        "        Py_BEGIN_ALLOW_THREADS\n"
-        "        started = JNI_CreateJavaVM(&vm, (void **) &vm_env, &vm_args);\n"
-        "        Py_END_ALLOW_THREADS\n"
-        "        if (started < 0)\n"
-    )
-    return source.replace(locked, unlocked)
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
