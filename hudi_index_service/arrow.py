@@ -121,6 +121,8 @@ def as_numbers(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     """Numbers without NULL as numpy sees them: read-only, and without a copy of a single chunk."""
     array = _single(values)
     kind = np.dtype(array.type.to_pandas_dtype())
+    if kind.kind not in "iuf" or 8 * kind.itemsize != array.type.bit_width:
+        raise TypeError(f"{array.type} has other values in numpy.")
     if not len(array):
         return np.empty(0, dtype=kind)
     start = array.offset * kind.itemsize

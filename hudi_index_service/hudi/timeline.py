@@ -101,7 +101,8 @@ def archived_completion_times(storage: Storage) -> dict[str, str]:
         if file.path.endswith(".parquet"):
             data = pa.BufferReader(storage.read(file.path))
             archive = pq.ParquetFile(data).read(columns=["instantTime", "completionTime"])
-            requested, completed = (column.to_pylist() for column in archive.columns)
+            requested = archive.column("instantTime").to_pylist()
+            completed = archive.column("completionTime").to_pylist()
             times.update(
                 (start, end) for start, end in zip(requested, completed, strict=True) if end
             )

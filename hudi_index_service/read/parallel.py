@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 T = TypeVar("T")
 
 # Below this time per slice, expected or measured, one thread is faster than several, which contend
-# for the interpreter; decoding pages uses all processors anyway. (On two, ten queries on six files
-# of 300,000 rows took 1.05 to 1.4 times as long if threads began from 1 ms on; eleven others, slices
-# of 10 ms among them, took as long with threads as without.)
+# for the interpreter, while decoding pages uses all processors anyway. On two, ten queries on six
+# files of 300,000 rows took 1.05 to 1.4 times as long if threads began from 1 ms on; eleven others,
+# with slices of 10 ms among them, took as long with threads as without.
 _FAST_MS = 10.0
 _SLOW_BYTES = 2**20  # a file to be scanned that is worth several threads from the beginning
 

@@ -73,9 +73,6 @@ class Files(Protocol):
     def after(self, start: str) -> list[StoredFile]:
         """All files whose paths are greater than `start`; only if listings are in order."""
 
-    def unfinished(self, folder: str) -> list[StoredFile]:
-        """The leftovers of killed writers below a folder, which listings omit."""
-
     def linked_folders(self, folder: str) -> list[str]:
         """The symbolic links to folders below a folder, or on the way to it."""
 

@@ -1,6 +1,6 @@
 """Lists, writes and deletes on a local disk; leftover files of dead writers, empty folders.
 
-Listings follow symbolic links, as obstore's do, but take a tenth of the time for a small folder.
+Listings follow symbolic links, and omit unfinished files.
 Writes and deletions follow none: a link could lead a builder or cleaner to any file on the disk.
 """
 
@@ -15,8 +15,7 @@ from shutil import copyfileobj
 
 from hudi_index_service.errors import StorageFailed
 
-# Unfinished files are named `<name>#<number>`, as by obstore's own writers: obstore's listings omit
-# such files.
+# Unfinished files are named `<name>#<number>`, as by obstore's writers and earlier releases.
 _UNFINISHED = re.compile(r".+#\d+")
 
 _ONLY_FOLDERS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

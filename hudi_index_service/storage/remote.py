@@ -137,11 +137,6 @@ class RemoteStore:
         with self._errors_named(""):
             return list(_files(obstore.list(self._store, offset=start)))
 
-    def unfinished(self, folder: str) -> list[StoredFile]:
-        """None: listings omit the parts of an unfinished upload, which the bucket's own lifecycle
-        rule deletes."""
-        return []
-
     def linked_folders(self, folder: str) -> list[str]:
         """None: there are no links."""
         return []

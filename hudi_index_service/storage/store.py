@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,9 @@ from hudi_index_service.storage.files import Files, StoredFile
 from hudi_index_service.storage.throttle import RateLimit, shared_limit
 
 __all__ = ["IoCount", "Storage", "StoredFile", "normalise_uri"]
+
+_FULL = (ENOSPC, EDQUOT)
+"""A disk is full, or a user's share of it."""
 
 _REMOTE_SCHEMES = {
     "s3": "s3",
@@ -116,9 +120,9 @@ class Storage:
         """The same files with a maximum request rate; None for no limit.
 
         All storages of one process with the same root and rate share the limit, including copies
-        from another process. A request here is a call to obstore: one that sends several requests
-        (a large upload's parts) counts once. Local files read without obstore, as by Arrow and the
-        row reader, do not count.
+        from another process. A request here is a call of this object: one that sends several
+        requests (a large upload's parts) counts once. Local files that Arrow and the row reader
+        read do not count.
         """
         other = copy(self)
         other._limit_to(requests_per_second)
@@ -166,7 +170,8 @@ class Storage:
         except OSError as error:
             raise StorageFailed(f"{self.uri}/{path}: {error.strerror or error}.") from error
         except ValueError as error:
-            raise StorageFailed(f"{self.uri}: {path!r} cannot be requested: {error}.") from error
+            reason = str(error).split("\n", 1)[0]
+            raise StorageFailed(f"{self.uri}: {path!r} cannot be requested: {reason}.") from error
 
     @contextmanager
     def _missing_store_named(self) -> Iterator[None]:
@@ -236,8 +241,8 @@ class Storage:
         return data
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[Any]:
-        """The bytes of [start, end) ranges, fetched concurrently and without any other byte. A
-        remote store gets one request per range, but adjacent ranges share one.
+        """The bytes of [start, end) ranges, without any other byte. A remote store gets one request
+        per range, all at once, but adjacent ranges share one.
 
         Returns buffers in the order of `ranges`.
 
@@ -268,7 +273,15 @@ class Storage:
     def download(self, path: str, target: Path) -> None:
         """Copies the file to the local path `target`. Raises FileNotFoundError."""
         with self._request(path):
-            self.io.bytes_read += self._files.download(path, target)
+            try:
+                self.io.bytes_read += self._files.download(path, target)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                raise StorageFailed(
+                    f"{target} cannot be written: {error.strerror}.",
+                    remedy="Free space on that disk, or set another cache_folder.",
+                ) from error
 
     def files(self, prefix: str = "") -> list[StoredFile]:
         """All files below the folder `prefix`, at any depth; empty if there is no such folder."""
@@ -335,6 +348,8 @@ class Storage:
         """The leftovers of killed writers below `prefix` of a local root, which no other listing
         shows. Empty for a remote store: its listings omit the parts of an unfinished upload, which
         the bucket's own lifecycle rule deletes."""
+        if not isinstance(self._files, Disk):
+            return []
         with self._request(prefix):
             return self._files.unfinished(prefix)
 

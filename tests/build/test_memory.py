@@ -176,3 +176,18 @@ def test_container_limits_are_read_from_both_cgroup_versions(tmp_path: Path) -> 
 
     assert min(_control_group_limits(groups, mount)) == 2000
     assert list(_control_group_limits(tmp_path / "none", mount)) == []
+
+
+def test_imports_take_nothing_from_arrows_allocator() -> None:
+    """The default one reserves 1 GiB of addresses at first use: `prepare_worker` comes first."""
+    program = (
+        "import pyarrow as pa\n"
+        "import hudi_index_service, hudi_index_service.build.entry.task\n"
+        "import hudi_index_service.build.spark, hudi_index_service.read.spark.slice_task\n"
+        "import hudi_index_service.read.keys.spark, hudi_index_service.index.lucene.reader\n"
+        "print(pa.default_memory_pool().max_memory())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "0\n"

@@ -79,6 +79,12 @@ def test_upload_and_download(storage: Storage, tmp_path: Path) -> None:
     assert storage.io.bytes_read == len(content)
 
 
+def test_a_full_disk_is_named(storage: Storage) -> None:
+    storage.create("f", b"content")
+    with pytest.raises(StorageFailed, match="/dev/full cannot be written: No space left on device"):
+        storage.download("f", Path("/dev/full"))
+
+
 def test_ranges_are_returned_in_the_requested_order(storage: Storage) -> None:
     storage.create("f", bytes(range(100)))
     ranges = [(90, 100), (0, 1), (50, 60), (55, 57)]
@@ -275,7 +281,7 @@ def test_files_of_a_killed_writer_are_listed_and_can_be_deleted(tmp_path: Path) 
     left = tmp_path / "a" / "data-2.pack#1"
     left.write_bytes(b"half")
     os.utime(left, (1000, 1000))
-    assert paths(storage) == ["a/data.pack"], "obstore hides it"
+    assert paths(storage) == ["a/data.pack"], "listings omit it"
 
     assert storage.unfinished("a") == [StoredFile("a/data-2.pack#1", 4, 1000)]
     assert storage.unfinished("absent") == []

@@ -38,8 +38,10 @@ from hudi_index_service.storage.store import Storage, StoredFile
 _MAGIC = b"HISEG001"
 _TAIL = 8 + len(_MAGIC)
 _FIRST_READ = 256 * 2**10
-_READ_AT_ONCE = 2**20  # bytes of statistics and directories, which costs less than two requests
 """Bytes read from the end of a file at first; smaller files are read whole."""
+
+_ONE_REQUEST = 2**20
+"""Bytes of statistics and directories that cost less together than by two requests."""
 
 _FACTS = "facts"
 _DATA_NAME = f"data{SEGMENT_SUFFIX}"
@@ -216,7 +218,7 @@ class SegmentFile:
 
     def _table(self) -> pa.Table:
         offset, length = self._place(_FACTS)
-        if offset + length <= _READ_AT_ONCE:
+        if offset + length <= _ONE_REQUEST:
             self._blocks.read(0, offset + length)  # with the directories of all runs before it
         try:
             with pa.ipc.open_file(io.BytesIO(self._bytes(_FACTS))) as reader:
