@@ -21,7 +21,7 @@ RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
 NumberedRows = tuple[RowIds | range, pa.RecordBatch]
 """Rows of a base file with their row ids."""
 
-_MOST_ROWS = 524_288  # of a batch
+_MOST_ROWS = 131_072  # of a batch
 _NEAR = 8  # rows; skipping fewer takes as long as decoding them
 _FIRST_PAGE = 20_480  # rows in the first portion: slightly more than a page of Hudi
 _MANY = 4096  # rows from which looking for narrow gaps is worth its cost
