@@ -15,6 +15,7 @@ from hudi_index_service.arrow import (
     as_truths,
     float_scalar,
     integer_scalar,
+    scalar,
     text_scalar,
     truths_array,
 )
@@ -80,8 +81,7 @@ def keep(predicate: Predicate, data: Rows) -> Rows:
 def _truth(predicate: Predicate, data: pa.RecordBatch | pa.Table) -> _Values:
     match predicate:
         case Constant(value):
-            truth = _NULL if value is None else TRUE if value else FALSE
-            return pa.repeat(truth, data.num_rows)
+            return pa.repeat(scalar(value, pa.bool_()), data.num_rows)
         case And(operands):
             return reduce(pc.and_kleene, (_truth(operand, data) for operand in operands))
         case Or(operands):

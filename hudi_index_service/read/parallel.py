@@ -75,7 +75,7 @@ def mapped(
     Args:
         may_be_fast: Whether to begin with one thread.
     """
-    if not may_be_fast and len(jobs) > 1:
+    if not may_be_fast:
         return _by_threads(work, jobs, parallelism)
     results: list[Result] = []
     started = perf_counter_ns()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-
 _VERSION = b"org.apache.spark.version"
 _LEGACY_DATE_TIME = b"org.apache.spark.legacyDateTime"
 _LEGACY_INT96 = b"org.apache.spark.legacyINT96"
