@@ -1,4 +1,4 @@
-"""Words of messages: numbers with their nouns, and pydantic's findings in one line."""
+"""Words of messages: numbers with their nouns, and the messages of others in one line."""
 
 from pydantic import ValidationError
 
@@ -9,6 +9,11 @@ def counted(number: int, noun: str) -> str:
         return f"1 {noun}"
     stem, ending = (noun[:-1], "ies") if noun.endswith("y") else (noun, "s")
     return f"{number:,} {stem}{'es' if noun.endswith('x') else ending}"
+
+
+def first_line(message: object) -> str:
+    """The first line of a message, without full stop."""
+    return str(message).split("\n", 1)[0].rstrip(". ")
 
 
 def first_mistake(error: ValidationError) -> str:

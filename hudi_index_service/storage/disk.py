@@ -9,13 +9,17 @@ from stat import S_ISREG
 
 from hudi_index_service.errors import StorageFailed
 from hudi_index_service.storage import local
-from hudi_index_service.storage.files import StoredFile
+from hudi_index_service.storage.stored_file import StoredFile
 
 
 class Disk:
-    """See `hudi_index_service.storage.files.Files`. Reads and listings follow symbolic links."""
+    """Serves `hudi_index_service.storage.store.Storage`. Reads and listings follow symbolic links.
+    Raises Python's own errors: OSError, or ValueError for a path that is not below the root.
 
-    lists_in_order = False
+    Attributes:
+        deleted_at_once: The maximum number of files that `delete` takes.
+    """
+
     deleted_at_once = 1
 
     def __init__(self, root: str) -> None:
@@ -76,14 +80,6 @@ class Disk:
         """The folders directly below a folder."""
         return list(local.folders_in(self._existing_root(), folder))
 
-    def before(self, end: str) -> list[StoredFile]:
-        """Not called: folders have no order."""
-        raise NotImplementedError
-
-    def after(self, start: str) -> list[StoredFile]:
-        """Not called, likewise."""
-        raise NotImplementedError
-
     def unfinished(self, folder: str) -> list[StoredFile]:
         """The half-written files of killed writers."""
         return _listed(local.unfinished_files(self._root, folder))
@@ -103,9 +99,7 @@ class Disk:
 
     def _reading(self, path: str) -> Path:
         """The file at a path, which must lie below the root."""
-        if any(part in ("", ".", "..") for part in path.split("/")):
-            raise ValueError(f"{path!r} is not a path below the root")
-        return self._root / path
+        return self._root.joinpath(*local.parts_of(path))
 
 
 def _listed(files: Iterable[tuple[str, os.stat_result]]) -> list[StoredFile]:

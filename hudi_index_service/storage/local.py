@@ -1,7 +1,7 @@
 """Lists, writes and deletes on a local disk; leftover files of dead writers, empty folders.
 
-Listings follow symbolic links, and omit unfinished files.
-Writes and deletions follow none: a link could lead a builder or cleaner to any file on the disk.
+Listings follow symbolic links, and omit unfinished files. Writes and deletions follow none: a link
+could lead a builder or cleaner to any file on the disk.
 """
 
 import os
@@ -128,6 +128,15 @@ def write_over(root: Path, path: str, data: bytes | Path) -> None:
         _write(root, path, data, _publish_over)
 
 
+def parts_of(path: str) -> list[str]:
+    """The folders on the path to a file, and its name. Raises ValueError if the path is not one
+    below a root."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"{path!r} is not a path below the root")
+    return parts
+
+
 def unlink(root: Path, path: str) -> None:
     """Deletes the file `path` below `root`; a missing file is no error.
 
@@ -224,9 +233,7 @@ def _folder_of(root: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]
     Args:
         make: Whether to create missing folders.
     """
-    *folders, name = path.split("/")
-    if any(part in ("", ".", "..") for part in (*folders, name)):
-        raise ValueError(f"{path!r} is not a path below the root")
+    *folders, name = parts_of(path)
     with ExitStack() as stack:
         at = os.open(root, _ONLY_FOLDERS)
         stack.callback(os.close, at)

@@ -19,7 +19,8 @@ from obstore.exceptions import (
 from obstore.store import MemoryStore, ObjectStore, from_url
 
 from hudi_index_service.errors import StorageFailed, StorageUnsupported
-from hudi_index_service.storage.files import StoredFile
+from hudi_index_service.storage.stored_file import StoredFile
+from hudi_index_service.wording import first_line
 
 # Options of the HTTP client rather than the store: obstore takes them separately.
 _CLIENT_OPTION = re.compile(
@@ -36,10 +37,15 @@ _UNORDERED = "--x-s3"  # buckets of S3 Express, whose listings have no order
 
 
 class RemoteStore:
-    """See `hudi_index_service.storage.files.Files`.
+    """Serves `hudi_index_service.storage.store.Storage`. Raises Python's own FileNotFoundError,
+    FileExistsError and PermissionError, or the service's errors.
 
     Args:
-        uri, options: See `hudi_index_service.storage.store.Storage`.
+        uri, options: See `Storage`.
+
+    Attributes:
+        lists_in_order: Whether listings are in the order of paths and can begin anywhere.
+        deleted_at_once: The maximum number of files that `delete` takes.
 
     Raises:
         StorageFailed: the client cannot be made.
@@ -53,7 +59,7 @@ class RemoteStore:
         try:
             self._store = _opened(uri, options)
         except BaseError as error:
-            raise StorageFailed(f"{uri} cannot be opened: {_first_line(error)}.") from error
+            raise StorageFailed(f"{uri} cannot be opened: {first_line(error)}.") from error
 
     def exists(self) -> bool:
         """Whether anything is stored, by the first page of a listing."""
@@ -137,14 +143,6 @@ class RemoteStore:
         with self._errors_named(""):
             return list(_files(obstore.list(self._store, offset=start)))
 
-    def linked_folders(self, folder: str) -> list[str]:
-        """None: there are no links."""
-        return []
-
-    def delete_empty_folders(self, folder: str) -> int:
-        """None: there are no empty folders."""
-        return 0
-
     def _level(self, folder: str) -> Any:
         with self._errors_named(folder):
             return obstore.list_with_delimiter(self._store, folder or None)
@@ -157,19 +155,19 @@ class RemoteStore:
         except AlreadyExistsError as error:
             raise FileExistsError(place) from error
         except FileNotFoundError as error:
-            raise FileNotFoundError(_first_line(error)) from error
+            raise FileNotFoundError(first_line(error)) from error
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise PermissionError(_first_line(error)) from error
+            raise PermissionError(first_line(error)) from error
         except NotSupportedError as error:
             raise StorageUnsupported(
                 f"{self._uri}: the store lacks an operation that building needs "
-                f"({_first_line(error)}).",
+                f"({first_line(error)}).",
                 remedy="Use a store with conditional writes (put-if-absent).",
             ) from error
         except BaseError as error:
             if any(sign in str(error) for sign in _REFUSALS):
-                raise PermissionError(_first_line(error)) from error
-            raise StorageFailed(f"{place}: {_first_line(error)}.") from error
+                raise PermissionError(first_line(error)) from error
+            raise StorageFailed(f"{place}: {first_line(error)}.") from error
 
 
 def _opened(uri: str, options: Mapping[str, str]) -> ObjectStore:
@@ -211,9 +209,4 @@ def _panic_named(path: str) -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise StorageFailed(f"{path}: the store's client failed ({_first_line(error)}).") from error
-
-
-def _first_line(error: BaseException) -> str:
-    """The first line of an error's message, without a full stop."""
-    return str(error).split("\n", 1)[0].rstrip(". ")
+        raise StorageFailed(f"{path}: the store's client failed ({first_line(error)}).") from error

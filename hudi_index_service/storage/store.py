@@ -11,13 +11,17 @@ from copy import copy
 from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
 from hudi_index_service.storage.disk import Disk
-from hudi_index_service.storage.files import Files, StoredFile
+from hudi_index_service.storage.stored_file import StoredFile
 from hudi_index_service.storage.throttle import RateLimit, shared_limit
+from hudi_index_service.wording import first_line
+
+if TYPE_CHECKING:
+    from hudi_index_service.storage.remote import RemoteStore
 
 __all__ = ["IoCount", "Storage", "StoredFile", "normalise_uri"]
 
@@ -89,10 +93,10 @@ class Storage:
         self.io = IoCount()
         self.requests_per_second: float | None = None
         self._limit: RateLimit | None = None
-        self._opened_files: Files | None = None
+        self._opened_files: Disk | RemoteStore | None = None
 
     @property
-    def _files(self) -> Files:
+    def _files(self) -> "Disk | RemoteStore":
         """Where the files are, opened on first use."""
         if self._opened_files is None:
             if self.uri.startswith("/"):
@@ -170,8 +174,9 @@ class Storage:
         except OSError as error:
             raise StorageFailed(f"{self.uri}/{path}: {error.strerror or error}.") from error
         except ValueError as error:
-            reason = str(error).split("\n", 1)[0]
-            raise StorageFailed(f"{self.uri}: {path!r} cannot be requested: {reason}.") from error
+            raise StorageFailed(
+                f"{self.uri}: {path!r} cannot be requested: {first_line(error)}."
+            ) from error
 
     @contextmanager
     def _missing_store_named(self) -> Iterator[None]:
@@ -294,7 +299,7 @@ class Storage:
         A remote store returns only the listing pages of these files, and one more: the listing
         skips the folder, which may hold many more files.
         """
-        if not self._files.lists_in_order:
+        if isinstance(self._files, Disk) or not self._files.lists_in_order:
             files = self.files_in("")
             for each in self.folders(""):
                 if each != folder:
@@ -356,9 +361,9 @@ class Storage:
     def linked_folders(self, prefix: str) -> list[str]:
         """The symbolic links to folders below `prefix`, or on the path to it, as paths relative to
         the root; only a local root has any."""
-        return self._files.linked_folders(prefix)
+        return self._files.linked_folders(prefix) if isinstance(self._files, Disk) else []
 
     def delete_empty_folders(self, prefix: str) -> int:
         """Removes empty folders below and including `prefix` on a local root; object stores have
         none. Returns how many."""
-        return self._files.delete_empty_folders(prefix)
+        return self._files.delete_empty_folders(prefix) if isinstance(self._files, Disk) else 0

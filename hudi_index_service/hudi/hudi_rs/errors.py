@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from textwrap import shorten
 
 from hudi_index_service.errors import IndexServiceError, NeedsSpark, StorageFailed
+from hudi_index_service.wording import first_line
 
 _UNSUPPORTED = (
     "support",
@@ -45,4 +46,4 @@ def hudi_rs_errors_named(what: str) -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     # Some messages contain whole schemas.
-    return shorten(str(error).split("\n", 1)[0], 400, placeholder=" …").rstrip(". ")
+    return shorten(first_line(error), 400, placeholder=" …").rstrip(". ")

@@ -16,6 +16,7 @@ from hudi_index_service.index.lucene.fields import (
     null_field,
     number_field,
 )
+from hudi_index_service.wording import first_line
 
 
 def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
@@ -28,7 +29,7 @@ def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str
         finally:
             directory.close()
     except lucene.JavaError as error:
-        return [f"Lucene cannot read it: {_first_line(str(error))}."]
+        return [f"Lucene cannot read it: {first_line(str(error))}."]
 
 
 def _by_lucene(directory: Any) -> list[str]:
@@ -49,7 +50,7 @@ def _by_lucene(directory: Any) -> list[str]:
     errors = [line.strip() for line in str(report).splitlines() if "ERROR" in line.upper()]
     return [
         f"Lucene's CheckIndex finds {status.numBadSegments} of {status.numSegments} segments bad: "
-        f"{_first_line(without_terms(errors[0])) if errors else 'no reason given'}."
+        f"{first_line(without_terms(errors[0])) if errors else 'no reason given'}."
     ]
 
 
@@ -94,7 +95,3 @@ def without_terms(line: str) -> str:
     """A line of CheckIndex's report without the values that it may contain: terms, mostly in hex,
     and points."""
     return re.sub(r"\[[0-9a-f, -]*\]|(?i:term)=.*", "…", line)
-
-
-def _first_line(text: str) -> str:
-    return text.split("\n", 1)[0].rstrip(". ")
