@@ -28,6 +28,8 @@ from hudi_index_parquet import RowPlan
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import (
     DEAR_LOOKUP,
+    DISTINCT_VALUES_ROWS,
+    DISTINCT_VALUES_SHARE,
     DRIVER_SCAN_BYTES,
     DRIVER_SLICES,
     DRIVER_VALUES,
@@ -231,6 +233,17 @@ def pages_pay_in_portions(plan: RowPlan, settings: Settings) -> bool:
     sequential requests, rather than whole columns."""
     cheapest = cheapest_reading(plan, settings, remote=True)
     return cheapest is Reading.PAGES and PORTIONS_FACTOR * plan.page_bytes <= plan.chunk_bytes
+
+
+def may_read_distinct_values(rows: int) -> bool:
+    """Whether a scan of so many rows is worth asking `distinct_values_pay`."""
+    return rows >= DISTINCT_VALUES_ROWS
+
+
+def distinct_values_pay(matching: int, distinct: int) -> bool:
+    """Whether a scan first finds the rows of a text column whose values match, and then reads the
+    other columns of these rows, by the number of matching values in the file's dictionary."""
+    return matching <= DISTINCT_VALUES_SHARE * distinct
 
 
 # --- a relation of a Spark query -------------------------------------------------------------

@@ -12,9 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_index_parquet import (
+    FileRows,
     Footer,
+    ParquetReadError,
     ReadStats,
     plan_rows,
+    read_files,
     read_rows,
     row_count,
     stripped_footer,
@@ -198,6 +201,76 @@ def test_reading_no_columns_keeps_the_row_count(file: Path) -> None:
 
     assert (answer.num_rows, answer.num_columns) == (3, 0)
     assert stats.bytes == 0
+
+
+def test_texts_are_read_as_dictionaries(write: Callable[..., Path], table: pa.Table) -> None:
+    path = write(version="1.0", use_dictionary=["word", "empty", "blob", "number"])
+    footer = Footer(stripped_footer(path))
+    for name in ("word", "empty", "blob"):
+        for rows in (np.arange(ROWS), np.arange(0, ROWS, 7), positions(3, 6_999, 7_000, 19_999)):
+            arrays, did = footer.dictionaries(path, rows, name) or pytest.fail(name)
+            expected = table[name].combine_chunks().take(rows)
+            assert pa.chunked_array(arrays).cast(expected.type).combine_chunks().equals(expected)
+            assert len(arrays) == len({row // ROW_GROUP_ROWS for row in rows.tolist()})
+            assert did.bytes == footer.plan(rows, [name]).page_bytes
+    assert footer.dictionaries(path, positions(), "word") == ([], ReadStats(0, 0, 0, 0))
+
+
+def test_rows_of_several_files_are_read_by_one_call(
+    write: Callable[..., Path], table: pa.Table
+) -> None:
+    contents = [table, table.slice(5_000, 3_000), table.slice(0, 900)]
+    paths = [write(each) for each in contents]
+    footers = [Footer(stripped_footer(path)) for path in paths]
+    rows = [positions(3, 7_500, 19_999), np.arange(100, 2_000), positions(0)]
+    columns = ["key", "list", "number"]
+    batch, did = read_files(
+        [
+            FileRows(footer, path, these, path.stat().st_size)
+            for footer, path, these in zip(footers, paths, rows, strict=True)
+        ],
+        columns,
+    ) or pytest.fail("the files are alike")
+    alone = [
+        footer.read(path, these, columns)
+        for footer, path, these in zip(footers, paths, rows, strict=True)
+    ]
+    expected = pa.concat_tables(each for each, _ in alone).combine_chunks()
+    assert pa.Table.from_batches([batch]).equals(expected)
+    assert did == [stats for _, stats in alone]
+    nothing, did = read_files([FileRows(footers[0], paths[0], rows[1])], []) or pytest.fail("no")
+    assert (nothing.num_rows, nothing.num_columns, did[0].bytes) == (1_900, 0, 0)
+
+
+def test_files_that_cannot_be_read_by_one_call(
+    write: Callable[..., Path], table: pa.Table, tmp_path: Path
+) -> None:
+    path, wider = write(), write(table.set_column(0, "word", table["number"]))
+    first, second = Footer(stripped_footer(path)), Footer(stripped_footer(wider))
+    rows = positions(1)
+    assert (
+        read_files([FileRows(first, path, rows), FileRows(second, wider, rows)], ["word"]) is None
+    )
+    with pytest.raises(FileNotFoundError, match="gone"):
+        read_files([FileRows(first, path, rows), FileRows(first, tmp_path / "gone", rows)])
+    with pytest.raises(ParquetReadError, match="bytes, not 7"):
+        read_files([FileRows(first, path, rows, 7)])
+    with pytest.raises(ValueError, match="no file"):
+        read_files([])
+
+
+def test_only_texts_that_are_surely_dictionaries_are_read_so(
+    write: Callable[..., Path], table: pa.Table
+) -> None:
+    rows = np.arange(ROWS)
+    path = write(version="1.0", use_dictionary=["key", "number"], dictionary_pagesize_limit=9_000)
+    footer = Footer(stripped_footer(path))
+    for name in ("key", "word", "number", "struct.x.w", "list"):  # key: only the first pages are
+        assert footer.dictionaries(path, rows, name) is None
+    newer = write(use_dictionary=["word"])  # does not state each page's encoding
+    assert Footer(stripped_footer(newer)).dictionaries(newer, rows, "word") is None
+    with pytest.raises(ValueError, match="nowhere"):
+        footer.dictionaries(path, rows, "nowhere")
 
 
 def test_floats_keep_every_bit(write: Callable[..., Path]) -> None:

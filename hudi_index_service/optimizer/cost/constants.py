@@ -76,6 +76,12 @@ than reading the column."""
 PICKED_OF_PAGE = 16
 """One row of this many: nearly all values of a page are skipped without decoding."""
 
+DISTINCT_VALUES_ROWS = 40_000
+"""Rows of a scan from which a condition on text is checked by the distinct values in the file."""
+
+DISTINCT_VALUES_SHARE = 1 / 8
+"""The share of distinct values that match from which their rows are not worth picking out."""
+
 RANGES_PER_REQUEST = 40
 """Ranges requested in the time that a remote store takes to start sending one."""
 

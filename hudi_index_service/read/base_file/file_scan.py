@@ -28,6 +28,7 @@ from hudi_index_service.hudi.files.row_batches import FIRST_ROWS
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file.distinct_values import DistinctValues
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     places_in,
@@ -88,6 +89,7 @@ class FileScan:
             row_ids: RowIds | range = range(self.footer.rows)
             if predicate is not None:
                 row_ids = self._rows_of_matching_pages(self.footer, predicate, row_ids)
+                row_ids = self._rows_of_matching_values(self.footer, predicate, row_ids)
             yield from numbered(row_ids, self._by_footer(self.footer, row_ids))
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
@@ -105,6 +107,8 @@ class FileScan:
                 rows = self._rows_of_matching_pages(footer, predicate, rows)
                 if not local and not self._by_pages(footer, present, rows):
                     rows, footer = _rows_of(file, groups), None
+                elif local:
+                    rows = self._rows_of_matching_values(footer, predicate, rows)
             yield from numbered(rows, self._rows(file, footer, rows))
 
     def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
@@ -150,6 +154,18 @@ class FileScan:
         if len(rows) == footer.rows:
             return row_positions(candidates)
         return np.intersect1d(positions(rows), row_positions(candidates), assume_unique=True)
+
+    def _rows_of_matching_values(
+        self, footer: Footer, predicate: Predicate, rows: RowIds | range
+    ) -> RowIds | range:
+        """The given rows of a local file whose texts may match. With a limit, the first portions
+        may hold enough rows."""
+        if self.limit is not None:
+            return rows
+        source = row_source(self.storage, self.base_file.path)
+        size = self.base_file.size
+        values = DistinctValues(footer, self.columns, source, size, self.statistics)
+        return values.rows(predicate, rows)
 
     def _by_pages(self, footer: Footer, present: Sequence[str], rows: RowIds | range) -> bool:
         """Whether reading a remote file's pages is faster than whole columns."""

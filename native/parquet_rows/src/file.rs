@@ -43,6 +43,28 @@ impl ParquetFile {
         bounds(metadata, &indexes, leaf).map(Some)
     }
 
+    /// This file with a text column as dictionaries; None if `column` is not a top-level column of
+    /// text or bytes.
+    pub fn with_dictionaries(&self, column: &str) -> Result<Option<Self>> {
+        let fields = self.schema().fields();
+        let Some(position) = fields.iter().position(|field| field.name() == column) else {
+            return Ok(None);
+        };
+        let value_type = fields[position].data_type();
+        if !matches!(value_type, DataType::Utf8 | DataType::Binary) {
+            return Ok(None);
+        }
+        let mut fields = fields.to_vec();
+        let dictionary =
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(value_type.clone()));
+        fields[position] =
+            Arc::new(Field::clone(&fields[position]).with_data_type(dictionary));
+        let schema = Schema::new_with_metadata(fields, self.schema().metadata().clone());
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+        let arrow = ArrowReaderMetadata::try_new(self.arrow.metadata().clone(), options)?;
+        Ok(Some(Self { arrow }))
+    }
+
     pub fn metadata(&self) -> &ParquetMetaData {
         self.arrow.metadata()
     }

@@ -16,7 +16,7 @@ mod source;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use arrow_array::make_array;
+use arrow_array::{Array, make_array};
 use arrow_pyarrow::{FromPyArrow, IntoPyArrow, Table, ToPyArrow};
 use bytes::Bytes;
 use pyo3::IntoPyObjectExt;
@@ -31,8 +31,8 @@ use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
 use crate::metadata::Footer;
 use crate::plan::RowPlan;
-use crate::read::Rows;
-use crate::source::{Gaps, Source, copy_buffer};
+use crate::read::{FileRows, Rows};
+use crate::source::{Gaps, Source, Traffic, copy_buffer};
 
 /// (calls, ranges, bytes, pages)
 type StatsFields = (u64, u64, u64, u64);
@@ -117,6 +117,30 @@ impl KnownFile {
         handed_over(py, answer, &source)
     }
 
+    /// None if the values of the column are not all stored in dictionaries.
+    fn dictionaries<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        rows: &Bound<'py, PyAny>,
+        column: &str,
+        size: Option<u64>,
+        threads: Option<usize>,
+    ) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, StatsFields)>> {
+        let mut source = open_source(source, size, None)?;
+        let rows = row_positions(rows)?;
+        let threads = thread_count(threads);
+        let found = py.detach(|| {
+            guard(|| read::read_dictionaries(&self.file, &mut source, &rows, column, threads))
+        })?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let arrays = found.arrays.iter().map(|each| each.to_data().to_pyarrow(py));
+        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
+        Ok(Some((arrays, stats_fields(source.traffic, found.pages))))
+    }
+
     /// None if no bounds of the column are reliable.
     fn bounds<'py>(
         &self,
@@ -166,6 +190,34 @@ fn read_rows<'py>(
     let (columns, threads) = (columns.as_deref(), thread_count(threads));
     let answer = py.detach(|| guard(|| read::read_rows(&mut source, &rows, columns, threads)))?;
     handed_over(py, answer, &source)
+}
+
+/// None if the files' types of the columns differ.
+#[pyfunction]
+fn read_files<'py>(
+    py: Python<'py>,
+    files: Vec<(Py<KnownFile>, PathBuf, Option<u64>, Bound<'py, PyAny>)>,
+    columns: Option<Vec<String>>,
+    threads: Option<usize>,
+) -> PyResult<Option<(Bound<'py, PyAny>, Vec<StatsFields>)>> {
+    let mut wanted = Vec::with_capacity(files.len());
+    for (known, path, size, rows) in &files {
+        wanted.push(FileRows {
+            file: &known.get().file,
+            path: path.clone(),
+            size: *size,
+            rows: row_positions(rows)?,
+        });
+    }
+    let (columns, threads) = (columns.as_deref(), thread_count(threads));
+    let answer = py.detach(|| guard(|| read::read_files(&wanted, columns, threads)))?;
+    let Some(answer) = answer else {
+        return Ok(None);
+    };
+    let stats = answer.stats.iter();
+    let stats = stats.map(|&(traffic, pages)| stats_fields(traffic, pages));
+    let stats = stats.collect();
+    Ok(Some((answer.batch.into_pyarrow(py)?, stats)))
 }
 
 #[pyfunction]
@@ -219,9 +271,11 @@ fn handed_over<'py>(
     source: &Source,
 ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
     let table = Table::try_new(answer.batches, answer.schema).map_err(Error::from)?;
-    let traffic = source.traffic;
-    let stats = (traffic.calls, traffic.ranges, traffic.bytes, answer.pages);
-    Ok((table.into_pyarrow(py)?, stats))
+    Ok((table.into_pyarrow(py)?, stats_fields(source.traffic, answer.pages)))
+}
+
+fn stats_fields(traffic: Traffic, pages: u64) -> StatsFields {
+    (traffic.calls, traffic.ranges, traffic.bytes, pages)
 }
 
 fn thread_count(asked: Option<usize>) -> usize {
@@ -275,6 +329,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     )?;
     module.add_class::<KnownFile>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
     module.add_function(wrap_pyfunction!(row_count, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;

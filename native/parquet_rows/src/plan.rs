@@ -7,6 +7,7 @@ use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use parquet::arrow::push_decoder::{PageKind, ParquetPushDecoder, ParquetPushDecoderBuilder};
+use parquet::basic::Encoding;
 use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::schema::types::SchemaDescriptor;
@@ -57,6 +58,8 @@ impl GroupRows {
 pub struct Request {
     /// The rows by row group, for each batch of the result.
     pub batches: Vec<Vec<GroupRows>>,
+    /// Maximum number of rows in one batch.
+    batch_rows: usize,
     mask: ProjectionMask,
     /// The top-level columns to decode, in file order: the leaves of each.
     roots: Vec<Vec<usize>>,
@@ -72,6 +75,24 @@ impl Request {
         metadata: &ParquetMetaData,
         rows: &[i64],
         columns: Option<&[String]>,
+    ) -> Result<Self> {
+        Self::in_batches(metadata, rows, columns, BATCH_ROWS)
+    }
+
+    /// The same request with all rows in one batch.
+    pub fn in_one_batch(
+        metadata: &ParquetMetaData,
+        rows: &[i64],
+        columns: Option<&[String]>,
+    ) -> Result<Self> {
+        Self::in_batches(metadata, rows, columns, rows.len().max(1))
+    }
+
+    fn in_batches(
+        metadata: &ParquetMetaData,
+        rows: &[i64],
+        columns: Option<&[String]>,
+        batch_rows: usize,
     ) -> Result<Self> {
         check_rows(rows, row_count(metadata))?;
         let schema = metadata.file_metadata().schema_descr();
@@ -95,9 +116,10 @@ impl Request {
             .collect();
         Ok(Self {
             batches: rows
-                .chunks(BATCH_ROWS)
+                .chunks(batch_rows)
                 .map(|some| select_rows(metadata, some))
                 .collect(),
+            batch_rows,
             mask,
             roots,
             positions,
@@ -147,7 +169,7 @@ impl Request {
                 .with_projection(mask)
                 .with_row_group_selections(vec![selection(file, rows)])
                 // The decoder allocates memory for this many rows in advance.
-                .with_batch_size(rows.count().clamp(1, BATCH_ROWS))
+                .with_batch_size(rows.count().clamp(1, self.batch_rows))
                 .build()?,
         )
     }
@@ -166,6 +188,23 @@ impl Request {
         }
         let projected = Schema::new(decoded).project(&self.positions)?;
         Ok(Arc::new(Schema::new(projected.fields)))
+    }
+
+    /// Whether every value that the request reads is stored as its number in a dictionary. Writers
+    /// that call this encoding by its newer name do not state it of each page.
+    pub fn is_dictionary_encoded(&self, metadata: &ParquetMetaData) -> bool {
+        self.batches.iter().flatten().all(|group| {
+            let chunks = metadata.row_group(group.row_group).columns();
+            self.leaves().iter().all(|&leaf| {
+                let mut encodings = chunks[leaf].encodings();
+                chunks[leaf].dictionary_page_offset().is_some()
+                    && encodings.all(|each| {
+                        // Levels are encoded by the last two.
+                        use Encoding::{BIT_PACKED, PLAIN_DICTIONARY, RLE};
+                        matches!(each, PLAIN_DICTIONARY | RLE | BIT_PACKED)
+                    })
+            })
+        })
     }
 
     /// The cost of the request; `file` contains the offset indexes that it needs.
@@ -366,6 +405,7 @@ fn find_columns(
     }
     Ok((roots, leaves))
 }
+
 /// The top-level column that `name` denotes or belongs to, and the leaves that `name` covers.
 fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<(usize, Vec<usize>)> {
     let fields = schema.root_schema().get_fields();

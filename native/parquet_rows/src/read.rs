@@ -1,10 +1,11 @@
 //! Reads the rows of one request: fetches pages together and decodes columns in parallel.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use arrow_select::concat::concat;
+use arrow_select::concat::{concat, concat_batches};
 use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
@@ -13,7 +14,7 @@ use crate::file::ParquetFile;
 use crate::metadata::Footer;
 use crate::parallel::{Work, in_parallel};
 use crate::plan::{GroupRows, Pages, Request, RowPlan, planned};
-use crate::source::{Fetched, Source};
+use crate::source::{Fetched, Gaps, Source, Traffic};
 
 /// Maximum number of bytes fetched in one round, and so kept in memory at a time; a single larger
 /// chunk may exceed it.
@@ -60,6 +61,116 @@ pub fn read_known_rows(
     decode(file, source, &request, threads)
 }
 
+/// Rows of one of several local files.
+pub struct FileRows<'a> {
+    pub file: &'a ParquetFile,
+    pub path: PathBuf,
+    pub size: Option<u64>,
+    pub rows: Vec<i64>,
+}
+
+/// Rows of several files in one batch, file by file.
+pub struct ManyRows {
+    pub batch: RecordBatch,
+    /// What was read of each file, and how many pages.
+    pub stats: Vec<(Traffic, u64)>,
+}
+
+/// Reads rows of several files that have the same columns, at least one row; several files at once,
+/// each by one thread. None if the types of the columns differ.
+pub fn read_files(
+    files: &[FileRows<'_>],
+    columns: Option<&[String]>,
+    threads: usize,
+) -> Result<Option<ManyRows>> {
+    let mut tasks = Vec::with_capacity(files.len());
+    for (number, each) in files.iter().enumerate() {
+        let request = Request::new(each.file.metadata(), &each.rows, columns)?;
+        let bytes = request.plan(each.file)?.page_bytes;
+        tasks.push(FileTask {
+            number,
+            request,
+            bytes,
+        });
+    }
+    let answers = in_parallel(tasks, threads, SMALLEST_PIECE, |task| {
+        let FileRows {
+            file, path, size, ..
+        } = &files[task.number];
+        let mut source = Source::file(path.clone(), *size, Gaps::UpTo(0))?;
+        let rows = decode(file, &mut source, &task.request, 1)?;
+        Ok((rows, source.traffic))
+    })?;
+    let Some(schema) = answers.first().map(|(rows, _)| rows.schema.clone()) else {
+        return Err(Error::Argument("no file is given".into()));
+    };
+    if answers.iter().any(|(rows, _)| rows.schema != schema) {
+        return Ok(None);
+    }
+    let batches = answers.iter().flat_map(|(rows, _)| &rows.batches);
+    let batch = if schema.fields().is_empty() {
+        let count = batches.map(RecordBatch::num_rows).sum();
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        RecordBatch::try_new_with_options(schema, Vec::new(), &options)?
+    } else {
+        concat_batches(&schema, batches)?
+    };
+    let stats = answers.iter().map(|(rows, traffic)| (*traffic, rows.pages));
+    Ok(Some(ManyRows {
+        stats: stats.collect(),
+        batch,
+    }))
+}
+
+/// The rows of one file.
+struct FileTask {
+    number: usize,
+    request: Request,
+    bytes: u64,
+}
+
+impl Work for FileTask {
+    fn weight(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Values of one column as dictionary arrays, one or more for each row group.
+pub struct Dictionaries {
+    pub arrays: Vec<ArrayRef>,
+    /// Data pages decoded.
+    pub pages: u64,
+}
+
+/// Reads a text column of `rows` as dictionary arrays, without making a value for each row. None if
+/// it is no top-level column of text or bytes, or if not all of its values are stored so.
+pub fn read_dictionaries(
+    file: &ParquetFile,
+    source: &mut Source,
+    rows: &[i64],
+    column: &str,
+    threads: usize,
+) -> Result<Option<Dictionaries>> {
+    let columns = [column.to_owned()];
+    let request = Request::in_one_batch(file.metadata(), rows, Some(&columns))?;
+    if !request.is_dictionary_encoded(file.metadata()) {
+        return Ok(None);
+    }
+    let Some(file) = file.with_dictionaries(column)? else {
+        return Ok(None);
+    };
+    let mut found = Dictionaries {
+        arrays: Vec::new(),
+        pages: 0,
+    };
+    for groups in &request.batches {
+        let (columns, pages) = decode_batch(&file, source, &request, groups, threads)?;
+        found.arrays.extend(columns.into_iter().flatten());
+        found.pages += pages;
+    }
+    Ok(Some(found))
+}
+
 /// The cost of reading `rows`.
 pub fn plan_rows(file: &ParquetFile, rows: &[i64], columns: Option<&[String]>) -> Result<RowPlan> {
     Request::new(file.metadata(), rows, columns)?.plan(file)
@@ -101,26 +212,8 @@ fn decode(
     let mut batches = Vec::with_capacity(request.batches.len());
     let mut pages = 0;
     for groups in &request.batches {
-        let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); request.root_count()];
-        for round in rounds(pieces(file, request, groups)?) {
-            let ranges: Vec<_> = round
-                .iter()
-                .flat_map(|piece| piece.pages.ranges.iter().cloned())
-                .collect();
-            pages += round
-                .iter()
-                .map(|piece| piece.pages.data_pages)
-                .sum::<u64>();
-            let fetched = source.fetch_merged(&ranges, threads)?;
-            let round = split(file, request, round, threads)?;
-            let roots: Vec<usize> = round.iter().map(|piece| piece.root).collect();
-            let decoded = in_parallel(round, threads, SMALLEST_PIECE, |piece| {
-                decode_piece(piece, &fetched)
-            })?;
-            for (root, arrays) in roots.into_iter().zip(decoded) {
-                columns[root].extend(arrays);
-            }
-        }
+        let (columns, decoded) = decode_batch(file, source, request, groups, threads)?;
+        pages += decoded;
         let rows = groups.iter().map(GroupRows::count).sum();
         batches.push(assemble(columns, request.positions(), &schema, rows)?);
     }
@@ -129,6 +222,38 @@ fn decode(
         schema,
         pages,
     })
+}
+
+/// The arrays of each decoded column for one batch, and the number of data pages decoded.
+fn decode_batch(
+    file: &ParquetFile,
+    source: &mut Source,
+    request: &Request,
+    groups: &[GroupRows],
+    threads: usize,
+) -> Result<(Vec<Vec<ArrayRef>>, u64)> {
+    let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); request.root_count()];
+    let mut pages = 0;
+    for round in rounds(pieces(file, request, groups)?) {
+        let ranges: Vec<_> = round
+            .iter()
+            .flat_map(|piece| piece.pages.ranges.iter().cloned())
+            .collect();
+        pages += round
+            .iter()
+            .map(|piece| piece.pages.data_pages)
+            .sum::<u64>();
+        let fetched = source.fetch_merged(&ranges, threads)?;
+        let round = split(file, request, round, threads)?;
+        let roots: Vec<usize> = round.iter().map(|piece| piece.root).collect();
+        let decoded = in_parallel(round, threads, SMALLEST_PIECE, |piece| {
+            decode_piece(piece, &fetched)
+        })?;
+        for (root, arrays) in roots.into_iter().zip(decoded) {
+            columns[root].extend(arrays);
+        }
+    }
+    Ok((columns, pages))
 }
 
 /// One piece per column and row group: row group by row group, in file order.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bounds",
     "Fetch",
+    "FileRows",
     "Footer",
     "ParquetReadError",
     "ReadStats",
@@ -34,6 +35,7 @@ __all__ = [
     "Rows",
     "plan_rows",
     "polynomials",
+    "read_files",
     "read_rows",
     "row_count",
     "stripped_footer",
@@ -169,6 +171,27 @@ class Footer:
         table, stats = self._native.read(source, rows, wanted, size, merge_gap, threads)
         return table, ReadStats(*stats)
 
+    def dictionaries(
+        self,
+        source: str | PathLike[str] | Fetch,
+        rows: Rows,
+        column: str,
+        *,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> tuple[list[pa.DictionaryArray], ReadStats] | None:
+        """Read one column of text or bytes as dictionary arrays, which takes a fraction of the time
+        and memory of reading its values: a file stores many of these columns as numbers of values
+        in a dictionary. See `read_rows` for arguments and errors.
+
+        Returns:
+            The rows in file order, one array or more for each row group. None if `column` is not a
+            top-level column of text or bytes, or if the footer does not state that all of its
+            values in these row groups are stored so.
+        """
+        found = self._native.dictionaries(source, rows, column, size, threads)
+        return None if found is None else (found[0], ReadStats(*found[1]))
+
     def bounds(
         self,
         source: str | PathLike[str] | Fetch,
@@ -241,6 +264,47 @@ def read_rows(
     wanted = None if columns is None else list(columns)
     table, stats = _native.read_rows(source, rows, wanted, size, merge_gap, threads)
     return table, ReadStats(*stats)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """Rows of one of several local files."""
+
+    footer: Footer
+    """The file's footer."""
+    path: str | PathLike[str]
+    """The file."""
+    rows: Rows
+    """0-based positions, ascending and unique."""
+    size: int | None = None
+    """The length of the file in bytes, which is checked."""
+
+
+def read_files(
+    files: Sequence[FileRows],
+    columns: Sequence[str] | None = None,
+    *,
+    threads: int | None = None,
+) -> tuple[pa.RecordBatch, list[ReadStats]] | None:
+    """Read a few rows of each of many local files in one call, several files at once. A call for
+    each file would take longer than reading a few pages, and be done by one thread.
+
+    Args:
+        files: one or more files.
+        columns, threads: see `read_rows`.
+
+    Returns:
+        The rows of all files in one batch, file by file, and the statistics of each file. None if a
+        column does not have the same type in all files.
+
+    Raises:
+        ParquetReadError: a file is malformed or encrypted.
+        ValueError: no file, invalid rows, or an unknown or ambiguous column.
+        OSError: a file cannot be read.
+    """
+    wanted = [(each.footer._native, each.path, each.size, each.rows) for each in files]
+    found = _native.read_files(wanted, None if columns is None else list(columns), threads)
+    return None if found is None else (found[0], [ReadStats(*each) for each in found[1]])
 
 
 def stripped_footer(source: str | PathLike[str] | Fetch, *, size: int | None = None) -> bytes:

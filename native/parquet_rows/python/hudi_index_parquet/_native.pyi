@@ -27,6 +27,14 @@ class Footer:
         merge_gap: int | None,
         threads: int | None,
     ) -> tuple[pa.Table, tuple[int, int, int, int]]: ...
+    def dictionaries(
+        self,
+        source: str | PathLike[str] | Fetch,
+        rows: Rows,
+        column: str,
+        size: int | None,
+        threads: int | None,
+    ) -> tuple[list[pa.DictionaryArray], tuple[int, int, int, int]] | None: ...
     def bounds(
         self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
     ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...
@@ -39,6 +47,11 @@ def read_rows(
     merge_gap: int | None,
     threads: int | None,
 ) -> tuple[pa.Table, tuple[int, int, int, int]]: ...
+def read_files(
+    files: list[tuple[Footer, str | PathLike[str], int | None, Rows]],
+    columns: list[str] | None,
+    threads: int | None,
+) -> tuple[pa.RecordBatch, list[tuple[int, int, int, int]]] | None: ...
 def stripped_footer(source: str | PathLike[str] | Fetch, size: int | None) -> bytes: ...
 def row_count(metadata: Buffer) -> int: ...
 def polynomials(values: pa.Array) -> bytes: ...
