@@ -15,8 +15,9 @@ from hudi_index_service.errors import RowIdsUnavailable
 from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
-from hudi_index_service.read.parallel import Job, Result, map_slices, prefetch
+from hudi_index_service.read.parallel import Job, Result, are_fast, map_slices, mapped, prefetch
 from hudi_index_service.read.recording import observation
+from hudi_index_service.read.slices.found_rows import FoundRows, in_calls
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -75,22 +76,38 @@ class Execution:
         `limit`, no more slices are started than needed, except for some prefetched ones."""
         reader = replace(self.reader, limit=limit)
 
-        def read(job: Job) -> list[pa.RecordBatch]:
+        def first(job: Job) -> list[pa.RecordBatch]:
+            assert limit is not None
             batches = (batch for batch in _batches(reader, *job) if batch.num_rows)
-            return list(batches if limit is None else _first(batches, limit))
+            return list(_first(batches, limit))
 
         self._begin()
         if limit is None:
-            results: Iterable[list[pa.RecordBatch]] = self._map_slices(read, self._jobs())
+            results: Iterable[list[pa.RecordBatch]] = self._all_rows()
         else:
-            results = prefetch(read, self._jobs(), reader.settings.read.parallelism)
+            results = prefetch(first, self._jobs(), reader.settings.read.parallelism)
         schema = self.schema
-        result_batches = (_with_schema(batch, schema) for result in results for batch in result)
+        batches = (batch for result in results for batch in result if batch.num_rows)
+        result_batches = (_with_schema(batch, schema) for batch in batches)
         rows = pa.Table.from_batches(
             result_batches if limit is None else _first(result_batches, limit), schema
         )
         self._end(whole=limit is None)
         return rows
+
+    def _all_rows(self) -> list[list[pa.RecordBatch]]:
+        """The matching rows, in slice order: first all slices are looked up, then the rows of many
+        are read by one call."""
+        reader = self.reader
+        most, local = reader.settings.read.parallelism, reader.table.storage.is_local
+
+        def find(job: Job) -> FoundRows:
+            with job[1].timed():
+                return reader.find(*job)
+
+        groups = in_calls(mapped(find, self._jobs(), most, may_be_fast=local))
+        alone = [group[0].plan for group in groups if len(group) == 1]
+        return mapped(reader.matching, groups, most, may_be_fast=local and are_fast(alone))
 
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""

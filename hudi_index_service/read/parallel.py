@@ -1,7 +1,7 @@
 """Reads the slices of a query in one thread if each is fast, else in several."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from time import perf_counter_ns
@@ -63,7 +63,7 @@ def map_slices(
             the beginning.
         counting: Whether rows are only counted, if possible by the index alone.
     """
-    may_be_fast = local and all(_may_be_fast(each, counting) for each, _ in jobs)
+    may_be_fast = local and are_fast((plan for plan, _ in jobs), counting=counting)
     return mapped(work, jobs, parallelism, may_be_fast=may_be_fast)
 
 
@@ -85,6 +85,11 @@ def mapped(
         if mean_ms > _FAST_MS and len(results) < len(jobs):
             return results + _by_threads(work, jobs[len(results) :], parallelism)
     return results
+
+
+def are_fast(plans: Iterable[SlicePlan], *, counting: bool = False) -> bool:
+    """Whether slices of a local table are expected to be read faster by one thread."""
+    return all(_may_be_fast(plan, counting) for plan in plans)
 
 
 def _by_threads(work: Callable[[T], Result], jobs: Sequence[T], parallelism: int) -> list[Result]:

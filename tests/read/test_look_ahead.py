@@ -14,6 +14,7 @@ from hudi_index_service.hudi.protocol import FileSlice, Snapshot
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.query import Query, bind_query
+from hudi_index_service.read.slices.found_rows import FoundRows
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 
@@ -42,6 +43,12 @@ class CountingReader:
             raise FileNotFoundError(plan.file_slice.name)
         for _ in range(self.rows[number]):
             yield pa.record_batch([pa.array([number])], schema=SCHEMA)
+
+    def find(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+        return FoundRows(plan, statistics, self.query)
+
+    def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
+        return [batch for each in group for batch in self.batches(each.plan, each.statistics)]
 
     def empty_slices(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
         return frozenset()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from hudi_index_parquet import Footer, ParquetReadError, ReadStats, RowPlan
+from hudi_index_parquet import FileRows, Footer, ParquetReadError, ReadStats, RowPlan
 from pyroaring import BitMap
 
 from hudi_index_service.arrow import numbers_array
@@ -21,9 +21,11 @@ RowIds = np.ndarray[tuple[int], np.dtype[np.int64]]
 NumberedRows = tuple[RowIds | range, pa.RecordBatch]
 """Rows of a base file with their row ids."""
 
+FIRST_PAGE = 20_480
+"""Rows that are read before their size is known: slightly more than a page of Hudi."""
+
 _MOST_ROWS = 131_072  # of a batch
 _NEAR = 8  # rows; skipping fewer takes as long as decoding them
-_FIRST_PAGE = 20_480  # rows in the first portion: slightly more than a page of Hudi
 _MANY = 4096  # rows from which looking for narrow gaps is worth its cost
 
 
@@ -78,7 +80,12 @@ class RowReader:
 
     def plan(self, rows: RowIds) -> RowPlan:
         """The cost of reading these rows; reads nothing."""
-        return self.footer.plan(rows.data, self._present())
+        return self.footer.plan(rows.data, self.present)
+
+    def file_rows(self, rows: RowIds) -> FileRows:
+        """These rows of a local base file, for `read_files`."""
+        path = self.storage.local_path(self.base_file.path)
+        return FileRows(self.footer, path, rows.data, self.base_file.size)
 
     def batches(self, rows: RowIds | range, *, limit: int | None = None) -> Iterator[RowsRead]:
         """The rows in portions of about `BATCH_BYTES`, each read on demand.
@@ -92,7 +99,7 @@ class RowReader:
             PermissionDenied: the base file must not be read.
             StorageFailed: the base file cannot be reached.
         """
-        present = self._present()
+        present = self.present
         source = row_source(self.storage, self.base_file.path)
         start, most = 0, self._first_rows(rows, present)
         starts: RowIds | None = None
@@ -125,9 +132,11 @@ class RowReader:
         repeated values take almost no space there."""
         plan = self.footer.plan(positions(rows[:_MANY]).data, present)
         fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)
-        return max(1, min(_FIRST_PAGE, fitting))
+        return max(1, min(FIRST_PAGE, fitting))
 
-    def _present(self) -> list[str]:
+    @property
+    def present(self) -> list[str]:
+        """The paths of the columns that the file has."""
         return present_columns(self.footer.schema, self.columns, source=self.base_file.path)
 
     def _aligned(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -42,6 +42,7 @@ from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 from hudi_index_service.read.slices.empty_slices import empty_slices
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
+from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
@@ -82,13 +83,37 @@ class SliceReader:
         if self.limit is not None:
             plan = plan.for_counting()
             statistics.access = plan.access
+        yield from self._matching(self.find(plan, statistics))
+
+    def find(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+        """Looks up the rows of the slice, if that is how it is planned, but reads none; see
+        `matching`. Raises what `batches` raises."""
         reader = self._in_partition(plan)
-        if plan.access is Access.MERGE:
-            rows = reader.merged(plan)
+        if plan.access is Access.INDEX:
+            return reader._look_up(plan, statistics)
+        return FoundRows(plan, statistics, reader.query)
+
+    def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
+        """The matching rows of slices that have been looked up, in order, with the query's output
+        columns. Raises what `batches` raises.
+
+        Args:
+            group: One of `in_calls`.
+        """
+        if len(group) > 1:
+            together = read_together(group)
+            if together is not None:
+                return [together]
+        return [batch for each in group for batch in each.statistics.timing(self._matching(each))]
+
+    def _matching(self, found: FoundRows) -> Iterator[pa.RecordBatch]:
+        reader = replace(self, query=found.query)
+        if found.plan.access is Access.MERGE:
+            rows = reader.merged(found.plan)
         else:
-            rows = (batch for _, batch in reader.candidates(plan, statistics))
+            rows = (batch for _, batch in reader._rows_of(found))
         for batch in rows:
-            yield reader._apply_residual(batch, statistics)
+            yield reader._apply_residual(batch, found.statistics)
 
     def empty_slices(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
         """The positions of slices that need not be read; see `empty_slices`."""
@@ -98,7 +123,7 @@ class SliceReader:
         """The rows of the base file that may match, with the columns that the query needs; log
         files are ignored. Raises what `batches` raises."""
         if plan.access is Access.INDEX:
-            yield from self._by_index(plan, statistics)
+            yield from self._rows_of(self._look_up(plan, statistics))
         elif plan.access is Access.SCAN:
             yield from self._by_scan(plan, statistics)
 
@@ -173,28 +198,52 @@ class SliceReader:
         statistics.rows_returned = len(row_ids)
         return row_ids
 
-    def _by_index(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
+    def _look_up(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+        """Looks up a slice that is planned by index, and decides how its rows are read."""
+        found = FoundRows(plan, statistics, self.query)
         if self._weighs(plan) and self.backoff.should_skip(plan.expected, plan.total):
             statistics.note = "a scan was cheaper than the index in similar files"
-            yield from self._by_scan(plan, statistics)
-            return
+            return found
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 candidates = self._row_set(plan, entries, statistics, superset_ok=True)
                 footer = entries.footer()
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
-            yield from self._by_scan(plan, statistics, trusted=False)
-            return
+            return replace(found, trusted=False)
         if candidates.rows is None:
             self.backoff.record(plan.expected, plan.total, scanned=True)
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
-            yield from self._by_scan(plan, statistics)
-        elif candidates.rows:
-            yield from self._by_rows(plan, candidates.rows, footer, statistics)
-        else:
+            return found
+        found = replace(found, row_ids=row_positions(candidates.rows))
+        if not candidates.rows:
             self.backoff.record(plan.expected, plan.total, scanned=False)
+            return found
+        return self._by_page_or_scan(found, footer)
+
+    def _by_page_or_scan(self, found: FoundRows, footer: Footer) -> FoundRows:
+        """How to read rows: page by page, unless reading more of the file costs less."""
+        plan, row_ids, storage = found.plan, found.row_ids, self.table.storage
+        assert row_ids is not None
+        base_file = _base_file(plan)
+        reader = RowReader(storage, base_file, footer, self.query.needed)
+        first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
+        try:
+            cost = reader.plan(first_row_ids)
+        except ParquetReadError as error:
+            found.statistics.note = unreadable_by_row(base_file, error)
+            return replace(found, readable_by_row=False)
+        remote = not storage.is_local
+        reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(first_row_ids))
+        self.backoff.record(plan.expected, plan.total, scanned=reading is Reading.FILE)
+        if reading is not Reading.PAGES and not self.index_required:
+            what = "the file" if reading is Reading.FILE else "their row groups"
+            found.statistics.note = (
+                f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
+            )
+            return found
+        return replace(found, by_page=reader, cost=cost)
 
     def _row_set(
         self,
@@ -229,34 +278,27 @@ class SliceReader:
             return False
         return lookups_are_weighed(predicate, plan.expected, plan.total)
 
-    def _by_rows(
-        self, plan: SlicePlan, rows: BitMap, footer: Footer, statistics: SliceStatistics
-    ) -> Iterator[NumberedRows]:
-        """The given rows, read page by page unless reading more of the file costs less."""
-        base_file = _base_file(plan)
-        row_ids = row_positions(rows)
-        storage = self.table.storage
-        reader = RowReader(storage, base_file, footer, self.query.needed)
+    def _rows_of(self, found: FoundRows) -> Iterator[NumberedRows]:
+        """The rows that a look-up has found; all that may match if it has found none."""
+        plan, statistics, row_ids = found.plan, found.statistics, found.row_ids
+        if found.by_page is None or row_ids is None:
+            if plan.access is not Access.SKIP and not found.is_nothing:
+                yield from self._by_scan(
+                    plan,
+                    statistics,
+                    row_ids=row_ids,
+                    readable_by_row=found.readable_by_row,
+                    trusted=found.trusted,
+                )
+            return
         rows_read = 0
         try:
-            first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
-            cost = reader.plan(first_row_ids)
-            remote = not storage.is_local
-            reading = cheapest_reading(cost, self.settings, remote=remote, rows=len(first_row_ids))
-            self.backoff.record(plan.expected, plan.total, scanned=reading is Reading.FILE)
-            if reading is not Reading.PAGES and not self.index_required:
-                what = "the file" if reading is Reading.FILE else "their row groups"
-                statistics.note = (
-                    f"{cost.pages} pages hold the rows: reading {what} whole is cheaper"
-                )
-                yield from self._by_scan(plan, statistics, row_ids=row_ids)
-                return
-            for read in reader.batches(row_ids, limit=self.limit):
+            for read in found.by_page.batches(row_ids, limit=self.limit):
                 statistics.add_read(read.did)
                 yield from numbered(row_ids[rows_read:], read.batches)
                 rows_read += read.count
         except ParquetReadError as error:
-            statistics.note = unreadable_by_row(base_file, error)
+            statistics.note = unreadable_by_row(_base_file(plan), error)
             remaining = row_ids[rows_read:]
             yield from self._by_scan(plan, statistics, row_ids=remaining, readable_by_row=False)
 

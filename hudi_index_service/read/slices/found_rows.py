@@ -1,0 +1,139 @@
+"""The rows that look-ups have found in slices, and reading those of many slices by one call.
+
+Most slices of a query have few rows, on a few pages each. Calls for each file, and for the
+conditions on its rows, would then take longer than decoding the pages.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+import numpy as np
+import pyarrow as pa
+from hudi_index_parquet import ParquetReadError, RowPlan, read_files
+
+from hudi_index_service.arrow import FALSE, as_truths, truths_array
+from hudi_index_service.hudi.files.base_file import align
+from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
+from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.predicate import evaluate
+from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, RowIds, RowReader
+from hudi_index_service.read.query import Query
+from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The outcome of looking up one slice.
+
+    Attributes:
+        query: The query, with the partition values of the slice.
+        row_ids: The rows to be read; None for all rows that a scan leaves.
+        by_page: Reads the pages of these rows; None for a scan.
+        cost: The cost of reading them by page; None for a scan.
+        readable_by_row: Whether the row reader can read the file.
+        trusted: Whether a scan may use the copy of the footer in an open entry.
+    """
+
+    plan: SlicePlan
+    statistics: SliceStatistics
+    query: Query
+    row_ids: RowIds | None = None
+    by_page: RowReader | None = None
+    cost: RowPlan | None = None
+    readable_by_row: bool = True
+    trusted: bool = True
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing to read."""
+        return self.row_ids is not None and not len(self.row_ids)
+
+
+def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
+    """The slices with anything to read, in order, grouped by those whose rows `read_together`
+    reads; each of the others is by itself."""
+    groups: list[list[FoundRows]] = []
+    columns: list[str] | None = None
+    rows_left, bytes_left = 0, 0.0
+    for each in found:
+        if each.is_nothing:
+            continue
+        reader, cost = each.by_page, each.cost
+        if reader is None or cost is None or each.row_ids is None or not reader.storage.is_local:
+            groups.append([each])
+            columns = None
+            continue
+        rows = len(each.row_ids)
+        size = rows * cost.plain_bytes / max(cost.group_rows, 1)
+        if (
+            columns != reader.present
+            or rows > rows_left
+            or size > bytes_left
+            or groups[-1][0].query.predicate != each.query.predicate
+        ):
+            groups.append([])
+            columns = reader.present
+            rows_left, bytes_left = FIRST_PAGE, BATCH_BYTES
+        groups[-1].append(each)
+        rows_left, bytes_left = rows_left - rows, bytes_left - size
+    return groups
+
+
+def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
+    """The matching rows of several slices, in order, with the query's output columns; None if they
+    must be read one by one.
+
+    Raises:
+        TableFeatureUnsupported: a file's columns are not the table's.
+    """
+    started = perf_counter_ns()
+    readers = [each.by_page for each in group if each.by_page is not None]
+    row_ids = [each.row_ids for each in group if each.row_ids is not None]
+    first, query = readers[0], group[0].query
+    assert len(readers) == len(row_ids) == len(group), "rows that are read by page"
+    assert query.predicate is not None, "a query without predicate is never read by index"
+    files = [reader.file_rows(rows) for reader, rows in zip(readers, row_ids, strict=True)]
+    try:
+        read = read_files(files, first.present)
+    except (OSError, ParquetReadError) as error:  # reading it alone reports it, or scans the file
+        log.info("One of %d files cannot be read by row: %s", len(group), error)
+        return None
+    if read is None:
+        return None
+    batch, did = read
+    batch = align(batch, first.columns, source=first.base_file.path)
+    matches = as_truths(evaluate(query.predicate, batch).fill_null(FALSE))
+    counts = [len(rows) for rows in row_ids]
+    starts = np.cumsum([0, *counts[:-1]])
+    kept = np.add.reduceat(matches, starts, dtype=np.int64)
+    if not matches.all():
+        batch = batch.filter(truths_array(matches))
+    result = _result(group, kept.tolist(), batch)
+    ms, pages = (perf_counter_ns() - started) / 1e6, sum(each.pages for each in did) or 1
+    for each, stats, count, matching in zip(group, did, counts, kept.tolist(), strict=True):
+        each.statistics.add_read(stats)
+        each.statistics.rows_checked += count
+        each.statistics.rows_returned += matching
+        each.statistics.ms += ms * stats.pages / pages
+    return result
+
+
+def _result(
+    group: Sequence[FoundRows], kept: Sequence[int], batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """The output columns of the rows that were kept, `kept` of each slice; the slices may be in
+    several partitions."""
+    query = group[0].query
+    batch = batch.select(query.output.names)
+    for name in query.values.keys() & set(query.output.names):
+        values = [
+            pa.repeat(each.query.values[name], count)
+            for each, count in zip(group, kept, strict=True)
+        ]
+        position = query.output.get_field_index(name)
+        batch = batch.set_column(position, name, pa.concat_arrays(values))
+    return batch
