@@ -203,17 +203,63 @@ def test_reading_no_columns_keeps_the_row_count(file: Path) -> None:
     assert stats.bytes == 0
 
 
-def test_texts_are_read_as_dictionaries(write: Callable[..., Path], table: pa.Table) -> None:
+def test_rows_are_found_by_the_distinct_values_of_a_text_column(
+    write: Callable[..., Path], table: pa.Table
+) -> None:
     path = write(version="1.0", use_dictionary=["word", "empty", "blob", "number"])
     footer = Footer(stripped_footer(path))
-    for name in ("word", "empty", "blob"):
-        for rows in (np.arange(ROWS), np.arange(0, ROWS, 7), positions(3, 6_999, 7_000, 19_999)):
-            arrays, did = footer.dictionaries(path, rows, name) or pytest.fail(name)
-            expected = table[name].combine_chunks().take(rows)
-            assert pa.chunked_array(arrays).cast(expected.type).combine_chunks().equals(expected)
-            assert len(arrays) == len({row // ROW_GROUP_ROWS for row in rows.tolist()})
+    wanted = {"word": {"v3", "v990", "v40", None}, "empty": {""}, "blob": {None, b"", b"\x03" * 3}}
+    for name, some in wanted.items():
+        values, dictionaries = table[name].to_pylist(), []
+
+        def matches(dictionary: pa.Array, some: Any = some, seen: Any = dictionaries) -> bytes:
+            seen.append(dictionary.to_pylist())
+            return bytes(value in some for value in [*seen[-1], None])
+
+        for rows in (range(ROWS), np.arange(0, ROWS, 7), range(6_000, 9_000), range(5, 5)):
+            dictionaries.clear()
+            found, did = footer.matching(path, rows, name, matches) or pytest.fail(name)
+            assert found.to_pylist() == [row for row in rows if values[row] in some]
+            row_groups = len({row // ROW_GROUP_ROWS for row in rows})
+            assert min(row_groups, 1) <= len(dictionaries) <= row_groups  # equal ones are seen once
             assert did.bytes == footer.plan(rows, [name]).page_bytes
-    assert footer.dictionaries(path, positions(), "word") == ([], ReadStats(0, 0, 0, 0))
+
+
+def test_rows_are_found_by_values_only_if_all_are_in_dictionaries(
+    write: Callable[..., Path], table: pa.Table
+) -> None:
+    rows = range(ROWS)
+    path = write(version="1.0", use_dictionary=["key", "number"], dictionary_pagesize_limit=9_000)
+    footer = Footer(stripped_footer(path))
+
+    def none(values: pa.Array) -> bytes:
+        return bytes(len(values) + 1)
+
+    for name in ("key", "word", "number", "struct.x.w", "list"):  # key: only the first pages are
+        assert footer.matching(path, rows, name, none) is None
+    newer = write(use_dictionary=["word"])  # does not state each page's encoding
+    footer = Footer(stripped_footer(newer))
+    assert footer.matching(newer, rows, "word", none) is None
+    with pytest.raises(ValueError, match="nowhere"):
+        footer.matching(path, rows, "nowhere", none)
+
+
+def test_answers_about_distinct_values_must_be_complete(
+    write: Callable[..., Path], table: pa.Table
+) -> None:
+    path = write(version="1.0", use_dictionary=["word"])
+    footer = Footer(stripped_footer(path))
+    with pytest.raises(ValueError, match="7 answers were given for 997 values and NULL"):
+        footer.matching(path, range(ROWS), "word", lambda values: bytes(7))
+    with pytest.raises(KeyError, match="of the caller"):
+        footer.matching(path, range(ROWS), "word", lambda values: {}["of the caller"])
+
+
+@pytest.mark.parametrize("rows", [range(-1, 3), range(ROWS - 1, ROWS + 1)])
+def test_ranges_must_be_within_the_file(file: Path, rows: range) -> None:
+    with pytest.raises(ValueError, match=f"{rows.start}..{rows.stop} is not within"):
+        read_rows(file, rows)
+    assert read_rows(file, range(3, 3))[0].num_rows == 0
 
 
 def test_rows_of_several_files_are_read_by_one_call(
@@ -257,20 +303,6 @@ def test_files_that_cannot_be_read_by_one_call(
         read_files([FileRows(first, path, rows, 7)])
     with pytest.raises(ValueError, match="no file"):
         read_files([])
-
-
-def test_only_texts_that_are_surely_dictionaries_are_read_so(
-    write: Callable[..., Path], table: pa.Table
-) -> None:
-    rows = np.arange(ROWS)
-    path = write(version="1.0", use_dictionary=["key", "number"], dictionary_pagesize_limit=9_000)
-    footer = Footer(stripped_footer(path))
-    for name in ("key", "word", "number", "struct.x.w", "list"):  # key: only the first pages are
-        assert footer.dictionaries(path, rows, name) is None
-    newer = write(use_dictionary=["word"])  # does not state each page's encoding
-    assert Footer(stripped_footer(newer)).dictionaries(newer, rows, "word") is None
-    with pytest.raises(ValueError, match="nowhere"):
-        footer.dictionaries(path, rows, "nowhere")
 
 
 def test_floats_keep_every_bit(write: Callable[..., Path]) -> None:

@@ -6,22 +6,20 @@ for each row.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from hudi_index_parquet import Footer, ParquetReadError
 
-from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths
 from hudi_index_service.hudi.files.parquet_file import refusals_named
 from hudi_index_service.optimizer.decide import distinct_values_pay, may_read_distinct_values
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
-from hudi_index_service.read.base_file.row_reader import RowIds, positions
+from hudi_index_service.read.base_file.row_reader import RowIds
 from hudi_index_service.read.base_file.value_bounds import stored_type
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -86,49 +84,39 @@ class DistinctValues:
     def _matching(
         self, conjunct: Predicate, column: pa.Field, rows: RowIds | range
     ) -> RowIds | range:
-        """The rows for which a conjunct is TRUE; all if this does not pay, or if the file does not
-        store the column so."""
-        first = self._read(column, positions(rows[:1]))
-        if first is None:
-            return rows
-        matching = _truths(conjunct, column, first[0])
-        if not distinct_values_pay(int(matching.sum()), len(matching)):
-            return rows
+        """The rows for which a conjunct is TRUE; all if finding them does not pay, or if the file
+        does not store the column so."""
+        pays = False
+
+        def truths(values: pa.Array) -> bytes:
+            """Whether the conjunct is TRUE, of each value, and at the end of NULL."""
+            nonlocal pays
+            with_null = pa.concat_arrays([values, pa.nulls(1, column.type)])
+            batch = pa.RecordBatch.from_arrays([with_null], names=[column.name])
+            matches = as_truths(evaluate(conjunct, batch).fill_null(FALSE))
+            pays = distinct_values_pay(int(matches.sum()), len(values))
+            return matches.tobytes()
+
+        found = self._found(column, rows[:1], truths)
+        if found is not None and pays:
+            found = self._found(column, rows, truths)
+        return rows if found is None or not pays else found
+
+    def _found(
+        self,
+        column: pa.Field,
+        rows: RowIds | range,
+        truths: Callable[[pa.Array], bytes],
+    ) -> RowIds | None:
         found = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(rows), _MOST_ROWS):
-            portion = positions(rows[start : start + _MOST_ROWS])
-            arrays = self._read(column, portion)
-            if arrays is None:
-                return rows
-            found.append(portion[_matches(conjunct, column, arrays)])
+            portion = rows[start : start + _MOST_ROWS]
+            with refusals_named(str(self.source)):
+                matching = self.footer.matching(
+                    self.source, portion, column.name, truths, size=self.size
+                )
+            if matching is None:
+                return None
+            self.statistics.bytes_read += matching[1].bytes
+            found.append(as_numbers(matching[0]))
         return np.concatenate(found)
-
-    def _read(self, column: pa.Field, rows: RowIds) -> list[pa.DictionaryArray] | None:
-        with refusals_named(str(self.source)):
-            found = self.footer.dictionaries(self.source, rows.data, column.name, size=self.size)
-        if found is None:
-            return None
-        arrays, did = found
-        self.statistics.bytes_read += did.bytes
-        return arrays
-
-
-def _matches(
-    conjunct: Predicate, column: pa.Field, arrays: Sequence[pa.DictionaryArray]
-) -> npt.NDArray[np.bool_]:
-    """Whether the conjunct is TRUE, of each row of arrays that follow one another."""
-    matches = []
-    for array in arrays:
-        truths = _truths(conjunct, column, array)
-        of_null = integer_scalar(len(truths) - 1, array.indices.type)
-        matches.append(truths[as_numbers(pc.fill_null(array.indices, of_null))])
-    return np.concatenate(matches)
-
-
-def _truths(
-    conjunct: Predicate, column: pa.Field, array: pa.DictionaryArray
-) -> npt.NDArray[np.bool_]:
-    """Whether the conjunct is TRUE, of each value of a dictionary, and at the end of NULL."""
-    values = pa.concat_arrays([array.dictionary, pa.nulls(1, column.type)])
-    batch = pa.RecordBatch.from_arrays([values], names=[column.name])
-    return as_truths(evaluate(conjunct, batch).fill_null(FALSE))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -62,7 +63,7 @@ class RowsRead:
     did: ReadStats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowReader:
     """Reads rows of one base file.
 
@@ -80,12 +81,12 @@ class RowReader:
 
     def plan(self, rows: RowIds) -> RowPlan:
         """The cost of reading these rows; reads nothing."""
-        return self.footer.plan(rows.data, self.present)
+        return self.footer.plan(rows, self.present)
 
     def file_rows(self, rows: RowIds) -> FileRows:
         """These rows of a local base file, for `read_files`."""
         path = self.storage.local_path(self.base_file.path)
-        return FileRows(self.footer, path, rows.data, self.base_file.size)
+        return FileRows(self.footer, path, rows, self.base_file.size)
 
     def batches(self, rows: RowIds | range, *, limit: int | None = None) -> Iterator[RowsRead]:
         """The rows in portions of about `BATCH_BYTES`, each read on demand.
@@ -111,12 +112,11 @@ class RowReader:
                 if starts is None:
                     starts = np.array(self.footer.page_starts(present), dtype=np.int64)
                 stop = _page_border(rows, start, stop, starts)
-            portion = positions(rows[start:stop])
-            without_gaps = isinstance(rows, range)
-            rows_to_read, places = (portion, None) if without_gaps else _with_near(portion)
+            portion = rows[start:stop]
+            rows_to_read, places = _with_near(portion)
             with refusals_named(self.base_file.path):
                 table, stats = self.footer.read(
-                    source, rows_to_read.data, present, size=self.base_file.size
+                    source, rows_to_read, present, size=self.base_file.size
                 )
             batches = _batches(table, len(rows_to_read))
             largest = max(batches, key=lambda batch: batch.nbytes)
@@ -130,11 +130,11 @@ class RowReader:
     def _first_rows(self, rows: RowIds | range, present: list[str]) -> int:
         """The number of rows of the first portion, by their size in the file; not many, since
         repeated values take almost no space there."""
-        plan = self.footer.plan(positions(rows[:_MANY]).data, present)
+        plan = self.footer.plan(rows[:_MANY], present)
         fitting = BATCH_BYTES * plan.group_rows // max(plan.plain_bytes, 1)
         return max(1, min(FIRST_PAGE, fitting))
 
-    @property
+    @cached_property
     def present(self) -> list[str]:
         """The paths of the columns that the file has."""
         return present_columns(self.footer.schema, self.columns, source=self.base_file.path)
@@ -185,10 +185,10 @@ def _page_border(rows: RowIds | range, start: int, stop: int, starts: RowIds) ->
     return int(border) if (start + stop) // 2 < border < stop else stop
 
 
-def _with_near(rows: RowIds) -> tuple[RowIds, RowIds | None]:
+def _with_near(rows: RowIds | range) -> tuple[RowIds | range, RowIds | None]:
     """The rows together with those in narrow gaps between them, and the places of the rows among
     them; None if no gap is filled."""
-    if len(rows) < _MANY:
+    if isinstance(rows, range) or len(rows) < _MANY:
         return rows, None
     steps = np.diff(rows)
     narrow = (steps > 1) & (steps <= _NEAR)

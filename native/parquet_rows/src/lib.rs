@@ -10,27 +10,30 @@ mod hash;
 mod metadata;
 mod parallel;
 mod plan;
+mod positions;
 mod read;
 mod source;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use arrow_array::{Array, make_array};
+use arrow_array::{Array, ArrayRef, Int64Array, make_array};
 use arrow_pyarrow::{FromPyArrow, IntoPyArrow, Table, ToPyArrow};
 use bytes::Bytes;
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyRange, PyRangeMethods};
 
 use crate::bounds::Value;
 use crate::error::{Error, ParquetReadError, guard};
 use crate::file::ParquetFile;
 use crate::metadata::Footer;
 use crate::plan::RowPlan;
+use crate::positions::Positions;
 use crate::read::{FileRows, Rows};
 use crate::source::{Gaps, Source, Traffic, copy_buffer};
 
@@ -118,15 +121,17 @@ impl KnownFile {
     }
 
     /// None if the values of the column are not all stored in dictionaries.
-    fn dictionaries<'py>(
+    #[expect(clippy::too_many_arguments)]
+    fn matching<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'py, PyAny>,
         rows: &Bound<'py, PyAny>,
         column: &str,
+        matches: &Bound<'py, PyAny>,
         size: Option<u64>,
         threads: Option<usize>,
-    ) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, StatsFields)>> {
+    ) -> PyResult<Option<(Bound<'py, PyAny>, StatsFields)>> {
         let mut source = open_source(source, size, None)?;
         let rows = row_positions(rows)?;
         let threads = thread_count(threads);
@@ -136,9 +141,20 @@ impl KnownFile {
         let Some(found) = found else {
             return Ok(None);
         };
-        let arrays = found.arrays.iter().map(|each| each.to_data().to_pyarrow(py));
-        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
-        Ok(Some((arrays, stats_fields(source.traffic, found.pages))))
+        let mut truths: Vec<Arc<Vec<u8>>> = Vec::with_capacity(found.arrays.len());
+        let mut last: Option<ArrayRef> = None;
+        for array in &found.arrays {
+            let values = array.values();
+            // The parts of a row group have the same dictionary, each decoded for itself.
+            match (&last, truths.last()) {
+                (Some(same), Some(known)) if same == values => truths.push(known.clone()),
+                _ => truths.push(Arc::new(truths_of(matches, values)?)),
+            }
+            last = Some(values.clone());
+        }
+        let chosen = py.detach(|| guard(|| found.chosen(&rows, &truths, threads)))?;
+        let chosen = Int64Array::from(chosen).to_data().to_pyarrow(py)?;
+        Ok(Some((chosen, stats_fields(source.traffic, found.pages))))
     }
 
     /// None if no bounds of the column are reliable.
@@ -164,6 +180,20 @@ impl KnownFile {
         }
         Ok(Some(all))
     }
+}
+
+/// Calls `matches` with a dictionary.
+fn truths_of(matches: &Bound<'_, PyAny>, values: &ArrayRef) -> PyResult<Vec<u8>> {
+    let argument = values.to_data().to_pyarrow(matches.py())?;
+    let truths = copy_buffer(&matches.call1((argument,))?)?;
+    if truths.len() != values.len() + 1 {
+        return Err(PyValueError::new_err(format!(
+            "{} answers were given for {} values and NULL",
+            truths.len(),
+            values.len()
+        )));
+    }
+    Ok(truths.to_vec())
 }
 
 fn as_object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
@@ -310,14 +340,19 @@ fn open_source(
     )?)
 }
 
-fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
+    if let Ok(range) = rows.cast::<PyRange>()
+        && range.step()? == 1
+    {
+        return Ok(Positions::Range(range.start()? as i64..range.stop()? as i64));
+    }
     let buffer = PyBuffer::<i64>::get(rows)
         .ok()
         .filter(|buffer| buffer.dimensions() == 1)
         .ok_or_else(|| {
             PyTypeError::new_err("rows must be a one-dimensional array of 64-bit signed integers")
         })?;
-    buffer.to_vec(rows.py())
+    Ok(Positions::List(buffer.to_vec(rows.py())?))
 }
 
 #[pymodule]

@@ -15,6 +15,7 @@ use parquet::schema::types::SchemaDescriptor;
 use crate::error::{Error, Result};
 use crate::file::ParquetFile;
 use crate::metadata::{Footer, row_count};
+use crate::positions::{GroupRows, Positions};
 use crate::source::{Source, merge};
 
 /// Maximum number of rows in one batch of the result: a page that spans two is decoded twice.
@@ -41,19 +42,6 @@ pub struct RowPlan {
     pub plain_bytes: u64,
 }
 
-/// Rows of one row group: ascending, disjoint ranges of positions within it.
-#[derive(Clone, Debug)]
-pub struct GroupRows {
-    pub row_group: usize,
-    pub ranges: Vec<Range<usize>>,
-}
-
-impl GroupRows {
-    pub fn count(&self) -> usize {
-        self.ranges.iter().map(ExactSizeIterator::len).sum()
-    }
-}
-
 /// The rows and columns of one request, validated against a file.
 pub struct Request {
     /// The rows by row group, for each batch of the result.
@@ -73,7 +61,7 @@ impl Request {
     /// columns that the file does not have.
     pub fn new(
         metadata: &ParquetMetaData,
-        rows: &[i64],
+        rows: &Positions,
         columns: Option<&[String]>,
     ) -> Result<Self> {
         Self::in_batches(metadata, rows, columns, BATCH_ROWS)
@@ -82,7 +70,7 @@ impl Request {
     /// The same request with all rows in one batch.
     pub fn in_one_batch(
         metadata: &ParquetMetaData,
-        rows: &[i64],
+        rows: &Positions,
         columns: Option<&[String]>,
     ) -> Result<Self> {
         Self::in_batches(metadata, rows, columns, rows.len().max(1))
@@ -90,11 +78,11 @@ impl Request {
 
     fn in_batches(
         metadata: &ParquetMetaData,
-        rows: &[i64],
+        rows: &Positions,
         columns: Option<&[String]>,
         batch_rows: usize,
     ) -> Result<Self> {
-        check_rows(rows, row_count(metadata))?;
+        rows.check(row_count(metadata))?;
         let schema = metadata.file_metadata().schema_descr();
         let (wanted, leaves) = find_columns(schema, columns)?;
         let mut decoded = wanted.clone();
@@ -115,10 +103,7 @@ impl Request {
             })
             .collect();
         Ok(Self {
-            batches: rows
-                .chunks(batch_rows)
-                .map(|some| select_rows(metadata, some))
-                .collect(),
+            batches: rows.in_batches(metadata, batch_rows),
             batch_rows,
             mask,
             roots,
@@ -192,6 +177,7 @@ impl Request {
 
     /// Whether every value that the request reads is stored as its number in a dictionary. Writers
     /// that call this encoding by its newer name do not state it of each page.
+    #[expect(deprecated, reason = "parquet-mr states BIT_PACKED for levels")]
     pub fn is_dictionary_encoded(&self, metadata: &ParquetMetaData) -> bool {
         self.batches.iter().flatten().all(|group| {
             let chunks = metadata.row_group(group.row_group).columns();
@@ -365,26 +351,6 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-fn check_rows(rows: &[i64], row_count: i64) -> Result<()> {
-    for (position, &row) in rows.iter().enumerate() {
-        let fault = if row < 0 {
-            "is negative".to_owned()
-        } else if row >= row_count {
-            format!("is beyond the {row_count} rows of the file")
-        } else if position > 0 && row == rows[position - 1] {
-            "is there twice".to_owned()
-        } else if position > 0 && row < rows[position - 1] {
-            format!("is out of order, after {}", rows[position - 1])
-        } else {
-            continue;
-        };
-        return Err(Error::Argument(format!(
-            "rows must be ascending row positions: {row} at position {position} {fault}"
-        )));
-    }
-    Ok(())
-}
-
 /// The requested top-level columns, in the requested order, and their leaves to read.
 fn find_columns(
     schema: &SchemaDescriptor,
@@ -440,27 +406,4 @@ fn find_column(schema: &SchemaDescriptor, name: &str) -> Result<(usize, Vec<usiz
 
 fn starts_with(path: &[String], start: &[&str]) -> bool {
     path.len() >= start.len() && path.iter().zip(start).all(|(part, wanted)| part == wanted)
-}
-
-/// Splits validated rows by row group, without the row groups that contain none.
-fn select_rows(metadata: &ParquetMetaData, mut rows: &[i64]) -> Vec<GroupRows> {
-    let mut groups = Vec::new();
-    let mut first = 0;
-    for (row_group, group) in metadata.row_groups().iter().enumerate() {
-        let end = first + group.num_rows();
-        let (inside, rest) = rows.split_at(rows.partition_point(|&row| row < end));
-        if !inside.is_empty() {
-            let mut ranges: Vec<Range<usize>> = Vec::new();
-            for position in inside.iter().map(|&row| (row - first) as usize) {
-                match ranges.last_mut() {
-                    Some(last) if last.end == position => last.end += 1,
-                    _ => ranges.push(position..position + 1),
-                }
-            }
-            groups.push(GroupRows { row_group, ranges });
-        }
-        rows = rest;
-        first = end;
-    }
-    groups
 }

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::{concat, concat_batches};
 use parquet::DecodeResult;
@@ -13,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::file::ParquetFile;
 use crate::metadata::Footer;
 use crate::parallel::{Work, in_parallel};
-use crate::plan::{GroupRows, Pages, Request, RowPlan, planned};
+use crate::plan::{Pages, Request, RowPlan, planned};
+use crate::positions::{GroupRows, Positions};
 use crate::source::{Fetched, Gaps, Source, Traffic};
 
 /// Maximum number of bytes fetched in one round, and so kept in memory at a time; a single larger
@@ -35,7 +39,7 @@ pub struct Rows {
 /// Reads `rows` from a file whose metadata is not known yet.
 pub fn read_rows(
     source: &mut Source,
-    rows: &[i64],
+    rows: &Positions,
     columns: Option<&[String]>,
     threads: usize,
 ) -> Result<Rows> {
@@ -53,7 +57,7 @@ pub fn read_rows(
 pub fn read_known_rows(
     file: &ParquetFile,
     source: &mut Source,
-    rows: &[i64],
+    rows: &Positions,
     columns: Option<&[String]>,
     threads: usize,
 ) -> Result<Rows> {
@@ -66,7 +70,7 @@ pub struct FileRows<'a> {
     pub file: &'a ParquetFile,
     pub path: PathBuf,
     pub size: Option<u64>,
-    pub rows: Vec<i64>,
+    pub rows: Positions,
 }
 
 /// Rows of several files in one batch, file by file.
@@ -135,11 +139,65 @@ impl Work for FileTask {
     }
 }
 
-/// Values of one column as dictionary arrays, one or more for each row group.
+/// Values of one column as dictionary arrays, one or more for each row group, in row order.
 pub struct Dictionaries {
-    pub arrays: Vec<ArrayRef>,
+    pub arrays: Vec<DictionaryArray<Int32Type>>,
     /// Data pages decoded.
     pub pages: u64,
+}
+
+impl Dictionaries {
+    /// The positions of rows whose value is chosen, of the rows that were read.
+    ///
+    /// `truths` has for each array one byte for each value of its dictionary, and at the end one
+    /// for NULL; a row is chosen if the byte of its value is not 0.
+    pub fn chosen(
+        &self,
+        rows: &Positions,
+        truths: &[Arc<Vec<u8>>],
+        threads: usize,
+    ) -> Result<Vec<i64>> {
+        let mut parts = Vec::with_capacity(self.arrays.len());
+        let mut first = 0;
+        for (array, truths) in self.arrays.iter().zip(truths) {
+            parts.push(Part {
+                array,
+                truths,
+                first,
+            });
+            first += array.len();
+        }
+        let chosen = in_parallel(parts, threads, SMALLEST_PIECE, |part| Ok(part.chosen(rows)))?;
+        Ok(chosen.concat())
+    }
+}
+
+/// An array of dictionary values, which of these are chosen, and its first row among all rows.
+struct Part<'a> {
+    array: &'a DictionaryArray<Int32Type>,
+    truths: &'a [u8],
+    first: usize,
+}
+
+impl Part<'_> {
+    fn chosen(&self, rows: &Positions) -> Vec<i64> {
+        let keys = self.array.keys();
+        let of_null = self.truths.last().is_some_and(|&truth| truth != 0);
+        let is_true = |key: i32| self.truths.get(key as usize).is_some_and(|&truth| truth != 0);
+        let mut chosen = Vec::new();
+        for (number, &key) in keys.values().iter().enumerate() {
+            if is_true(key) && keys.is_valid(number) || of_null && keys.is_null(number) {
+                chosen.push(rows.at(self.first + number));
+            }
+        }
+        chosen
+    }
+}
+
+impl Work for Part<'_> {
+    fn weight(&self) -> u64 {
+        4 * self.array.len() as u64
+    }
 }
 
 /// Reads a text column of `rows` as dictionary arrays, without making a value for each row. None if
@@ -147,7 +205,7 @@ pub struct Dictionaries {
 pub fn read_dictionaries(
     file: &ParquetFile,
     source: &mut Source,
-    rows: &[i64],
+    rows: &Positions,
     column: &str,
     threads: usize,
 ) -> Result<Option<Dictionaries>> {
@@ -165,14 +223,19 @@ pub fn read_dictionaries(
     };
     for groups in &request.batches {
         let (columns, pages) = decode_batch(&file, source, &request, groups, threads)?;
-        found.arrays.extend(columns.into_iter().flatten());
+        for array in columns.into_iter().flatten() {
+            let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(|| {
+                Error::Malformed("a dictionary was decoded as something else".into())
+            })?;
+            found.arrays.push(array.clone());
+        }
         found.pages += pages;
     }
     Ok(Some(found))
 }
 
 /// The cost of reading `rows`.
-pub fn plan_rows(file: &ParquetFile, rows: &[i64], columns: Option<&[String]>) -> Result<RowPlan> {
+pub fn plan_rows(file: &ParquetFile, rows: &Positions, columns: Option<&[String]>) -> Result<RowPlan> {
     Request::new(file.metadata(), rows, columns)?.plan(file)
 }
 

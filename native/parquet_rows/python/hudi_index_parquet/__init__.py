@@ -48,9 +48,10 @@ It is called from the thread that called `read_rows` or `stripped_footer`. These
 exceptions on unchanged.
 """
 
-Rows: TypeAlias = "Buffer | np.ndarray[Any, np.dtype[np.signedinteger[Any]]]"
-"""0-based row positions in a file, ascending and unique: a one-dimensional buffer of 64-bit signed
-integers, such as a NumPy array (a buffer to type checkers only from Python 3.12 on)."""
+Rows: TypeAlias = "range | Buffer | np.ndarray[Any, np.dtype[np.signedinteger[Any]]]"
+"""0-based row positions in a file, ascending and unique: a range, or a one-dimensional buffer of
+64-bit signed integers, such as a NumPy array (a buffer to type checkers only from Python 3.12
+on)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,25 +172,35 @@ class Footer:
         table, stats = self._native.read(source, rows, wanted, size, merge_gap, threads)
         return table, ReadStats(*stats)
 
-    def dictionaries(
+    def matching(
         self,
         source: str | PathLike[str] | Fetch,
         rows: Rows,
         column: str,
+        matches: Callable[[pa.Array], Buffer],
         *,
         size: int | None = None,
         threads: int | None = None,
-    ) -> tuple[list[pa.DictionaryArray], ReadStats] | None:
-        """Read one column of text or bytes as dictionary arrays, which takes a fraction of the time
-        and memory of reading its values: a file stores many of these columns as numbers of values
-        in a dictionary. See `read_rows` for arguments and errors.
+    ) -> tuple[pa.Int64Array, ReadStats] | None:
+        """Find those of the rows that have certain values in one column of text or bytes. A file
+        stores many of these columns as numbers of values in a dictionary, one for each row group;
+        so each distinct value is looked at once, and none is made for each row. See `read_rows` for
+        arguments and errors.
+
+        Args:
+            matches: is called with the values of each dictionary, which need not all be among the
+                rows, and returns a byte for each, and at the end one for NULL: 0 for no. Its
+                exceptions are passed on unchanged.
 
         Returns:
-            The rows in file order, one array or more for each row group. None if `column` is not a
-            top-level column of text or bytes, or if the footer does not state that all of its
-            values in these row groups are stored so.
+            The positions of the rows that match, ascending. None if `column` is not a top-level
+            column of text or bytes, or if the footer does not state that all of its values in these
+            row groups are stored so.
+
+        Raises:
+            ValueError: besides, if `matches` returns the wrong number of bytes.
         """
-        found = self._native.dictionaries(source, rows, column, size, threads)
+        found = self._native.matching(source, rows, column, matches, size, threads)
         return None if found is None else (found[0], ReadStats(*found[1]))
 
     def bounds(

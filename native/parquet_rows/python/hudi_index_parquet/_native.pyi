@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -27,14 +28,15 @@ class Footer:
         merge_gap: int | None,
         threads: int | None,
     ) -> tuple[pa.Table, tuple[int, int, int, int]]: ...
-    def dictionaries(
+    def matching(
         self,
         source: str | PathLike[str] | Fetch,
         rows: Rows,
         column: str,
+        matches: Callable[[pa.Array], Buffer],
         size: int | None,
         threads: int | None,
-    ) -> tuple[list[pa.DictionaryArray], tuple[int, int, int, int]] | None: ...
+    ) -> tuple[pa.Int64Array, tuple[int, int, int, int]] | None: ...
     def bounds(
         self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
     ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...
