@@ -1,6 +1,7 @@
 """A query's plan: how each file slice is read, and why."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import is_
@@ -120,7 +121,7 @@ class CostContext:
     """
 
     remote: bool = False
-    opened: frozenset[str] = frozenset()
+    opened: AbstractSet[str] = frozenset()
     share: float | None = None
 
 

@@ -140,14 +140,10 @@ class SegmentSlices:
         skipped = self._skipped.get(name)
         if skipped is None or skipped.slices is not planned:
             skipped = self._skipped[name] = _Skipped.of(planned, name)
-        return tuple(
-            [
-                without if is_out else each
-                for each, without, is_out in zip(
-                    slices, skipped.without, is_excluded.tolist(), strict=True
-                )
-            ]
-        )
+        remaining = skipped.without.copy()
+        for number in np.flatnonzero(~is_excluded).tolist():  # few, in most queries
+            remaining[number] = slices[number]
+        return tuple(remaining)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
+_FIRST_HEAP_MB = 48
+
 # Also held while PyLucene is imported: if the import fails in one thread, another thread that
 # imports the module at the same time gets an incomplete module.
 _lock = Lock()
@@ -124,13 +126,16 @@ def _not_loaded(error: ImportError) -> NativeModuleMissing:
 
 def _start(lucene: Any) -> None:
     global _unusable
+    heap_mb = settings().lucene.heap_mb
     try:
         # -Xrs leaves signals to Python, so that Ctrl-C works as usual.
         lucene.initVM(
             vmargs=[
                 "-Xrs",
                 "-Xss1m",
-                f"-Xmx{settings().lucene.heap_mb}m",
+                f"-Xmx{heap_mb}m",
+                # Java would begin with a 64th of the machine's memory; queries need less.
+                f"-Xms{min(_FIRST_HEAP_MB, heap_mb)}m",
                 "-XX:+UseSerialGC",
                 # Reserved at the start; the defaults needlessly exceed the heap.
                 "-XX:CompressedClassSpaceSize=64m",

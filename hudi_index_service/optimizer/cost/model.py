@@ -1,6 +1,7 @@
 """Estimates the cost of reading a file slice through its index and by a scan, before opening it."""
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -46,7 +47,7 @@ class CostModel:
     leaves: int
     share: float
     remote: bool
-    opened: frozenset[str]
+    opened: AbstractSet[str]
     scan_fraction: float
     of_type: Callable[[str], TypeCosts]
 

@@ -2,7 +2,7 @@
 
 import resource
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, KeysView, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -83,7 +83,7 @@ class ReaderPool:
         self._open: dict[_Key, OpenEntry] = {}
         self._idle: OrderedDict[_Key, OpenEntry] = OrderedDict()  # least recently used first
         self._bytes = 0
-        self._paths: frozenset[str] | None = None
+        self._paths: dict[str, int] = {}  # of open entries, with their number of readers
         self._lock = Lock()
 
     @property
@@ -97,13 +97,9 @@ class ReaderPool:
         return not self._storage.is_local
 
     @property
-    def open_paths(self) -> frozenset[str]:
-        """Paths of the data files of entries that are open."""
-        paths = self._paths
-        if paths is None:
-            with self._lock:
-                paths = self._paths = frozenset(path for path, _ in self._open)
-        return paths
+    def open_paths(self) -> KeysView[str]:
+        """Paths of the data files of entries that are open; a view that follows the pool."""
+        return self._paths.keys()
 
     def open_footer(self, serving: ServingEntry) -> Footer | None:
         """The base file's footer, if the entry is open."""
@@ -226,7 +222,7 @@ class ReaderPool:
             open_entry.users += 1
             if open_entry is fresh:
                 self._bytes += fresh.size
-                self._paths = None
+                self._paths[key[0]] = self._paths.get(key[0], 0) + 1
         if open_entry is not fresh:  # another thread was faster
             fresh.close()
         return open_entry
@@ -236,7 +232,9 @@ class ReaderPool:
         self._idle.pop(key, None)
         open_entry.pooled = False
         self._bytes -= open_entry.size
-        self._paths = None
+        self._paths[key[0]] -= 1
+        if not self._paths[key[0]]:
+            del self._paths[key[0]]
         return open_entry
 
     def _discard(self, key: _Key, changed: OpenEntry) -> None:
