@@ -52,6 +52,15 @@ for _ in range(2):
         print(error.message, error.remedy, sep="\\n")
 """
 
+PRINT_FIRST_HEAP = """
+from hudi_index_service.index.lucene import jvm
+
+jvm.attach()
+from java.lang import Runtime
+
+print(Runtime.getRuntime().totalMemory() // 2**20)
+"""
+
 
 def printed(program: str, **environment: str) -> list[str]:
     """The lines printed by a Python program in a process with only this environment."""
@@ -135,3 +144,9 @@ def test_a_jvm_that_cannot_run_pylucene_is_not_used() -> None:
     assert message.endswith(f" ({java_home}/lib/server/libjvm.so).")
     assert remedy == "Install hudi-index-pylucene again, for this Python."
     assert again == [message, remedy]
+
+
+def test_the_first_heap_does_not_depend_on_the_machine() -> None:
+    assert 40 <= int(printed(PRINT_FIRST_HEAP)[0]) <= 48
+    (smaller,) = printed(PRINT_FIRST_HEAP, HUDI_INDEX_LUCENE__HEAP_MB="32")
+    assert int(smaller) <= 32
