@@ -48,6 +48,7 @@ from hudi_index_service.optimizer.cost.constants import (
     SPARK_MARGIN,
     TERM_STEPS,
     USELESS_AT_FIRST,
+    WORTH_PICKING,
     Constants,
     load_constants,
 )
@@ -242,8 +243,14 @@ def may_read_distinct_values(rows: int) -> bool:
 
 def distinct_values_pay(matching: int, distinct: int) -> bool:
     """Whether a scan first finds the rows of a text column whose values match, and then reads the
-    other columns of these rows, by the number of matching values in the file's dictionary."""
+    other columns of these rows, by the number of matching values in the file's first dictionary."""
     return matching <= DISTINCT_VALUES_SHARE * distinct
+
+
+def are_worth_picking(rows: int, total: int) -> bool:
+    """Whether a scan reads only the rows found, rather than all of them, since few values may have
+    most rows."""
+    return rows <= WORTH_PICKING * total
 
 
 # --- a relation of a Spark query -------------------------------------------------------------

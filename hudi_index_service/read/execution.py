@@ -25,6 +25,7 @@ from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 log = logging.getLogger(__name__)
 
 _CORES = os.cpu_count() or 1
+_LOOKED_UP = 128  # slices whose row ids and footers are held at a time
 
 
 @dataclass(slots=True)
@@ -96,18 +97,27 @@ class Execution:
         return rows
 
     def _all_rows(self) -> list[list[pa.RecordBatch]]:
-        """The matching rows, in slice order: first all slices are looked up, then the rows of many
-        are read by one call."""
-        reader = self.reader
-        most, local = reader.settings.read.parallelism, reader.table.storage.is_local
+        """The matching rows, in slice order. Some hundred slices of a local table are looked up at
+        a time; then the rows of many are read by one call."""
+        reader, jobs = self.reader, self._jobs()
+        if not reader.table.storage.is_local:
+            return self._map_slices(lambda job: list(_batches(reader, *job)), jobs)
+        batches: list[list[pa.RecordBatch]] = []
+        for start in range(0, len(jobs), _LOOKED_UP):
+            groups = in_calls(self._looked_up(jobs[start : start + _LOOKED_UP]))
+            may_be_fast = are_fast(group[0].plan for group in groups if len(group) == 1)
+            most = reader.settings.read.parallelism
+            batches += mapped(reader.matching, groups, most, may_be_fast=may_be_fast)
+        return batches
 
+    def _looked_up(self, jobs: list[Job]) -> list[FoundRows]:
         def find(job: Job) -> FoundRows:
             with job[1].timed():
-                return reader.find(*job)
+                return self.reader.find(*job)
 
-        groups = in_calls(mapped(find, self._jobs(), most, may_be_fast=local))
-        alone = [group[0].plan for group in groups if len(group) == 1]
-        return mapped(reader.matching, groups, most, may_be_fast=local and are_fast(alone))
+        by_index = [job for job in jobs if job[0].access is Access.INDEX]
+        found = iter(self._map_slices(find, by_index))
+        return [next(found) if job[0].access is Access.INDEX else find(job) for job in jobs]
 
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""

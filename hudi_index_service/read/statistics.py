@@ -24,7 +24,8 @@ class SliceStatistics:
         ranges: The number of byte ranges in which these pages were read.
         bytes_read: Compressed bytes of the base file's columns and pages that were read, without
             log files.
-        rows_checked: The number of rows that the residual checked.
+        rows_checked: The number of rows that the residual checked, or that a scan ruled out by
+            their value in a dictionary.
         rows_returned: The number of rows that it kept.
         index_requests: Requests to a remote store for the index, its blocks and the page locations
             in it; none for data that is open or in the user's cache.

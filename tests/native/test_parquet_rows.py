@@ -260,6 +260,8 @@ def test_ranges_must_be_within_the_file(file: Path, rows: range) -> None:
     with pytest.raises(ValueError, match=f"{rows.start}..{rows.stop} is not within"):
         read_rows(file, rows)
     assert read_rows(file, range(3, 3))[0].num_rows == 0
+    with pytest.raises(ValueError, match="must have the step 1"):
+        read_rows(file, range(0, 4, 2))
 
 
 def test_rows_of_several_files_are_read_by_one_call(

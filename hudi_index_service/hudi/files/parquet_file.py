@@ -133,10 +133,15 @@ def damage_named(path: str) -> Iterator[None]:
             raise encrypted(path) from error
         if isinstance(error, pa.ArrowNotImplementedError):
             raise NeedsSpark(f"{path} cannot be read here: {str(error).rstrip('.')}.") from error
-        raise StorageFailed(
-            f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.",
-            remedy="The table itself is damaged; check whether Spark can read this file.",
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: str, error: Exception) -> StorageFailed:
+    """The error for a base file that is damaged, or that the disk or store fails to return."""
+    return StorageFailed(
+        f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.",
+        remedy="The table itself is damaged; check whether Spark can read this file.",
+    )
 
 
 @contextmanager

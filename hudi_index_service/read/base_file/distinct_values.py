@@ -8,23 +8,26 @@ for each row.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError
 
 from hudi_index_service.arrow import FALSE, as_numbers, as_truths
-from hudi_index_service.hudi.files.parquet_file import refusals_named
-from hudi_index_service.optimizer.decide import distinct_values_pay, may_read_distinct_values
+from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source, unreadable
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.optimizer.decide import (
+    are_worth_picking,
+    distinct_values_pay,
+    may_read_distinct_values,
+)
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
 from hudi_index_service.read.base_file.row_reader import RowIds
 from hudi_index_service.read.base_file.value_bounds import stored_type
 from hudi_index_service.read.statistics import SliceStatistics
-
-if TYPE_CHECKING:
-    from hudi_index_parquet import Fetch
+from hudi_index_service.storage.store import Storage
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +41,13 @@ class DistinctValues:
     Attributes:
         footer: The base file's footer.
         columns: The columns that the query needs, in the table's types.
-        source: The base file, of `size` bytes.
         statistics: Counts the bytes read, and the rows that are ruled out as checked.
     """
 
+    storage: Storage
+    base_file: BaseFile
     footer: Footer
     columns: pa.Schema
-    source: "str | Fetch"
-    size: int
     statistics: SliceStatistics
 
     def rows(self, predicate: Predicate, rows: RowIds | range) -> RowIds | range:
@@ -66,7 +68,7 @@ class DistinctValues:
                 left = self._matching(conjunct, column, rows)
             except ParquetReadError as error:
                 # The row reader meets it again, and leaves the file to Arrow.
-                log.info("The dictionaries of %s are not used: %s", self.source, error)
+                log.info("The dictionaries of %s are not used: %s", self.base_file.path, error)
                 break
             self.statistics.rows_checked += len(rows) - len(left)
             rows = left
@@ -86,35 +88,47 @@ class DistinctValues:
     ) -> RowIds | range:
         """The rows for which a conjunct is TRUE; all if finding them does not pay, or if the file
         does not store the column so."""
-        pays = False
+        known: list[tuple[pa.Array, npt.NDArray[np.bool_]]] = []  # the last dictionary
 
-        def truths(values: pa.Array) -> bytes:
+        def truths(values: pa.Array) -> npt.NDArray[np.bool_]:
             """Whether the conjunct is TRUE, of each value, and at the end of NULL."""
-            nonlocal pays
-            with_null = pa.concat_arrays([values, pa.nulls(1, column.type)])
-            batch = pa.RecordBatch.from_arrays([with_null], names=[column.name])
-            matches = as_truths(evaluate(conjunct, batch).fill_null(FALSE))
-            pays = distinct_values_pay(int(matches.sum()), len(values))
-            return matches.tobytes()
+            if not known or not known[0][0].equals(values):
+                with_null = pa.concat_arrays([values, pa.nulls(1, column.type)])
+                batch = pa.RecordBatch.from_arrays([with_null], names=[column.name])
+                known[:] = [(values, as_truths(evaluate(conjunct, batch).fill_null(FALSE)))]
+            return known[0][1]
 
-        found = self._found(column, rows[:1], truths)
-        if found is not None and pays:
-            found = self._found(column, rows, truths)
-        return rows if found is None or not pays else found
+        if self._found(column, rows[:1], truths) is None:
+            return rows
+        (values, matches) = known[0]
+        if not distinct_values_pay(int(matches.sum()), len(values)):
+            return rows
+        found = self._found(column, rows, truths)
+        return found if found is not None and are_worth_picking(len(found), len(rows)) else rows
 
     def _found(
         self,
         column: pa.Field,
         rows: RowIds | range,
-        truths: Callable[[pa.Array], bytes],
+        truths: Callable[[pa.Array], npt.NDArray[np.bool_]],
     ) -> RowIds | None:
+        """The rows whose values `truths` chooses; None if the file does not store the column so."""
         found = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(rows), _MOST_ROWS):
             portion = rows[start : start + _MOST_ROWS]
-            with refusals_named(str(self.source)):
-                matching = self.footer.matching(
-                    self.source, portion, column.name, truths, size=self.size
-                )
+            try:
+                with refusals_named(self.base_file.path):
+                    matching = self.footer.matching(
+                        row_source(self.storage, self.base_file.path),
+                        portion,
+                        column.name,
+                        lambda values: truths(values).tobytes(),
+                        size=self.base_file.size,
+                    )
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                raise unreadable(self.base_file.path, error) from error
             if matching is None:
                 return None
             self.statistics.bytes_read += matching[1].bytes

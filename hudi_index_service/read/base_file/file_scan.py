@@ -84,7 +84,8 @@ class FileScan:
 
     def candidates(self, predicate: Predicate | None) -> Iterator[NumberedRows]:
         """The rows of the row groups and pages where a predicate in negation normal form may be
-        TRUE; all rows for None."""
+        TRUE; all rows for None. Of a local file, text columns may be read whole before the first
+        batch, unless there is a limit."""
         if self.footer is not None and self.footer_check is None:
             row_ids: RowIds | range = range(self.footer.rows)
             if predicate is not None:
@@ -162,9 +163,7 @@ class FileScan:
         may hold enough rows."""
         if self.limit is not None:
             return rows
-        source = row_source(self.storage, self.base_file.path)
-        size = self.base_file.size
-        values = DistinctValues(footer, self.columns, source, size, self.statistics)
+        values = DistinctValues(self.storage, self.base_file, footer, self.columns, self.statistics)
         return values.rows(predicate, rows)
 
     def _by_pages(self, footer: Footer, present: Sequence[str], rows: RowIds | range) -> bool:

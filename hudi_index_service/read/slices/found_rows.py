@@ -12,13 +12,15 @@ from time import perf_counter_ns
 import numpy as np
 import pyarrow as pa
 from hudi_index_parquet import ParquetReadError, RowPlan, read_files
+from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
+from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.base_file import align
 from hudi_index_service.hudi.files.row_batches import BATCH_BYTES
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate import evaluate
-from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, RowIds, RowReader
+from hudi_index_service.read.base_file.row_reader import FIRST_PAGE, RowReader, row_positions
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -31,7 +33,7 @@ class FoundRows:
 
     Attributes:
         query: The query, with the partition values of the slice.
-        row_ids: The rows to be read; None for all rows that a scan leaves.
+        rows: The rows to be read; None for all rows that a scan leaves.
         by_page: Reads the pages of these rows; None for a scan.
         cost: The cost of reading them by page; None for a scan.
         readable_by_row: Whether the row reader can read the file.
@@ -41,7 +43,7 @@ class FoundRows:
     plan: SlicePlan
     statistics: SliceStatistics
     query: Query
-    row_ids: RowIds | None = None
+    rows: BitMap | None = None
     by_page: RowReader | None = None
     cost: RowPlan | None = None
     readable_by_row: bool = True
@@ -50,7 +52,7 @@ class FoundRows:
     @property
     def is_nothing(self) -> bool:
         """Whether there is nothing to read."""
-        return self.row_ids is not None and not len(self.row_ids)
+        return self.rows is not None and not self.rows
 
 
 def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
@@ -63,17 +65,19 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
         if each.is_nothing:
             continue
         reader, cost = each.by_page, each.cost
-        if reader is None or cost is None or each.row_ids is None or not reader.storage.is_local:
+        if reader is None or cost is None or each.rows is None or not reader.storage.is_local:
             groups.append([each])
             columns = None
             continue
-        rows = len(each.row_ids)
+        rows, last = len(each.rows), groups[-1][0].query if groups else None
         size = rows * cost.plain_bytes / max(cost.group_rows, 1)
         if (
             columns != reader.present
             or rows > rows_left
             or size > bytes_left
-            or groups[-1][0].query.predicate != each.query.predicate
+            or last is None
+            or last.predicate != each.query.predicate
+            or last.values.keys() != each.query.values.keys()
         ):
             groups.append([])
             columns = reader.present
@@ -85,14 +89,10 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
 
 def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     """The matching rows of several slices, in order, with the query's output columns; None if they
-    must be read one by one.
-
-    Raises:
-        TableFeatureUnsupported: a file's columns are not the table's.
-    """
+    must be read one by one, which reports why."""
     started = perf_counter_ns()
     readers = [each.by_page for each in group if each.by_page is not None]
-    row_ids = [each.row_ids for each in group if each.row_ids is not None]
+    row_ids = [row_positions(each.rows) for each in group if each.rows is not None]
     first, query = readers[0], group[0].query
     assert len(readers) == len(row_ids) == len(group), "rows that are read by page"
     assert query.predicate is not None, "a query without predicate is never read by index"
@@ -105,7 +105,10 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     if read is None:
         return None
     batch, did = read
-    batch = align(batch, first.columns, source=first.base_file.path)
+    try:
+        batch = align(batch, first.columns, source=first.base_file.path)
+    except NeedsSpark:  # reading them one by one names the file
+        return None
     matches = as_truths(evaluate(query.predicate, batch).fill_null(FALSE))
     counts = [len(rows) for rows in row_ids]
     starts = np.cumsum([0, *counts[:-1]])

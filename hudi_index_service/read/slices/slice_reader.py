@@ -216,16 +216,15 @@ class SliceReader:
             statistics.note = statistics.note or "the index narrowed nothing"
             self._refuse_scan(plan, statistics.note)
             return found
-        found = replace(found, row_ids=row_positions(candidates.rows))
+        found = replace(found, rows=candidates.rows)
         if not candidates.rows:
             self.backoff.record(plan.expected, plan.total, scanned=False)
             return found
-        return self._by_page_or_scan(found, footer)
+        return self._by_page_or_scan(found, candidates.rows, footer)
 
-    def _by_page_or_scan(self, found: FoundRows, footer: Footer) -> FoundRows:
-        """How to read rows: page by page, unless reading more of the file costs less."""
-        plan, row_ids, storage = found.plan, found.row_ids, self.table.storage
-        assert row_ids is not None
+    def _by_page_or_scan(self, found: FoundRows, rows: BitMap, footer: Footer) -> FoundRows:
+        """How to read the rows: page by page, unless reading more of the file costs less."""
+        plan, row_ids, storage = found.plan, row_positions(rows), self.table.storage
         base_file = _base_file(plan)
         reader = RowReader(storage, base_file, footer, self.query.needed)
         first_row_ids = row_ids if self.limit is None else row_ids[: self.limit]
@@ -280,7 +279,8 @@ class SliceReader:
 
     def _rows_of(self, found: FoundRows) -> Iterator[NumberedRows]:
         """The rows that a look-up has found; all that may match if it has found none."""
-        plan, statistics, row_ids = found.plan, found.statistics, found.row_ids
+        plan, statistics = found.plan, found.statistics
+        row_ids = None if found.rows is None else row_positions(found.rows)
         if found.by_page is None or row_ids is None:
             if plan.access is not Access.SKIP and not found.is_nothing:
                 yield from self._by_scan(

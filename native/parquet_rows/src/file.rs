@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMask, ParquetMetaData};
 
 use crate::bounds::{Bounds, bounded_leaf, bounds};
@@ -51,7 +51,12 @@ impl ParquetFile {
             return Ok(None);
         };
         let value_type = fields[position].data_type();
-        if !matches!(value_type, DataType::Utf8 | DataType::Binary) {
+        let descriptor = self.metadata().file_metadata().schema_descr();
+        let is_text = (0..descriptor.num_columns())
+            .filter(|&leaf| descriptor.get_column_root_idx(leaf) == position)
+            .all(|leaf| descriptor.column(leaf).converted_type() == ConvertedType::UTF8);
+        // The crate makes text of JSON too, but bytes of a dictionary of JSON.
+        if !(*value_type == DataType::Utf8 && is_text || *value_type == DataType::Binary) {
             return Ok(None);
         }
         let mut fields = fields.to_vec();

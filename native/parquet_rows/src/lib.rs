@@ -341,9 +341,10 @@ fn open_source(
 }
 
 fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
-    if let Ok(range) = rows.cast::<PyRange>()
-        && range.step()? == 1
-    {
+    if let Ok(range) = rows.cast::<PyRange>() {
+        if range.step()? != 1 {
+            return Err(PyValueError::new_err("a range of rows must have the step 1"));
+        }
         return Ok(Positions::Range(range.start()? as i64..range.stop()? as i64));
     }
     let buffer = PyBuffer::<i64>::get(rows)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::{concat, concat_batches};
 use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
@@ -88,8 +88,10 @@ pub fn read_files(
     threads: usize,
 ) -> Result<Option<ManyRows>> {
     let mut tasks = Vec::with_capacity(files.len());
+    let mut schemas = Vec::with_capacity(files.len());
     for (number, each) in files.iter().enumerate() {
         let request = Request::new(each.file.metadata(), &each.rows, columns)?;
+        schemas.push(request.schema(each.file)?);
         let bytes = request.plan(each.file)?.page_bytes;
         tasks.push(FileTask {
             number,
@@ -97,6 +99,9 @@ pub fn read_files(
             bytes,
         });
     }
+    let Some(schema) = common_schema(&schemas)? else {
+        return Ok(None);
+    };
     let answers = in_parallel(tasks, threads, SMALLEST_PIECE, |task| {
         let FileRows {
             file, path, size, ..
@@ -105,12 +110,6 @@ pub fn read_files(
         let rows = decode(file, &mut source, &task.request, 1)?;
         Ok((rows, source.traffic))
     })?;
-    let Some(schema) = answers.first().map(|(rows, _)| rows.schema.clone()) else {
-        return Err(Error::Argument("no file is given".into()));
-    };
-    if answers.iter().any(|(rows, _)| rows.schema != schema) {
-        return Ok(None);
-    }
     let batches = answers.iter().flat_map(|(rows, _)| &rows.batches);
     let batch = if schema.fields().is_empty() {
         let count = batches.map(RecordBatch::num_rows).sum();
@@ -124,6 +123,27 @@ pub fn read_files(
         stats: stats.collect(),
         batch,
     }))
+}
+
+/// The columns of several files, which may be NULL if they may in any; None if their names or types
+/// differ.
+fn common_schema(schemas: &[SchemaRef]) -> Result<Option<SchemaRef>> {
+    let Some((first, others)) = schemas.split_first() else {
+        return Err(Error::Argument("no file is given".into()));
+    };
+    let mut fields = first.fields().iter().map(|each| Field::clone(each)).collect::<Vec<_>>();
+    for other in others {
+        if other.fields().len() != fields.len() {
+            return Ok(None);
+        }
+        for (field, same) in fields.iter_mut().zip(other.fields()) {
+            if field.name() != same.name() || field.data_type() != same.data_type() {
+                return Ok(None);
+            }
+            field.set_nullable(field.is_nullable() || same.is_nullable());
+        }
+    }
+    Ok(Some(Arc::new(Schema::new(fields))))
 }
 
 /// The rows of one file.
@@ -182,8 +202,11 @@ struct Part<'a> {
 impl Part<'_> {
     fn chosen(&self, rows: &Positions) -> Vec<i64> {
         let keys = self.array.keys();
-        let of_null = self.truths.last().is_some_and(|&truth| truth != 0);
-        let is_true = |key: i32| self.truths.get(key as usize).is_some_and(|&truth| truth != 0);
+        let Some((of_null, of_values)) = self.truths.split_last() else {
+            return Vec::new();
+        };
+        let of_null = *of_null != 0;
+        let is_true = |key: i32| of_values.get(key as usize).is_some_and(|&truth| truth != 0);
         let mut chosen = Vec::new();
         for (number, &key) in keys.values().iter().enumerate() {
             if is_true(key) && keys.is_valid(number) || of_null && keys.is_null(number) {

@@ -49,9 +49,9 @@ exceptions on unchanged.
 """
 
 Rows: TypeAlias = "range | Buffer | np.ndarray[Any, np.dtype[np.signedinteger[Any]]]"
-"""0-based row positions in a file, ascending and unique: a range, or a one-dimensional buffer of
-64-bit signed integers, such as a NumPy array (a buffer to type checkers only from Python 3.12
-on)."""
+"""0-based row positions in a file, ascending and unique: a range with step 1, or a one-dimensional
+buffer of 64-bit signed integers, such as a NumPy array (a buffer to type checkers only from Python
+3.12 on)."""
 
 
 @dataclass(frozen=True, slots=True)
