@@ -3,7 +3,7 @@
 On one table of 4,000,000 rows, one base file of 363 MB after clustering. Contestants alternate
 within one run, beginning with another one in each round; every ratio is the median of the rounds':
 
-- ours, index A: `msg` analysed, `sender`, `city`, `amount`; index B: the same, and `msg` as keyword
+- ours, index A: `msg` analyzed, `sender`, `city`, `amount`; index B: the same, and `msg` as keyword
   too (4,000,000 distinct values); by Spark, `local[2]`, as `hudi-index build` does it;
 - the clustering run that wrote the base file;
 - Hudi's own secondary index on `sender`, dropped and created again (its record index, which it

@@ -107,7 +107,7 @@ def bytes_in_hbase(uri: str) -> int:
 
 CONTESTANTS = {
     "lucene": Contestant("lucene", "lucene"),
-    "lucene_words": Contestant("lucene", "lucene, `msg` analysed", {"analyzer": "standard"}),
+    "lucene_words": Contestant("lucene", "lucene, `msg` analyzed", {"analyzer": "standard"}),
     "btree": Contestant("btree", "btree"),
     "hbase": Contestant("hbase", "hbase", started=hbase_on_this_machine, elsewhere=bytes_in_hbase),
 }
@@ -214,7 +214,7 @@ def warmed(table: IndexedTable, kind: Kind) -> list[int] | None:
     began = perf_counter()
     try:
         _, rows = asked(table, kind)
-    except (IndexRequired, PredicateUnsupported):  # or full text, and nothing analysed
+    except (IndexRequired, PredicateUnsupported):  # or full text, and nothing analyzed
         return None
     while perf_counter() - began < WARM_SECONDS:
         asked(table, kind)

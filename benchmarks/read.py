@@ -5,7 +5,7 @@ and another one with snappy). Contestants, each in a process of its own, are ask
 in turn, round by round, beginning with another one in each; a ratio is the median of the rounds':
 
 - ours, warm: the table is open, its snapshot cached and revalidated by a listing of the timeline
-  at each query, planning included. Index C: `msg` analysed and as keyword, `sender`, `city`,
+  at each query, planning included. Index C: `msg` analyzed and as keyword, `sender`, `city`,
   `amount` and the record key `key`. No Spark session in the process;
 - Spark with Hudi, with and without Hudi's own record index, secondary index and data skipping,
   whichever is faster; what gives other rows than Spark without them does not count;

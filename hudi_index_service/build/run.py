@@ -26,7 +26,7 @@ from hudi_index_service.build.retry import (
 )
 from hudi_index_service.build.scope import partitions_in_scope
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.build.summaries import merge_segments, summarise
+from hudi_index_service.build.summaries import merge_segments, summarize
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import (
     BuildFailed,
@@ -290,7 +290,7 @@ class _Run:
             row_counts = rows_known(self._table, self._entries)
             counter = ProgressCounter(self._entries, row_counts, self._row_count)
             self._run(counter, progress, details)
-            self._summarise(counter)
+            self._summarize(counter)
         except BaseException as raised:
             error = raised
             raise
@@ -381,7 +381,7 @@ class _Run:
                 self._running.beat(counter.now())
         closing.result()
 
-    def _summarise(self, counter: ProgressCounter) -> None:
+    def _summarize(self, counter: ProgressCounter) -> None:
         """Writes summaries, so that first queries need not read each published manifest, and merges
         segments. A cancelled build leaves this to the next one."""
         built = {o.path for o in self._outcomes if o.status is TaskStatus.BUILT}
@@ -391,7 +391,7 @@ class _Run:
                 instants.setdefault(entry.index_type, set()).add(entry.base_file.instant)
         for name in () if self._cancelled else sorted(instants):
             self._running.beat(counter.now())
-            summarise(self._table.storage, name, instants[name])
+            summarize(self._table.storage, name, instants[name])
             self._running.beat(counter.now())
             merge_segments(self._table.storage, name)
 

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _READ_AT_ONCE = 32
 
 
-def summarise(storage: Storage, index_type: str, instants: Collection[str]) -> None:
+def summarize(storage: Storage, index_type: str, instants: Collection[str]) -> None:
     """Writes a summary of each given instant, and of other instants that lack one because a build
     died too early. An instant with one entry needs no summary.
 

@@ -11,7 +11,7 @@ from hudi_index_service.cli.arguments import OutputOption, TableArgument
 from hudi_index_service.cli.output import Items, output_of_report, table_lines
 from hudi_index_service.cli.reports import history_lines
 from hudi_index_service.optimizer.history.history import stored_history
-from hudi_index_service.storage.store import normalise_uri
+from hudi_index_service.storage.store import normalize_uri
 from hudi_index_service.wording import counted
 
 _SHAPE = ("shape", "queries", "last", "columns", "unindexed", "weight", "by_index", "scanned")
@@ -20,7 +20,7 @@ _SHAPE_MEANS = ("rows", "index_ms", "scan_ms", "corrections")
 
 def history(table: TableArgument, output: OutputOption = None) -> None:
     """Show the recorded queries on a table by shape: columns and operators, without literals."""
-    uri = normalise_uri(table)
+    uri = normalize_uri(table)
     shapes = stored_history(config.settings()).shapes(uri)
     rows = [each.to_dict() for each in shapes]
     output_of_report(output).report(
@@ -50,7 +50,7 @@ def forget(
     output: OutputOption = None,
 ) -> None:
     """Delete the recorded queries on a table, or on all tables."""
-    uri = None if table is None else normalise_uri(table)
+    uri = None if table is None else normalize_uri(table)
     count = stored_history(config.settings()).forget(uri)
     report = {"table": uri, "shapes": count}
     lines = [f"{counted(count, 'shape')} of queries forgotten."]

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid, StorageUnsupported
-from hudi_index_service.storage.store import normalise_uri
+from hudi_index_service.storage.store import normalize_uri
 
 
 class AllowedTables:
-    """An allow-list of base paths that recognises each path in any spelling.
+    """An allow-list of base paths that recognizes each path in any spelling.
 
     Args:
         tables: Base paths: local folders, ``file:/…``, ``s3://…``, …
@@ -20,7 +20,7 @@ class AllowedTables:
     """
 
     def __init__(self, tables: Iterable[str | Path]) -> None:
-        uris = [normalise_uri(table) for table in tables]
+        uris = [normalize_uri(table) for table in tables]
         if not uris:
             raise ConfigInvalid(
                 "The hook has no table to serve.", remedy="Name at least one table."
@@ -44,7 +44,7 @@ class AllowedTables:
         # Hudi sends Hadoop's spelling, file:/x, without escaped characters.
         path = str(base_path).removeprefix("file:")
         try:
-            uri = self._uris.get(_identity(normalise_uri(path)))
+            uri = self._uris.get(_identity(normalize_uri(path)))
         except (StorageUnsupported, ValueError):  # another scheme, or not a path
             uri = None
         if uri is None:

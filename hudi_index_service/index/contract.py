@@ -445,7 +445,7 @@ class IndexType(ABC):
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
         """How the column's texts are split into words for full-text search; None if the column is
-        not analysed."""
+        not analyzed."""
         return None
 
     def text_ranker(self, column: ColumnSpec) -> TextRanker | None:

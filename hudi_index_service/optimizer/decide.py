@@ -138,7 +138,7 @@ def _share(expected: Expected | None, total: int) -> float:
 def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: int) -> bool:
     """Whether look-ups are compared with a scan while they run: not if few rows match by guaranteed
     bounds, or clearly few by past queries of the shape; and not if checking a row takes longer than
-    reading it, as for full text, which is analysed, and regular expressions."""
+    reading it, as for full text, which is analyzed, and regular expressions."""
     leaves = (leaf.operand if isinstance(leaf, Not) else leaf for leaf in predicate.leaves())
     if any(isinstance(leaf, Match | RLike) for leaf in leaves):
         return False
@@ -289,7 +289,7 @@ class RelationCosts:
         beside: Bytes of base files without an index, per byte with one. The same density of
             matching rows is assumed in them.
         many_bytes: Whether these are too many for the driver.
-        searched: Whether a full-text search is among the conditions; Spark would have to analyse
+        searched: Whether a full-text search is among the conditions; Spark would have to analyze
             every text.
     """
 

@@ -1,7 +1,7 @@
 """Expresses Spark's comparison of a column with literals in the column's own type.
 
 Spark casts both sides of a comparison to one type and compares there. That cast never swaps two
-values of the column; it can only make neighbours equal. So the values of the column that are below,
+values of the column; it can only make neighbors equal. So the values of the column that are below,
 at and above the literal *after* the cast form three adjacent ranges. Every comparison is then one
 of the column with the ends of the middle range: `low`, the smallest value of the column that is not
 below the literal, and `high`, the largest that is not above it. ``id > 1.5`` becomes ``id > 1``;

@@ -227,7 +227,7 @@ class MatchMode(Enum):
 
 class TextMatcher(Protocol):
     """Decides full-text searches on rows that were read, with the same result as an index with the
-    same analyser. Index types provide matchers."""
+    same analyzer. Index types provide matchers."""
 
     def matches(self, match: "Match", texts: pa.Array) -> pa.BooleanArray:
         """Whether each text matches; null where the text is NULL."""
@@ -235,7 +235,7 @@ class TextMatcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedText:
-    """The analysis of a column's texts: the analyser's name, and a matcher for it."""
+    """The analysis of a column's texts: the analyzer's name, and a matcher for it."""
 
     analyzer: str
     matcher: TextMatcher
@@ -244,7 +244,7 @@ class AnalyzedText:
 @dataclass(frozen=True, slots=True)
 class Match(Predicate):
     """A full-text search in a string column. NULL where the column is NULL; FALSE for every text if
-    the analyser finds no word in the searched text.
+    the analyzer finds no word in the searched text.
 
     Attributes:
         text: The text to search for.

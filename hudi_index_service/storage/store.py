@@ -1,7 +1,7 @@
 """Storage under a table: create exclusively, read ranges, list, delete.
 
-One behaviour for local folders (`storage.disk`) and for remote stores and memory
-(`storage.remote`): URIs normalised as Hudi and Spark write them, errors that name the place and the
+One behavior for local folders (`storage.disk`) and for remote stores and memory
+(`storage.remote`): URIs normalized as Hudi and Spark write them, errors that name the place and the
 remedy, counters, and a limit on the request rate.
 """
 
@@ -23,7 +23,7 @@ from hudi_index_service.wording import first_line
 if TYPE_CHECKING:
     from hudi_index_service.storage.remote import RemoteStore
 
-__all__ = ["IoCount", "Storage", "StoredFile", "normalise_uri"]
+__all__ = ["IoCount", "Storage", "StoredFile", "normalize_uri"]
 
 _FULL = (ENOSPC, EDQUOT)
 """A disk is full, or a user's share of it."""
@@ -48,7 +48,7 @@ class IoCount:
     bytes_read: int = 0
 
 
-def normalise_uri(uri: str | Path) -> str:
+def normalize_uri(uri: str | Path) -> str:
     """The one spelling of a location: an absolute local path without scheme, or ``scheme://…``.
 
     ``file:/x``, ``file:///x`` and relative local paths become ``/…``; ``s3a://`` and ``s3n://``
@@ -88,7 +88,7 @@ class Storage:
     """
 
     def __init__(self, uri: str | Path, options: Mapping[str, str] | None = None) -> None:
-        self.uri = normalise_uri(uri)
+        self.uri = normalize_uri(uri)
         self.options = dict(options or {})
         self.io = IoCount()
         self.requests_per_second: float | None = None

@@ -135,7 +135,7 @@ def needed_distributions() -> list[Distribution]:
 
 def _requirements(package: Distribution) -> Iterator[str]:
     """The names of a distribution's requirements, without those of its extras and those for other
-    platforms, which are recognised by not being installed."""
+    platforms, which are recognized by not being installed."""
     for requirement in package.requires or ():
         specification, _, condition = requirement.partition(";")
         name = _NAME.match(specification)

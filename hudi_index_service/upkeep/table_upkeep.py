@@ -15,7 +15,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexServiceError, TableOverwritten
 from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
 from hudi_index_service.metadata.definitions import DefinitionStore
-from hudi_index_service.storage.store import normalise_uri
+from hudi_index_service.storage.store import normalize_uri
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.upkeep.define import define, is_defined, is_outdated
 from hudi_index_service.upkeep.keys_on_timeline import first_instant_with_keys, newest_keys
@@ -89,7 +89,7 @@ class TableUpkeep:
         patient: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self.uri = normalise_uri(uri)
+        self.uri = normalize_uri(uri)
         self._settings = settings if settings is not None else config.settings()
         self._spark = spark
         self._storage_options = storage_options

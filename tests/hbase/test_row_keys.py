@@ -67,7 +67,7 @@ def test_entries_are_spread_over_the_table() -> None:
 
 @ordered
 @given(path=st.text(max_size=60), table=st.text(max_size=60))
-def test_catalogue_keys_contain_the_path(path: str, table: str) -> None:
+def test_catalog_keys_contain_the_path(path: str, table: str) -> None:
     keys = TableKeys.of(table)
     assert keys.path(keys.entry(path)) == path
 

@@ -62,9 +62,9 @@ def test_interrupted_store_is_continued(make_tree: MakeTree, cells: Cells) -> No
     tree.stored(ONE)
     whole = cells.all()
     leaves = sorted(leaves_in(cells, ONE))
-    catalogue = TableKeys.of(TABLE).entry(ONE)
+    catalog = TableKeys.of(TABLE).entry(ONE)
     cells.delete(*leaves[len(leaves) // 2 :])
-    cells.put(catalogue, {DONE: b""})
+    cells.put(catalog, {DONE: b""})
     requests = tree.server.requests
 
     tree.stored(ONE)

@@ -82,7 +82,7 @@ def tokens_of(analyzer: str, texts: list[str]) -> dict[str, Tokens]:
 
 @cache
 def edit_distance(left: str, right: str) -> int:
-    """The edit distance: insertions, deletions, replacements and swaps of neighbours."""
+    """The edit distance: insertions, deletions, replacements and swaps of neighbors."""
     rows = [list(range(len(right) + 1))]
     for i, a in enumerate(left, 1):
         row = [i]

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from hudi_index_service.build.summaries import summarise
+from hudi_index_service.build.summaries import summarize
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries import entry
@@ -51,9 +51,9 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
 
 
 @pytest.fixture
-def summarised(storage: Storage) -> Storage:
+def summarized(storage: Storage) -> Storage:
     """The same, with a summary."""
-    summarise(storage, "lucene", {make.INSTANT})
+    summarize(storage, "lucene", {make.INSTANT})
     return storage
 
 
@@ -76,97 +76,97 @@ def summaries(storage: Storage) -> list[str]:
     ]
 
 
-def test_one_summary_gives_all_manifests_of_an_instant(summarised: Storage) -> None:
-    assert summaries(summarised) == [f"lucene/{make.INSTANT}-0001.json"]
-    entries, requests = found(summarised)
+def test_one_summary_gives_all_manifests_of_an_instant(summarized: Storage) -> None:
+    assert summaries(summarized) == [f"lucene/{make.INSTANT}-0001.json"]
+    entries, requests = found(summarized)
     assert requests == 2, "a listing, and the summary"
     assert [each.manifest for each in entries] == [manifest_of(base_file(n)) for n in range(FILES)]
-    assert found(summarised)[1] == 0, "they are cached now"
+    assert found(summarized)[1] == 0, "they are cached now"
 
 
 def test_without_summaries_each_manifest_is_read(storage: Storage) -> None:
     assert found(storage)[1] == 1 + FILES
 
 
-def test_one_manifest_is_read_without_a_summary(summarised: Storage) -> None:
-    assert found(summarised, 1)[1] == 1
+def test_one_manifest_is_read_without_a_summary(summarized: Storage) -> None:
+    assert found(summarized, 1)[1] == 1
 
 
 def test_a_large_summary_is_not_read_for_few_manifests(
-    summarised: Storage, monkeypatch: pytest.MonkeyPatch
+    summarized: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry, "_BYTES_A_REQUEST", 0)
-    assert found(summarised, 0, 2)[1] == 1 + 2
+    assert found(summarized, 0, 2)[1] == 1 + 2
 
 
-def test_a_summary_does_not_bring_back_a_deleted_entry(summarised: Storage) -> None:
+def test_a_summary_does_not_bring_back_a_deleted_entry(summarized: Storage) -> None:
     folder = entry_folder("lucene", base_file(1))
-    summarised.delete([file.path for file in summarised.files(folder)])
-    listing = EntryListing(summarised, "lucene")
+    summarized.delete([file.path for file in summarized.files(folder)])
+    listing = EntryListing(summarized, "lucene")
     listing.fetch(base_file(number) for number in range(FILES))
     with pytest.raises(EntryMissing):
         listing.find(base_file(1))
     assert listing.find(base_file(2)).manifest.base_file.path == base_file(2).path
 
 
-def test_a_later_generation_is_read_from_its_manifest(summarised: Storage) -> None:
+def test_a_later_generation_is_read_from_its_manifest(summarized: Storage) -> None:
     later = manifest_of(base_file(1), name="data-000002-0123456789ab.pack")
     later = later.model_copy(update={"generation": 2})
-    publish(summarised, base_file(1), later)
+    publish(summarized, base_file(1), later)
 
-    entries, requests = found(summarised)
+    entries, requests = found(summarized)
 
     assert entries[1].manifest == later
     assert requests == 2 + 1
 
 
-def test_a_replaced_entry_is_read_from_its_manifest(summarised: Storage) -> None:
+def test_a_replaced_entry_is_read_from_its_manifest(summarized: Storage) -> None:
     old = manifest_of(base_file(1))
     replaced = manifest_of(base_file(1), name=old.data.name[:-6] + "0.pack")
-    summarised.delete([f"{entry_folder('lucene', base_file(1))}/{old.data.name}"])
-    path = publish(summarised, base_file(1), replaced)
-    assert len(summarised.read(path)) == len(old.to_json())
+    summarized.delete([f"{entry_folder('lucene', base_file(1))}/{old.data.name}"])
+    path = publish(summarized, base_file(1), replaced)
+    assert len(summarized.read(path)) == len(old.to_json())
 
-    entries, requests = found(summarised)
+    entries, requests = found(summarized)
 
     assert entries[1].manifest == replaced
     assert requests == 2 + 1
 
 
-def test_a_manifest_of_another_length_is_read_directly(summarised: Storage) -> None:
+def test_a_manifest_of_another_length_is_read_directly(summarized: Storage) -> None:
     path = f"{entry_folder('lucene', base_file(0))}/manifest-0001.json"
-    summarised.replace(path, summarised.read(path)[:-10])
-    listing = EntryListing(summarised, "lucene")
+    summarized.replace(path, summarized.read(path)[:-10])
+    listing = EntryListing(summarized, "lucene")
     listing.fetch(base_file(number) for number in range(FILES))
     with pytest.raises(EntryInvalid, match="is not JSON"):
         listing.find(base_file(0))
 
 
 @pytest.mark.parametrize("number", ["0001", "0002"])
-def test_a_damaged_summary_is_ignored(summarised: Storage, number: str) -> None:
-    summarised.replace(f"{SUMMARIES_FOLDER}/lucene/{make.INSTANT}-{number}.json", b"{}")
-    assert found(summarised)[1] == 2 + FILES
+def test_a_damaged_summary_is_ignored(summarized: Storage, number: str) -> None:
+    summarized.replace(f"{SUMMARIES_FOLDER}/lucene/{make.INSTANT}-{number}.json", b"{}")
+    assert found(summarized)[1] == 2 + FILES
 
 
-def test_manifests_in_a_summary_are_checked(summarised: Storage) -> None:
-    store = SummaryStore(summarised, "lucene")
+def test_manifests_in_a_summary_are_checked(summarized: Storage) -> None:
+    store = SummaryStore(summarized, "lucene")
     ((newest,),) = store.listed().values()
     manifests = dict(store.read(make.INSTANT, newest).manifests)
     path = next(iter(manifests))
     manifests[path] = manifests[path].replace('"null_count": 1', '"null_count": 0')
     store.add(make.INSTANT, manifests, newest=1)
 
-    entries, requests = found(summarised)
+    entries, requests = found(summarized)
 
     assert requests == 2 + 1
     assert entries[0].manifest == manifest_of(base_file(0))
 
 
-def test_the_newest_summary_is_used(summarised: Storage) -> None:
-    SummaryStore(summarised, "lucene").add(make.INSTANT, {}, newest=1)
-    assert found(summarised)[1] == 2 + FILES
-    summarise(summarised, "lucene", {make.INSTANT})
-    assert len(summaries(summarised)) == 3
+def test_the_newest_summary_is_used(summarized: Storage) -> None:
+    SummaryStore(summarized, "lucene").add(make.INSTANT, {}, newest=1)
+    assert found(summarized)[1] == 2 + FILES
+    summarize(summarized, "lucene", {make.INSTANT})
+    assert len(summaries(summarized)) == 3
 
 
 def test_instants_without_a_summary_get_one(storage: Storage) -> None:
@@ -174,14 +174,14 @@ def test_instants_without_a_summary_get_one(storage: Storage) -> None:
         for number in range(int(instant[-1]) - 1):
             file = base_file(number, instant)
             publish(storage, file, manifest_of(file))
-    summarise(storage, "lucene", {"20260102"})
+    summarize(storage, "lucene", {"20260102"})
     assert summaries(storage) == [f"lucene/{i}-0001.json" for i in (make.INSTANT, "20260103")]
-    summarise(storage, "lucene", {"20260103"})
+    summarize(storage, "lucene", {"20260103"})
     assert len(summaries(storage)) == 3, "the other instant has no new entry"
 
 
 def test_a_summary_is_limited_in_bytes(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(manifest_of(base_file(0)).to_json())
     monkeypatch.setattr("hudi_index_service.index.entries.summary.MOST_BYTES", 2 * size)
-    summarise(storage, "lucene", {make.INSTANT})
+    summarize(storage, "lucene", {make.INSTANT})
     assert found(storage)[1] == 2 + 1

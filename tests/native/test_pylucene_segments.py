@@ -187,7 +187,7 @@ def test_fast_path_splits_ascii_text_as_the_standard_analyzer(tmp_path: Path) ->
     texts = list(ascii_texts(random.Random(5)))
     index_batches(tmp_path / "ours", [MESSAGE], [pa.RecordBatch.from_pydict({"message": texts})])
     # Only StandardAnalyzer itself takes the fast path, a wrapper does not.
-    by_analyzer = tmp_path / "analyser"
+    by_analyzer = tmp_path / "analyzer"
     index_batches(
         by_analyzer,
         [MESSAGE],

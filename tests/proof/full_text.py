@@ -116,7 +116,7 @@ def _misspelt(word: str, dice: random.Random) -> str:
 
 
 def distance(one: str, other: str) -> int:
-    """The least number of characters inserted, removed or replaced, or neighbours swapped."""
+    """The least number of characters inserted, removed or replaced, or neighbors swapped."""
     above: list[int] = []
     row = list(range(len(other) + 1))
     for i, character in enumerate(one, 1):

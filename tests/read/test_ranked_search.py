@@ -186,7 +186,7 @@ def test_a_search_needs_a_ranked_column(golden: Golden, tmp_path: Path) -> None:
         table.search("msg", "car")
     table.alter_index("words", options={"msg": RANKED})
     before = table.search("msg", "car", k=80)
-    assert before.num_rows == 28, "analysed again, since the entry has no lengths"
+    assert before.num_rows == 28, "analyzed again, since the entry has no lengths"
     table.refresh("words").raise_for_failures()
     assert table.search("msg", "car", k=80) == before
 

@@ -1,4 +1,4 @@
-"""The files below a root: the same behaviour in local folders and in object stores (memory)."""
+"""The files below a root: the same behavior in local folders and in object stores (memory)."""
 
 import os
 import pickle
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index_service.errors import PermissionDenied, StorageFailed, StorageUnsupported
-from hudi_index_service.storage.store import Storage, StoredFile, normalise_uri
+from hudi_index_service.storage.store import Storage, StoredFile, normalize_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -211,30 +211,30 @@ def test_roots_are_taken_literally(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_locations_have_one_normal_spelling(uri: str | Path, normal: str) -> None:
-    assert normalise_uri(uri) == normal
-    assert normalise_uri(normal) == normal
+    assert normalize_uri(uri) == normal
+    assert normalize_uri(normal) == normal
 
 
 def test_relative_paths_start_at_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert normalise_uri("t") == str(tmp_path / "t")
-    assert normalise_uri("./t/") == str(tmp_path / "t")
-    assert normalise_uri("a/b:c") == str(tmp_path / "a" / "b:c")
+    assert normalize_uri("t") == str(tmp_path / "t")
+    assert normalize_uri("./t/") == str(tmp_path / "t")
+    assert normalize_uri("a/b:c") == str(tmp_path / "a" / "b:c")
 
 
 @pytest.mark.parametrize("uri", ["hdfs://nn:8020/t", "http://x/t", "oss://b/t", "s3://", "s3:///"])
 def test_unsupported_locations_are_refused(uri: str) -> None:
     with pytest.raises(StorageUnsupported, match="STORAGE_UNSUPPORTED"):
-        normalise_uri(uri)
+        normalize_uri(uri)
 
 
 @pytest.mark.parametrize("uri", ["file:/x/a%20b", "file:///x/a%20b", "/x/a%20b", "/x/a b"])
 def test_local_uris_mean_what_they_mean_to_spark(spark: "SparkSession", uri: str) -> None:
     assert spark._jvm is not None
     hadoop_path = spark._jvm.org.apache.hadoop.fs.Path(uri)
-    assert normalise_uri(uri) == hadoop_path.toUri().getPath()
+    assert normalize_uri(uri) == hadoop_path.toUri().getPath()
 
 
 def test_an_absent_root_is_reported(tmp_path: Path) -> None:

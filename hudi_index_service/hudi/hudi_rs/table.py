@@ -259,7 +259,7 @@ class HudiRsTable:
         pinned = as_of if as_of is not None else state.timeline.latest
         if pinned is not None:
             options = options.with_as_of_timestamp(pinned)
-        # A reader made by the table has the timeline, by which it recognises, on version 6, the log
+        # A reader made by the table has the timeline, by which it recognizes, on version 6, the log
         # blocks of delta commits that never completed.
         with self._reading(file_slice):
             reader = state.table.create_file_group_reader_with_options(options)

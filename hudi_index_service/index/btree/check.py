@@ -1,4 +1,4 @@
-"""Verifies a packed tree: reads every leaf, and compares it with its neighbours and the
+"""Verifies a packed tree: reads every leaf, and compares it with its neighbors and the
 manifest."""
 
 from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ LEAVES = "leaves"
 TREE = "tree"
 
 _CACHED_LEAVES = 16  # decoded leaves
-_AT_ONCE = 2**20  # bytes of neighbours read by one call
+_AT_ONCE = 2**20  # bytes of neighbors read by one call
 
 
 class LeafStore(Protocol):
@@ -34,7 +34,7 @@ class LeafStore(Protocol):
     def set(self, place: LeafPlace) -> BitMap:
         """The rows of a leaf that is a set."""
 
-    def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
+    def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; most efficient for adjacent leaves."""
 
     def expect(self, places: Iterable[LeafPlace]) -> None:
@@ -112,7 +112,7 @@ class LeafFile:
     def expect(self, places: Iterable[LeafPlace]) -> None:
         """Does nothing: leaves of a local file are read on demand."""
 
-    def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
+    def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """The bytes of leaves; adjacent leaves are read together."""
         bodies: list[bytes] = []
         for first, end in _runs(places):

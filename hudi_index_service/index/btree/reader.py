@@ -216,7 +216,7 @@ class BTreeReader(IndexReader):
                     inner.append(place)
                 else:
                     id_arrays.append(_part(self._leaves.packed(place), interval))
-            for place, body in zip(inner, self._leaves.neighbours(inner), strict=True):
+            for place, body in zip(inner, self._leaves.neighbors(inner), strict=True):
                 id_arrays.append(PackedLeaf(body, place.rows, place.keys).rows)
         ids = id_arrays[1] if len(id_arrays) == 2 else np.concatenate(id_arrays)
         # A sorted array is by far the fastest way into a bitmap.

@@ -1,6 +1,6 @@
 """The user's cache folder for data files of remote entries, shared by several processes.
 
-Processes synchronise with locks on the files themselves (`flock`), which end with the process. A
+Processes synchronize with locks on the files themselves (`flock`), which end with the process. A
 file with a shared lock is being made or opened, and is not evicted. Afterwards it may be evicted;
 processes that have it open continue to read.
 """

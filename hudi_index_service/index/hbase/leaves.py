@@ -69,7 +69,7 @@ class HBaseLeaves:
         """Reads the rows of a leaf that is a set."""
         return checked_set(self._body(place), place, self._source)
 
-    def neighbours(self, places: list[LeafPlace]) -> list[bytes]:
+    def neighbors(self, places: list[LeafPlace]) -> list[bytes]:
         """Reads the bytes of leaves; those not fetched by `expect` are fetched together."""
         ahead = self._thread.ahead
         keys = [self._keys.leaf(place) for place in places]

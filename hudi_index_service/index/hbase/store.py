@@ -1,7 +1,7 @@
 """Stores the leaves of entries in HBase, lists the stored entries, and removes them.
 
-An entry's row in the catalogue is written before its first leaf and deleted after its last one. So
-the catalogue covers everything that a killed builder or removal leaves in HBase.
+An entry's row in the catalog is written before its first leaf and deleted after its last one. So
+the catalog covers everything that a killed builder or removal leaves in HBase.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class EntryStore:
     def __init__(self, server: HBaseServer, table: str) -> None:
         self._server = server
         self._uri = table
-        self._catalogue = TableKeys.of(table)
+        self._catalog = TableKeys.of(table)
 
     def store(self, files: Mapping[str, Path | FileRange | bytes], path: str) -> FilesToPack:
         """Writes the leaves of a whole tree in batches, each retried if it fails. Leaves of the
@@ -101,7 +101,7 @@ class EntryStore:
         path: str,
         content: str,
     ) -> None:
-        row = self._catalogue.entry(path)
+        row = self._catalog.entry(path)
         record = self._server.write(lambda table: table.row(row))
         leaf_of_key = {keys.leaf(place): place for place in places}
         present: set[bytes] = set()
@@ -134,7 +134,7 @@ class EntryStore:
 
     def stored(self) -> dict[str, float]:
         """The data files whose entries are stored, completely or not, and when storing began."""
-        prefix = self._catalogue.prefix
+        prefix = self._catalog.prefix
 
         def scan_entries(table: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
             return list(table.scan(row_prefix=prefix, columns=[BEGUN, URI]))
@@ -142,13 +142,13 @@ class EntryStore:
         if not self._server.has_table():
             return {}
         return {
-            self._catalogue.path(key): _moment(cells)
+            self._catalog.path(key): _moment(cells)
             for key, cells in self._server.write(scan_entries)
             if cells.get(URI, b"").decode() == self._uri
         }
 
     def destroy(self, paths: Iterable[str]) -> None:
-        """Removes the leaves of these entries, and then their rows in the catalogue.
+        """Removes the leaves of these entries, and then their rows in the catalog.
 
         Raises:
             IndexServerUnavailable: HBase did not remove them.
@@ -167,7 +167,7 @@ class EntryStore:
                 # A delete marker does not hide cells with a later timestamp, from a faster clock.
                 if any(self._keys(keys)):
                     raise self._unfinished(f"still has leaves of {path} that were removed")
-            self._delete([self._catalogue.entry(path)])
+            self._delete([self._catalog.entry(path)])
 
     def _unfinished(self, problem: str) -> IndexServerUnavailable:
         return IndexServerUnavailable(

@@ -2,7 +2,7 @@
 
 A row is a document, and its row id is the document's id, because documents are added in row order
 and segments are never merged or reordered. A string column is indexed as a keyword (the whole value
-as one term), and optionally as analysed text; every other type as an order-preserving 64-bit point.
+as one term), and optionally as analyzed text; every other type as an order-preserving 64-bit point.
 """
 
 from hudi_index_service.index.lucene.index_type import LuceneIndexType

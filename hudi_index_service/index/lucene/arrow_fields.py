@@ -35,7 +35,7 @@ class IndexField:
         kind: The kind of content in the Java helper: ``KEYWORD``, ``TEXT``, ``RANKED_TEXT``,
             ``LONG``, ``BYTES16``, ``NULLS`` (see ArrowIndexer).
         of_elements: Whether the field marks NULL elements, not NULL arrays.
-        analyzer: The short name of a text field's analyser.
+        analyzer: The short name of a text field's analyzer.
     """
 
     name: str

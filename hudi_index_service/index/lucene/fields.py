@@ -1,6 +1,6 @@
 """Determines the Lucene fields of a column from its Arrow type and options.
 
-Field names inside the index: ``k.<column>`` keyword, ``t.<analyzer>.<column>`` analysed text,
+Field names inside the index: ``k.<column>`` keyword, ``t.<analyzer>.<column>`` analyzed text,
 ``n.<column>`` number, ``w.<column>`` wide number. ``z.<column>`` has the term "1" where the column
 is NULL, and ``e.<column>`` where an array has a NULL element. An array has the fields of its
 elements, with one value per element.
@@ -34,7 +34,7 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
 
     Options, for string columns only:
 
-    - ``analyzer`` adds an analysed field.
+    - ``analyzer`` adds an analyzed field.
     - ``keyword`` (default ``true``) may be ``false`` if there is an analyzer. The whole values are
       then not indexed, and only full-text search and IS NULL are answered.
     - ``ranked`` (default ``false``) may be ``true`` if there is an analyzer. The index then holds
@@ -54,7 +54,7 @@ def required_fields(column: str, type: pa.DataType, options: Mapping[str, str]) 
         return _text_fields(column, options)
     if options:
         raise IndexDefinitionInvalid(
-            f"Column {column} has type {type}: only string columns can be analysed.",
+            f"Column {column} has type {type}: only string columns can be analyzed.",
             remedy=f"Remove the option {min(options)}.",
         )
     element = element_type(type)
@@ -104,7 +104,7 @@ def _boolean(column: str, options: Mapping[str, str], name: str, *, default: str
 
 
 def text_analyzer(fields: Sequence[str]) -> str | None:
-    """The analyser of a column's text field; None if it has no text field."""
+    """The analyzer of a column's text field; None if it has no text field."""
     analyzers = (f.removeprefix(TEXT_PREFIX) for f in fields if f.startswith(TEXT_PREFIX))
     return next(analyzers, None)
 
@@ -135,5 +135,5 @@ def null_field(column: str) -> str:
 
 
 def text_field(column: str, analyzer: str) -> str:
-    """Lucene's field name of the column's analysed text."""
+    """Lucene's field name of the column's analyzed text."""
     return f"t.{analyzer}.{column}"

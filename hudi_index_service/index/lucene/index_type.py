@@ -77,7 +77,7 @@ class LuceneIndexType(IndexType):
         return Answer.NONE if lookup is None else lookup.answer
 
     def analyzed_text(self, column: ColumnSpec) -> AnalyzedText | None:
-        """The words that the analyser of the column's text field returns."""
+        """The words that the analyzer of the column's text field returns."""
         from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
 
         analyzer = text_analyzer(column.fields)
@@ -104,7 +104,7 @@ class LuceneIndexType(IndexType):
         return check_index(index, columns)
 
     def holds_values(self, column: ColumnSpec) -> bool:
-        """Not if the column is only analysed."""
+        """Not if the column is only analyzed."""
         return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
 
     def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:

@@ -182,7 +182,7 @@ def _all_of(search: AllOf) -> Any:
 
 @cache
 def analyzer_of(name: str) -> Any:
-    """Lucene's analyser of that short name, shared by all threads."""
+    """Lucene's analyzer of that short name, shared by all threads."""
     from hudiindex import Analyzers
 
     return Analyzers.named(ANALYZERS[name])

@@ -69,7 +69,7 @@ class PointRange:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Documents whose analysed text matches a full-text search (see `Match`)."""
+    """Documents whose analyzed text matches a full-text search (see `Match`)."""
 
     field: str
     analyzer: str

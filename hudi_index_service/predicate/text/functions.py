@@ -20,7 +20,7 @@ from hudi_index_service.predicate.text.lex import Token, position, shortened
 from hudi_index_service.predicate.text.operands import Operand, OperandParser
 
 Texts = Callable[[], Mapping[str, Sequence[AnalyzedText]]]
-"""Returns the analysed texts by column: exactly one if full text can be searched, else none or
+"""Returns the analyzed texts by column: exactly one if full text can be searched, else none or
 several."""
 
 _MODES = {mode.value.upper(): mode for mode in MatchMode}

@@ -1,7 +1,7 @@
 """Finds the best rows of a full-text search by BM25.
 
 Scores are based on all rows of the snapshot, regardless of the search's predicate and of the
-covered slices. The texts of slices without entry, including rows in log files, are analysed first,
+covered slices. The texts of slices without entry, including rows in log files, are analyzed first,
 so that an index never changes a score.
 """
 
@@ -110,9 +110,9 @@ class RankedSearch:
         return total
 
     def _without_index(self, error: EntryInvalid) -> "RankedSearch":
-        """The same search with the texts of all slices analysed, since an entry was found to be
+        """The same search with the texts of all slices analyzed, since an entry was found to be
         damaged after other slices had been scored with its statistics."""
-        log.warning("All texts are analysed again: %s", error)
+        log.warning("All texts are analyzed again: %s", error)
         slices = tuple(
             _declined(each) if each.access is Access.INDEX else each for each in self.plan.slices
         )
@@ -126,11 +126,11 @@ class RankedSearch:
                 if rows is not None:
                     return _Covered(self, plan, entries, rows)
             except INDEX_FAILURES as error:
-                warn_of(error, f"{plan.file_slice.name} is analysed again")
-        return self._analysed_slice(plan, stack)
+                warn_of(error, f"{plan.file_slice.name} is analyzed again")
+        return self._analyzed_slice(plan, stack)
 
-    def _analysed_slice(self, plan: SlicePlan, stack: ExitStack) -> "_Analysed":
-        """Analyses a slice's texts, and keeps the rows that may be returned."""
+    def _analyzed_slice(self, plan: SlicePlan, stack: ExitStack) -> "_Analyzed":
+        """Analyzes a slice's texts, and keeps the rows that may be returned."""
         if plan.access is Access.INDEX:
             plan = _declined(plan)
         schema = pa.schema([self.query.table.field(name) for name in self.query.needed_roots])
@@ -147,7 +147,7 @@ class RankedSearch:
             batches.append(batch.filter(truth).select(self.query.output.names))
             matches.append(BitMap((positions + start).astype(np.uint32)))
             start += batch.num_rows
-        return _Analysed(texts.ranked(), BitMap.union(*matches), batches, self.output)
+        return _Analyzed(texts.ranked(), BitMap.union(*matches), batches, self.output)
 
     @property
     def output(self) -> pa.Schema:
@@ -213,8 +213,8 @@ class _Covered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Analysed:
-    """A slice whose texts were analysed for this search.
+class _Analyzed:
+    """A slice whose texts were analyzed for this search.
 
     Attributes:
         matches: The rows that may be returned.

@@ -31,9 +31,9 @@ class Scoring:
         """
         scores = np.zeros(len(texts), np.float32)
         if len(texts):
-            with self.ranker.texts(self.match) as analysed_texts:
-                analysed_texts.add(texts)
-                best = analysed_texts.ranked().best(len(texts), self.statistics, None)
+            with self.ranker.texts(self.match) as analyzed_texts:
+                analyzed_texts.add(texts)
+                best = analyzed_texts.ranked().best(len(texts), self.statistics, None)
             for row, score in best:
                 scores[row] = score
         return numbers_array(scores, as_truths(texts.is_null()))

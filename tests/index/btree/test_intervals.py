@@ -16,7 +16,7 @@ BYTES = [b"", b"\x00", b"a", b"a\x00", b"ab", b"a\xff", b"a\xff\xff", b"b", b"\x
 
 
 def disjoint_intervals(ends: list[bytes]) -> list[Interval]:
-    """Disjoint intervals in order, made of pairs of neighbouring ends."""
+    """Disjoint intervals in order, made of pairs of neighboring ends."""
     ordered = sorted({*ends})
     return [Interval(a, b) for a, b in zip(ordered[::2], ordered[1::2], strict=False)]
 

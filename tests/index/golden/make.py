@@ -26,7 +26,7 @@ from hudi_index_service.storage.store import Storage
 FOLDER = Path(__file__).parent / "format_1"
 PARTITION, FILE_ID, INSTANT = "dt=2026-01-01", "0a1b2c3d-0000-4000-8000-000000000000-0", "20260101"
 BASE_FILE = f"{PARTITION}/{FILE_ID}_0-1-0_{INSTANT}.parquet"
-ANALYSED = {"name": {"analyzer": "standard"}}
+ANALYZED = {"name": {"analyzer": "standard"}}
 ROWS = pa.table(
     {
         "name": pa.array(["Ada", "Grace", None, "Buying a car", "I am Buying", "", "Ada", "日本"]),
@@ -79,7 +79,7 @@ def base_file(folder: Path) -> BaseFile:
 
 def make(name: str, folder: Path) -> None:
     """Writes the base file, the definition and the entry."""
-    rows, options = (ROWS, ANALYSED) if name == "lucene" else (BTREE_ROWS, {})
+    rows, options = (ROWS, ANALYZED) if name == "lucene" else (BTREE_ROWS, {})
     path = folder / BASE_FILE
     path.parent.mkdir(parents=True)
     pq.write_table(rows, path, compression="gzip", write_page_index=True)

@@ -42,7 +42,7 @@ def test_tasks_read_if_many_cores_share_the_work() -> None:
     assert reader(20, cores=1, tasks_ms=1, task_slice_ms=1) is Reader.DRIVER
 
 
-def test_costly_row_transfer_favours_spark() -> None:
+def test_costly_row_transfer_favors_spark() -> None:
     assert reader(200) is Reader.DRIVER
     assert reader(200, handed_row_ms=10) is Reader.SPARK
 

@@ -65,7 +65,7 @@ class Source:
         """The column's values in order; `offset` is added to each row id."""
         places = self.tree.leaves(column, Branch.VALUES)
         while batch := list(islice(places, _LEAVES_AT_ONCE)):
-            bodies = self.leaves.neighbours(batch)
+            bodies = self.leaves.neighbors(batch)
             yield _groups(batch, bodies, offset, has_number_keys=has_number_keys)
 
 

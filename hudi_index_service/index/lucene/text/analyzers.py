@@ -1,4 +1,4 @@
-"""The Lucene analysers that text columns can have: those of lucene-analysis-common that need no
+"""The Lucene analyzers that text columns can have: those of lucene-analysis-common that need no
 settings, by short name or class name."""
 
 _PACKAGE = "org.apache.lucene.analysis"
@@ -63,6 +63,6 @@ _SHORT_NAMES = {
 
 
 def analyzer_name(text: str) -> str | None:
-    """The short name of an analyser, given as ``english``, ``EnglishAnalyzer`` or
+    """The short name of an analyzer, given as ``english``, ``EnglishAnalyzer`` or
     ``org.apache.lucene.analysis.en.EnglishAnalyzer``; None if there is none."""
     return _SHORT_NAMES.get(text)

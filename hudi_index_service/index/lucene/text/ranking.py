@@ -129,6 +129,6 @@ class LuceneTexts:
 
 
 def holds_ranking(fields: Sequence[str], match: Match) -> bool:
-    """Whether a column with these fields can be ranked by the match's analyser."""
+    """Whether a column with these fields can be ranked by the match's analyzer."""
     analyzer = match.words.analyzer
     return TEXT_PREFIX + analyzer in fields and RANKED_PREFIX + analyzer in fields

@@ -1,4 +1,4 @@
-"""Finds candidates for values that match a pattern, from the words of analysed text.
+"""Finds candidates for values that match a pattern, from the words of analyzed text.
 
 StandardAnalyzer never splits adjacent ASCII letters and digits, unless a word would be too long. So
 a word contains them in lower case, or has the maximum length. Between white space or the ends of
@@ -28,7 +28,7 @@ class _Run:
 
     Attributes:
         part, start, end: The position in the pattern.
-        text: The run in lower case, as the analyser returns it.
+        text: The run in lower case, as the analyzer returns it.
         begins: Whether a word begins with the run.
         ends: Whether a word ends with the run.
     """

@@ -56,7 +56,7 @@ def build_wheel(
         shutil.copy(ROOT / "lucene" / "libjvm.py", generated.package)
         for name in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / name, work)
-        jars.unpack_licence(lucene_jars, work)
+        jars.unpack_license(lucene_jars, work)
         say(f"compiling {len(generated.sources)} C++ files on {os.cpu_count()} CPUs")
         built = wheel.build(generated, project=work, target=target)
     say(f"built {built}")

@@ -42,7 +42,7 @@ def fetch(pins: Path, cache: Path) -> list[Path]:
     return jars
 
 
-def unpack_licence(jars: Sequence[Path], folder: Path) -> None:
+def unpack_license(jars: Sequence[Path], folder: Path) -> None:
     """Write LICENSE.txt and NOTICE.txt from Lucene's jars to ``folder``."""
     with zipfile.ZipFile(jars[0]) as archive:
         for name in ("LICENSE.txt", "NOTICE.txt"):

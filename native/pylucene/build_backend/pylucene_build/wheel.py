@@ -13,7 +13,7 @@ from setuptools.command.build_ext import build_ext
 
 from .jcc import Generated
 
-# The code only passes calls to the JVM: more optimisation costs build time and has no benefit.
+# The code only passes calls to the JVM: more optimization costs build time and has no benefit.
 # The warnings come from JCC's code and cannot be fixed here.
 COMPILE_ARGUMENTS = ["-O1", "-g0", "-fno-strict-aliasing", "-w"]
 LINK_ARGUMENTS = ["-Wl,--strip-debug"]

@@ -20,7 +20,7 @@ public final class Analyzers {
       throw new IllegalArgumentException(className + " is not a class of " + PACKAGE + "*");
     }
     try {
-      // Not initialised until it is known to be an analyzer.
+      // Not initialized until it is known to be an analyzer.
       Class<?> found = Class.forName(className, false, Analyzers.class.getClassLoader());
       return found.asSubclass(Analyzer.class).getConstructor().newInstance();
     } catch (ClassNotFoundException

@@ -14,7 +14,7 @@ import org.apache.lucene.store.AlreadyClosedException;
 
 /**
  * A memory-mapped file whose blocks are checked against their CRC-32 before their first use. If the
- * file is an incomplete copy, a missing block is also recognised by its checksum, and is fetched.
+ * file is an incomplete copy, a missing block is also recognized by its checksum, and is fetched.
  *
  * <p>Thread-safe: two threads may check the same block at once, with the same result.
  *

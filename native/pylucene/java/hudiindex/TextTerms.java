@@ -73,7 +73,7 @@ final class TextTerms {
     int words = plain ? plainWords(length) : -1;
     if (words < 0) {
       try {
-        return analyse(length, occurrences, row);
+        return analyze(length, occurrences, row);
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
@@ -139,7 +139,7 @@ final class TextTerms {
     return KINDS[utf8[i] & 0xFF] == WORD;
   }
 
-  private int analyse(int length, Occurrences occurrences, int row) throws IOException {
+  private int analyze(int length, Occurrences occurrences, int row) throws IOException {
     String text = new String(utf8, 0, length, StandardCharsets.UTF_8);
     int cut = 0;
     int count = 0;
