@@ -159,6 +159,12 @@ class DocumentCache(Generic[Kept]):
         self.put(key, document, len(data))
         return document
 
+    def drop(self, key: Hashable) -> None:
+        """Forgets a document, if it is cached."""
+        with self._lock:
+            _, size = self._documents.pop(key, (None, 0))
+            self._bytes -= size
+
     def put(self, key: Hashable, document: Kept, size: int) -> None:
         """Caches a valid document of `size` bytes as stored (see `get`)."""
         with self._lock:

@@ -150,6 +150,9 @@ def _serving(
     try:
         entry = listing.find(base_file)
         entry_or_reason = _entry_or_reason(entry, name, required.groups[name])
+        if isinstance(entry_or_reason, str) and listing.list_stated(entry.folder):
+            entry = listing.find(base_file)
+            entry_or_reason = _entry_or_reason(entry, name, required.groups[name])
     except EntryMissing:
         return f"no {name} entry was built for it"
     except (EntryInvalid, PermissionDenied, StorageFailed) as error:

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
 
 from hudi_index_service.errors import (
     IndexServiceError,
@@ -14,7 +16,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.entry import EntryListing, entry_folder
-from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.storage.store import Storage
@@ -24,11 +26,12 @@ log = logging.getLogger(__name__)
 Listings = Mapping[str, EntryListing | str]
 """Index type → its entries, or why they cannot be listed."""
 
+ListEntries: TypeAlias = Callable[
+    [str, Sequence[str] | None, Mapping[str, int]], EntryListing | str
+]
+
 _ONE_BY_ONE = 16
 """Base files up to which each one's entry is listed by itself."""
-
-_ONE_PAGE = 400
-"""Entries that a store lists by one request, with room for a second generation of some."""
 
 _SHARE_ONE_BY_ONE = 8
 """The same, for many: if all entries of the segments are so many times as many."""
@@ -42,15 +45,19 @@ class IndexFolder:
         definitions: The live definitions.
         segments: Index type → the segments of its entries.
         listed: Index type → all its entries, as far as they were listed already.
-        list_entries: Lists the entries of an index type: all, or those in some folders.
+        list_entries: Lists the entries of an index type: all, or those in some folders. The third
+            argument states generations; see `EntryListing`.
+        by_generation: Whether generations that segments state spare a listing: a request each to a
+            remote store.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
     segments: Mapping[str, tuple[SegmentFile, ...]] = field(default_factory=dict)
     listed: Listings = field(default_factory=dict)
-    list_entries: Callable[[str, Sequence[str] | None], EntryListing | str] = field(
-        default=lambda name, only: "nothing can be listed", repr=False
+    list_entries: ListEntries = field(
+        default=lambda name, only, stated: "nothing can be listed", repr=False
     )
+    by_generation: bool = False
 
     @property
     def index_types(self) -> list[str]:
@@ -64,10 +71,14 @@ class IndexFolder:
     def _listing(self, name: str, base_files: Sequence[BaseFile]) -> EntryListing | str:
         if name in self.listed:
             return self.listed[name]
-        known = sum(segment.document.files for segment in self.segments.get(name, ()))
+        segments = self.segments.get(name, ())
+        known = sum(each.document.files for each in segments)
         if len(base_files) > max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE):
-            return self.list_entries(name, None)
-        return self.list_entries(name, [entry_folder(name, each) for each in base_files])
+            return self.list_entries(name, None, {})
+        folders = {each.path: entry_folder(name, each) for each in base_files}
+        generations = stated_generations(segments, base_files) if self.by_generation else {}
+        stated = {folders.pop(path): number for path, number in generations.items()}
+        return self.list_entries(name, list(folders.values()), stated)
 
 
 class IndexFolderReader:
@@ -88,17 +99,17 @@ class IndexFolderReader:
 
     def look(self) -> IndexFolder:
         """The folder as it is now: definitions and segments. From a remote store, the definitions,
-        and the segments of the last known index types, are listed in parallel; entries too, if
-        they fit into one page of a listing or no segment knew them."""
+        and the segments of the last known index types, are listed in parallel; entries too, if no
+        segment states their generations."""
         if self._storage.is_local:
             definitions = self._live()
             segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
             return IndexFolder(definitions, segments, {}, self._listing)
         last_types = sorted(self._last_index_types)
-        at_once = [name for name in last_types if self._entries_known(name) <= _ONE_PAGE]
+        at_once = [name for name in last_types if not self._segments[name].last]
         with ThreadPoolExecutor(1 + len(last_types) + len(at_once), "index-list") as threads:
             live = threads.submit(self._live)
-            entries = {name: threads.submit(self._listing, name, None) for name in at_once}
+            entries = {name: threads.submit(self._listing, name) for name in at_once}
             segments = dict(zip(last_types, threads.map(self._opened, last_types), strict=True))
             definitions = live.result()
             listed = {name: future.result() for name, future in entries.items()}
@@ -106,7 +117,7 @@ class IndexFolderReader:
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
         self._last_index_types = index_types
-        return IndexFolder(definitions, segments, listed, self._listing)
+        return IndexFolder(definitions, segments, listed, self._listing, by_generation=True)
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:
@@ -115,17 +126,17 @@ class IndexFolderReader:
             log.warning("%s is read without index: %s", self._storage.uri, error)
             return ()
 
-    def _listing(self, name: str, only: Sequence[str] | None) -> EntryListing | str:
+    def _listing(
+        self,
+        name: str,
+        only: Sequence[str] | None = None,
+        stated: Mapping[str, int] = MappingProxyType({}),
+    ) -> EntryListing | str:
         try:
-            return EntryListing(self._storage, name, only=only)
+            return EntryListing(self._storage, name, only=only, stated=stated)
         except (PermissionDenied, StorageFailed) as error:
             log.warning("The table is scanned: %s", error)
             return _sentence(error)
-
-    def _entries_known(self, name: str) -> int:
-        """The number of base files in the segments of the last look."""
-        segments = self._segments[name].last if name in self._segments else ()
-        return sum(each.document.files for each in segments)
 
     def _opened(self, name: str) -> tuple[SegmentFile, ...]:
         """The segments as listed now; those that were open stay so."""

@@ -76,9 +76,11 @@ def test_entries_are_listed_of_base_files_that_segments_leave(
     folders: list[str] = []
 
     class Watched(EntryListing):
-        def __init__(self, *arguments: Any, only: Sequence[str] | None = None) -> None:
+        def __init__(
+            self, *arguments: Any, only: Sequence[str] | None = None, **others: Any
+        ) -> None:
             folders.extend(only or ["all"])
-            super().__init__(*arguments, only=only)
+            super().__init__(*arguments, only=only, **others)
 
     monkeypatch.setattr(index_folder, "EntryListing", Watched)
     clustered(True).table.scan(where).to_arrow()

@@ -111,16 +111,60 @@ def test_skipped_partitions_send_no_requests(cold: IndexedTable, s3: S3Server) -
     assert "the partition's path rules the predicate out" in str(scan.explain())
 
 
-def test_warm_query_lists_four_folders_concurrently(cold: IndexedTable, s3: S3Server) -> None:
+def test_warm_query_lists_three_folders_concurrently(cold: IndexedTable, s3: S3Server) -> None:
     scan = cold.scan("amount = 55", columns=["id"])
     assert scan.count() == 1
     s3.forget()
     assert scan.count() == cold.scan("amount = 56").count() == 1
-    assert requests_by_kind(s3) == {"other": 8, "manifest": 1, "data": 1}, "for the second file"
+    assert requests_by_kind(s3) == {"other": 6, "manifest": 1, "data": 1}, "for the second file"
     s3.forget()
     assert scan.count() == 1
-    assert len(s3.requests) == len(s3.listed) == 4
+    assert len(s3.requests) == len(s3.listed) == 3
     assert s3.rounds <= 4
+
+
+def entries(uri: str, s3: S3Server) -> list[str]:
+    """The files of the table's entries."""
+    files = Storage(uri, s3.options).files(".hoodie/.index/lucene")
+    return [each.path for each in files]
+
+
+def test_entry_that_only_a_segment_knows_costs_a_scan(
+    cold: IndexedTable, hundred: str, s3: S3Server
+) -> None:
+    storage = Storage(hundred, s3.options)
+    (slice_plan,) = (
+        each for each in cold.scan("amount = 55").planned().plan.slices if each.entries
+    )
+    folder = slice_plan.entries[0].entry.folder
+    kept = {path: storage.read(path) for path in entries(hundred, s3) if path.startswith(folder)}
+    assert len(kept) == 2
+    storage.delete(list(kept))
+    try:
+        with open_table(hundred, storage_options=s3.options) as fresh:
+            scan = fresh.scan("amount = 55", columns=["amount"])
+            assert scan.to_arrow().column("amount").to_pylist() == [55]
+            assert scan.statistics is not None
+            assert scan.statistics.count(Access.SCAN) == 1
+    finally:
+        for path, content in kept.items():
+            storage.create(path, content)
+
+
+def test_entry_built_anew_is_found_by_an_open_table(
+    cold: IndexedTable, hundred: str, s3: S3Server
+) -> None:
+    scan = cold.scan("amount = 55", columns=["amount"])
+    assert scan.to_arrow().num_rows == 1
+    before = set(entries(hundred, s3))
+    with open_table(hundred, storage_options=s3.options) as other:
+        other.drop_index("by_amount", purge=True)
+        other.create_index("by_amount", ["amount", "msg"])
+        other.build(strategy="all").raise_for_failures()
+    assert before.isdisjoint(path for path in entries(hundred, s3) if path.endswith(".pack"))
+    assert scan.to_arrow().num_rows == 1
+    assert scan.statistics is not None
+    assert (scan.statistics.count(Access.INDEX), scan.statistics.count(Access.SCAN)) == (1, 0)
 
 
 def test_small_base_file_is_read_whole_in_one_request(cold: IndexedTable, s3: S3Server) -> None:

@@ -11,11 +11,12 @@ indexes with non-blocking concurrency control write such files.
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import MappingProxyType
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
@@ -105,6 +106,8 @@ class EntryListing:
         index_type: The name of the index type.
         fresh: Whether to read every manifest from the store, even cached ones.
         only: The folders of the only entries to list; None to list all.
+        stated: More folders, each with the generation of its entry that segments state. They are
+            not listed unless that generation is gone.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class EntryListing:
         *,
         fresh: bool = False,
         only: Sequence[str] | None = None,
+        stated: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._storage = storage
         self._index_type = index_type
@@ -125,7 +129,8 @@ class EntryListing:
             _manifests.hold((storage.uri, index_type), count)
         else:
             files = _files_in(storage, only)
-        self._files: Mapping[str, list[StoredFile]] = _by_folder(files)
+        self._files = _by_folder(files)
+        self._stated = dict(stated)
 
     @property
     def index_type(self) -> str:
@@ -137,7 +142,7 @@ class EntryListing:
         return sorted(self._files)
 
     def files(self, folder: str) -> list[StoredFile]:
-        """The files in an entry's folder; empty if there is none."""
+        """The listed files in an entry's folder; empty if there is none."""
         return self._files.get(folder, [])
 
     def file(self, path: str) -> StoredFile | None:
@@ -180,7 +185,7 @@ class EntryListing:
         """The folder's manifests, valid or not, and the data files that valid ones name."""
         paths: set[str] = set()
         for number in self.generations(folder):
-            path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+            path = _manifest_path(folder, number)
             paths.add(path)
             with suppress(EntryInvalid, FileNotFoundError):
                 manifest = self._manifest(folder, number)
@@ -194,18 +199,14 @@ class EntryListing:
             EntryInvalid: it is damaged, of a newer format, or stored under the wrong number.
             FileNotFoundError: it was deleted.
         """
-        path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+        path = _manifest_path(folder, number)
         load = partial(self._storage.read, path)
         if self._fresh:
             manifest = Manifest.from_json(load(), source=path)
         else:
             file = self._listed_file(folder, path)
             manifest = _manifests.get((self._storage.uri, file), load, source=path)
-        if manifest.generation != number:
-            raise EntryInvalid(
-                f"{path} contains generation {manifest.generation}, not {number} as its name says."
-            )
-        return manifest
+        return _numbered(manifest, number, path)
 
     def _listed_file(self, folder: str, path: str) -> StoredFile:
         return next(file for file in self.files(folder) if file.path == path)
@@ -234,9 +235,11 @@ class EntryListing:
         if self._storage.is_local:
             return
         unknown: dict[str, StoredFile] = {}
-        for folder in (entry_folder(self._index_type, each) for each in base_files):
+        folders = [entry_folder(self._index_type, each) for each in base_files]
+        self._fetch_stated(folders)
+        for folder in folders:
             for number in self.generations(folder)[:1]:
-                path = f"{folder}/{document_name(MANIFEST_STEM, number)}"
+                path = _manifest_path(folder, number)
                 file = self._listed_file(folder, path)
                 if not _manifests.knows((self._storage.uri, file)):
                     unknown[path] = file
@@ -249,6 +252,50 @@ class EntryListing:
             for future in [threads.submit(self._fetch, path) for path in unknown]:
                 with suppress(*UNREADABLE):
                     future.result()
+
+    def _fetch_stated(self, folders: Sequence[str]) -> None:
+        """Reads the stated generations of entries. Folders in which they are gone are listed."""
+        keys = {each: self._stated_key(each) for each in folders if each in self._stated}
+        unknown = [folder for folder, key in keys.items() if not _manifests.knows(key)]
+        if not unknown:
+            return
+        with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
+            for future in [threads.submit(self._stated_manifest, each) for each in unknown]:
+                with suppress(PermissionDenied, StorageFailed):
+                    future.result()
+
+    def _stated_manifest(self, folder: str) -> Manifest | None:
+        """The stated generation of an entry; None if it is gone or damaged. Then the folder is
+        listed, as if nothing were stated.
+
+        Raises:
+            PermissionDenied, StorageFailed: the folder cannot be listed.
+        """
+        key, number = self._stated_key(folder), self._stated[folder]
+        path = _manifest_path(folder, number)
+        try:
+            manifest = _manifests.get(key, partial(self._storage.read, path), source=path)
+            return _numbered(manifest, number, path)
+        except UNREADABLE as error:
+            log.info("%s is listed: %s", folder, error)
+        self.list_stated(folder)
+        return None
+
+    def _stated_key(self, folder: str) -> Hashable:
+        return _unlisted(self._storage, _manifest_path(folder, self._stated[folder]))
+
+    def list_stated(self, folder: str) -> bool:
+        """Lists the folder of an entry of which only the stated generation was looked for. Returns
+        whether there is such an entry; the listing may then show another generation of it.
+
+        Raises:
+            PermissionDenied, StorageFailed: the folder cannot be listed.
+        """
+        if folder not in self._stated:
+            return False
+        self._files[folder] = self._storage.files(folder)
+        del self._stated[folder]
+        return True
 
     def _fetch(self, path: str) -> None:
         folder, name = path.rsplit("/", 1)
@@ -307,9 +354,11 @@ class EntryListing:
             EntryInvalid: the entry is damaged, of a newer format, or names another file.
         """
         folder = entry_folder(self._index_type, base_file)
-        if not self.files(folder):
-            raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
-        manifest = self.newest_valid(folder)
+        manifest = self._stated_manifest(folder) if folder in self._stated else None
+        if manifest is None:
+            if not self.files(folder):
+                raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
+            manifest = self.newest_valid(folder)
         indexed_file = manifest.base_file
         if (indexed_file.path, indexed_file.length) != (base_file.path, base_file.size):
             raise EntryInvalid(
@@ -322,6 +371,30 @@ class EntryListing:
                 f"{self._index_type}."
             )
         return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
+
+
+def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:
+    if manifest.generation != number:
+        raise EntryInvalid(
+            f"{path} contains generation {manifest.generation}, not {number} as its name says."
+        )
+    return manifest
+
+
+def forget_stated(storage: Storage, entry: Entry) -> None:
+    """Drops the cached manifest of an entry that was found by what segments state, and turned out
+    to be missing or damaged: another one may have taken its place."""
+    path = _manifest_path(entry.folder, entry.manifest.generation)
+    _manifests.drop(_unlisted(storage, path))
+
+
+def _unlisted(storage: Storage, path: str) -> Hashable:
+    """The key of a cached manifest that no listing has shown."""
+    return storage.uri, path
+
+
+def _manifest_path(folder: str, generation: int) -> str:
+    return f"{folder}/{document_name(MANIFEST_STEM, generation)}"
 
 
 def _files_in(storage: Storage, folders: Sequence[str]) -> list[StoredFile]:

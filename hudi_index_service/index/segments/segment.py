@@ -5,7 +5,7 @@ stays true whatever becomes of entries: leaving out a base file by it is never w
 be missing, and may lack base files; these are planned as if there were no segments.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -26,7 +26,12 @@ SEGMENT_SUFFIX = ".segment"
 ColumnKey: TypeAlias = tuple[str, str]
 """The name of a column and of its type, as manifests have them."""
 
-FILE_FIELDS = {"path": pa.string(), "length": pa.int64(), "rows": pa.int64()}
+FILE_FIELDS = {
+    "path": pa.string(),
+    "length": pa.int64(),
+    "rows": pa.int64(),
+    "generation": pa.int64(),  # of the entry; NULL in older segments
+}
 
 COLUMN_FIELDS = {
     "null_count": pa.int64(),  # NULL where the entry lacks the column
@@ -89,7 +94,7 @@ class Facts:
     """What a segment states, unpacked.
 
     Attributes:
-        files: A row for each base file: path, length, rows.
+        files: A row for each base file: `FILE_FIELDS`.
         columns: For each column, a row for each base file: `COLUMN_FIELDS`.
         pairs: The runs of columns that have one.
         unrouted: The columns that have no run because it would exclude few files.
@@ -133,7 +138,12 @@ def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
         pairs: Column name → the keys of all its values, of columns for which they are known.
     """
     base_file = manifest.base_file
-    rows = {"path": base_file.path, "length": base_file.length, "rows": base_file.rows}
+    file = {
+        "path": base_file.path,
+        "length": base_file.length,
+        "rows": base_file.rows,
+        "generation": manifest.generation,
+    }
     routed = {
         (column.name, column.type_name): pairs[column.name]
         for column in manifest.columns
@@ -141,7 +151,7 @@ def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
         if column.name in pairs and not column.truncated
     }
     return Facts(
-        pa.Table.from_pylist([rows], pa.schema(FILE_FIELDS)),
+        pa.Table.from_pylist([file], pa.schema(FILE_FIELDS)),
         {
             (column.name, column.type_name): _column_row(column, routed)
             for column in manifest.columns
@@ -162,6 +172,7 @@ def _column_row(column: StoredColumn, routed: Collection[ColumnKey]) -> pa.Table
 
 def merged(parts: Sequence[Facts]) -> Facts:
     """The facts of several segments, none of them full, each base file once."""
+    generations = newest_generations(part.files for part in parts)
     kept = _chosen_paths(parts)
     parts = [
         part.kept(paths.__contains__, part.columns.keys())
@@ -170,6 +181,7 @@ def merged(parts: Sequence[Facts]) -> Facts:
     starts = np.cumsum([0, *(part.count for part in parts)])
     keys = sorted({key for part in parts for key in part.columns})
     files = pa.concat_tables([part.files for part in parts]).combine_chunks()
+    files = _with_generations(files, generations)
     columns, pairs, unrouted = {}, {}, set()
     for key in keys:
         columns[key] = pa.concat_tables([_column(part, key) for part in parts]).combine_chunks()
@@ -188,6 +200,26 @@ def merged(parts: Sequence[Facts]) -> Facts:
         elif run is not None:
             pairs[key] = run
     return Facts(files, columns, pairs, frozenset(unrouted))
+
+
+def newest_generations(tables: Iterable[pa.Table]) -> dict[str, int]:
+    """The highest generation of each base file's entry, as far as it is stated.
+
+    Args:
+        tables: Rows of `FILE_FIELDS`.
+    """
+    newest: dict[str, int] = {}
+    for table in tables:
+        paths, generations = table["path"].to_pylist(), table["generation"].to_pylist()
+        for path, generation in zip(paths, generations, strict=True):
+            if generation is not None and generation > newest.get(path, 0):
+                newest[path] = generation
+    return newest
+
+
+def _with_generations(files: pa.Table, generations: Mapping[str, int]) -> pa.Table:
+    newest = pa.array(map(generations.get, files["path"].to_pylist()), pa.int64())
+    return files.set_column(files.schema.get_field_index("generation"), "generation", newest)
 
 
 def _column(part: Facts, key: ColumnKey) -> pa.Table:

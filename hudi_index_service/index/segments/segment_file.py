@@ -10,16 +10,18 @@ their first use, and copied, so that a file that is cut short or changed is an e
 import io
 import mmap
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar, texts_array
 from hudi_index_service.errors import EntryInvalid
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack_into
 from hudi_index_service.index.segments.bounds import ColumnBounds, Mask, column_bounds
@@ -32,6 +34,7 @@ from hudi_index_service.index.segments.segment import (
     Facts,
     Segment,
     SegmentColumn,
+    newest_generations,
 )
 from hudi_index_service.storage.store import Storage, StoredFile
 
@@ -226,6 +229,9 @@ class SegmentFile:
                 table.validate(full=True)
         except (pa.ArrowException, OSError) as error:
             raise EntryInvalid(f"{self.name}: its statistics cannot be read.") from error
+        if "generation" not in table.column_names:  # older segments
+            unknown = pa.nulls(table.num_rows, FILE_FIELDS["generation"])
+            table = table.add_column(list(FILE_FIELDS).index("generation"), "generation", unknown)
         expected = FILE_FIELDS | {
             f"{number}.{name}": type
             for number in range(len(self.document.columns))
@@ -250,6 +256,15 @@ class SegmentFile:
         if place.offset + place.length > self.document.data.length:
             raise EntryInvalid(f"{self.name} names bytes beyond its end.")
         return place.offset, place.length
+
+
+def stated_generations(
+    segments: Iterable[SegmentFile], base_files: Sequence[BaseFile]
+) -> dict[str, int]:
+    """The highest generation of the entries of base files, by path, as far as segments state it."""
+    wanted = texts_array([each.path for each in base_files], pa.string())
+    places = ((each.files, pc.index_in(each.files["path"], value_set=wanted)) for each in segments)
+    return newest_generations(files.filter(place.is_valid()) for files, place in places)
 
 
 class _Blocks:

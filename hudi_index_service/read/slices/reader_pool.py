@@ -14,7 +14,7 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import row_source
 from hudi_index_service.index.contract import IndexReader, PackedIndex
-from hudi_index_service.index.entries.entry import EntryListing, index_type_folder
+from hudi_index_service.index.entries.entry import EntryListing, forget_stated, index_type_folder
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.block_copy import BlockCopy
 from hudi_index_service.index.files.io_counters import count
@@ -117,14 +117,19 @@ class ReaderPool:
             NativeModuleMissing: the index type's native module is not installed.
         """
         key = _key(serving)
-        open_entry = self._take(key, serving) or self._add(key, self._open_entry(serving))
+        open_entry = None
         try:
+            open_entry = self._take(key, serving) or self._add(key, self._open_entry(serving))
             yield open_entry
             if open_entry.file.has_changed():
-                self._discard(key, open_entry)
                 raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
+        except EntryInvalid:  # the next lease opens it again, or another generation
+            forget_stated(self._storage, serving.entry)
+            self._discard(key, open_entry)
+            raise
         finally:
-            self._release(key, open_entry)
+            if open_entry is not None:
+                self._release(key, open_entry)
 
     @contextmanager
     def lease_open(self, servings: Sequence[ServingEntry]) -> Iterator[list[OpenEntry | None]]:
@@ -202,12 +207,14 @@ class ReaderPool:
         return PageBounds(footer, row_source(self._storage, base_file.path), base_file.length)
 
     def _take(self, key: _Key, serving: ServingEntry) -> OpenEntry | None:
-        """The open entry, unless a later listing shows another size or time of the data file."""
+        """The open entry, unless a later listing shows another size or time of the data file. (The
+        entry may have been found without a listing.)"""
         with self._lock:
             open_entry = self._open.get(key)
             if open_entry is None:
                 return None
-            if open_entry.listed == serving.entry.listed:
+            known, listed = open_entry.listed, serving.entry.listed
+            if None in (known, listed) or known == listed:
                 self._idle.pop(key, None)
                 open_entry.users += 1
                 return open_entry
@@ -237,10 +244,10 @@ class ReaderPool:
             del self._paths[key[0]]
         return open_entry
 
-    def _discard(self, key: _Key, changed: OpenEntry) -> None:
-        """Removes a changed entry from the pool, so that the next lease opens it again."""
+    def _discard(self, key: _Key, invalid: OpenEntry | None) -> None:
+        """Removes an invalid entry from the pool."""
         with self._lock:
-            if self._open.get(key) is changed:
+            if invalid is not None and self._open.get(key) is invalid:
                 self._remove(key)
 
     def _release(self, key: _Key, open_entry: OpenEntry) -> None:

@@ -1,7 +1,7 @@
 """Segments are merged, raced for, forgotten and done without."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +10,19 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service.errors import EntryInvalid, StorageFailed
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.segments import run as runs
 from hudi_index_service.index.segments import segment as segment_module
 from hudi_index_service.index.segments import store as store_module
 from hudi_index_service.index.segments.exclusion import Exclusion
-from hudi_index_service.index.segments.segment import ColumnKey
-from hudi_index_service.index.segments.segment_file import SegmentFile
+from hudi_index_service.index.segments.segment import ColumnKey, Facts, facts_of
+from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.documents import NewerFormat
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.storage.store import Storage
-from tests.index.segments.facts import facts, path_of
+from tests.index.golden import make
+from tests.index.segments.facts import PARTITION, facts, manifest, path_of
 
 SCHEMA = pa.schema({"u": pa.string(), "v": pa.int64()})
 
@@ -55,6 +57,45 @@ def opened(store: SegmentStore) -> list[SegmentFile]:
 def stated(store: SegmentStore) -> list[str]:
     """The base files that segments state facts of, once for each time."""
     return sorted(path for each in opened(store) for path in each.files["path"].to_pylist())
+
+
+def base_files(*numbers: int) -> list[BaseFile]:
+    return [
+        BaseFile(path_of(number), PARTITION, f"f{number:04d}", make.INSTANT, 1000 + number)
+        for number in numbers
+    ]
+
+
+def generation_facts(number: int, generation: int, names: Sequence[str] = ("u", "v")) -> Facts:
+    """The facts of a generation with some of the columns."""
+    some = {name: values for name, values in columns(number).items() if name in names}
+    return facts_of(manifest(number, some).model_copy(update={"generation": generation}), {})
+
+
+def test_the_highest_generation_is_stated(store: SegmentStore) -> None:
+    filled(store, range(3))
+    store.add(generation_facts(2, 3, ["u"]))
+    store.add(generation_facts(2, 2))
+    assert stated_generations(opened(store), base_files(0, 2, 7)) == {path_of(0): 1, path_of(2): 3}
+
+
+def test_a_merge_states_the_highest_generation(store: SegmentStore) -> None:
+    filled(store, range(4))
+    store.add(generation_facts(2, 3, ["u"]))  # its facts are fewer, and left out
+    store.merge()
+    assert len(store.listed()) == 1
+    assert stated(store) == [path_of(number) for number in range(4)]
+    assert stated_generations(opened(store), base_files(1, 2)) == {path_of(1): 1, path_of(2): 3}
+
+
+def test_older_segments_state_no_generation(store: SegmentStore) -> None:
+    new = facts(0, columns(0))
+    store.add(replace(new, files=new.files.drop_columns(["generation"])))
+    assert stated_generations(opened(store), base_files(0)) == {}
+    assert may_match(store, "u = 'u7'") == {path_of(0)}
+    filled(store, range(1, 5)).merge()
+    assert len(store.listed()) == 1
+    assert stated_generations(opened(store), base_files(0, 1)) == {path_of(1): 1}
 
 
 def may_match(store: SegmentStore, where: str = "u = 'u70'") -> set[str]:

@@ -1,0 +1,132 @@
+"""Entries of a remote store are found by the generation that segments state, without a listing. If
+it is gone, the folder is listed."""
+
+import uuid
+from collections.abc import Sequence
+
+import pytest
+
+from hudi_index_service.errors import EntryInvalid, StorageFailed
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries import entry
+from hudi_index_service.index.entries.entry import (
+    EntryListing,
+    EntryMissing,
+    entry_folder,
+    forget_stated,
+)
+from hudi_index_service.index.entries.manifest import Manifest
+from hudi_index_service.metadata.documents import DocumentCache
+from hudi_index_service.storage.store import Storage
+from tests.index.golden import make
+from tests.index.test_summaries import base_file, manifest_of, publish
+
+FILES = [base_file(number) for number in range(3)]
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """A store with an entry of generation 1 for each base file, none of them cached."""
+    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
+    storage = Storage(f"memory://{uuid.uuid4().hex}")
+    for each in FILES:
+        publish(storage, each, manifest_of(each))
+    return storage
+
+
+def stated(
+    storage: Storage, generation: int = 1, files: Sequence[BaseFile] = FILES
+) -> EntryListing:
+    """A listing of no folder, in which these entries are stated; their manifests are fetched."""
+    folders = {entry_folder("lucene", each): generation for each in files}
+    listing = EntryListing(storage, "lucene", only=[], stated=folders)
+    listing.fetch(files)
+    return listing
+
+
+def generations(listing: EntryListing) -> list[int]:
+    return [listing.find(each).manifest.generation for each in FILES]
+
+
+def newer(file: BaseFile) -> Manifest:
+    """The second generation of the base file's entry, with other data."""
+    return manifest_of(file, name=f"data-{'2' * 20}-new.pack").model_copy(update={"generation": 2})
+
+
+def test_stated_entries_take_one_request_each_and_then_none(storage: Storage) -> None:
+    before = storage.io.requests
+    assert generations(stated(storage)) == [1, 1, 1]
+    assert storage.io.requests == before + len(FILES)
+    assert generations(stated(storage)) == [1, 1, 1]
+    assert storage.io.requests == before + len(FILES), "they are cached now"
+
+
+def test_an_older_generation_serves_as_long_as_it_is_there(storage: Storage) -> None:
+    path = publish(storage, FILES[1], newer(FILES[1]))
+    assert generations(stated(storage)) == [1, 1, 1]
+    storage.delete([path.replace("0002", "0001")])
+    assert generations(stated(storage)) == [1, 1, 1], "a cached one too, while its data is there"
+
+
+def test_the_folder_is_listed_if_the_stated_generation_is_gone(storage: Storage) -> None:
+    path = publish(storage, FILES[1], newer(FILES[1]))
+    storage.delete([path.replace("0002", "0001")])
+    assert generations(stated(storage)) == [1, 2, 1]
+
+
+def test_an_entry_that_is_gone_is_missing(storage: Storage) -> None:
+    storage.delete([each.path for each in storage.files(entry_folder("lucene", FILES[1]))])
+    listing = stated(storage)
+    with pytest.raises(EntryMissing):
+        listing.find(FILES[1])
+    assert listing.find(FILES[2]).manifest.generation == 1
+
+
+def test_a_damaged_generation_is_passed_over(storage: Storage) -> None:
+    path = publish(storage, FILES[1], newer(FILES[1]))
+    storage.replace(path, b"{}")
+    assert generations(stated(storage, 2)) == [1, 1, 1], "nor was that of the others published"
+
+
+def test_a_generation_under_another_number_is_passed_over(storage: Storage) -> None:
+    path = publish(storage, FILES[1], newer(FILES[1]))
+    storage.replace(path, manifest_of(FILES[1]).to_json())
+    assert generations(stated(storage, 2)) == [1, 1, 1]
+
+
+def test_only_a_stated_folder_is_listed_later(storage: Storage) -> None:
+    publish(storage, FILES[1], newer(FILES[1]))
+    listing, folder = stated(storage), entry_folder("lucene", FILES[1])
+    assert listing.list_stated(folder)
+    assert listing.find(FILES[1]).manifest.generation == 2
+    assert not listing.list_stated(folder), "it is listed already"
+
+
+def test_an_entry_built_anew_is_found_after_its_old_data_was_missed(storage: Storage) -> None:
+    listing = stated(storage)
+    old = listing.find(FILES[1])
+    rebuilt = manifest_of(FILES[1], name=f"data-{'3' * 20}-anew.pack")
+    storage.delete([old.data_path])
+    publish(storage, FILES[1], rebuilt)
+    assert stated(storage).find(FILES[1]).data_path == old.data_path, "the manifest is cached"
+    forget_stated(storage, old)
+    assert stated(storage).find(FILES[1]).manifest == rebuilt
+
+
+def test_a_store_that_fails_is_reported_by_find(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: str) -> bytes:
+        raise StorageFailed(f"{path}: the store does not answer.")
+
+    monkeypatch.setattr(storage, "read", fail)
+    monkeypatch.setattr(storage, "files", fail)
+    listing = stated(storage)
+    with pytest.raises(StorageFailed, match="does not answer"):
+        listing.find(FILES[0])
+
+
+def test_an_entry_of_another_base_file_is_refused(storage: Storage) -> None:
+    other = BaseFile(FILES[0].path, FILES[0].partition, FILES[0].file_id, make.INSTANT, 7)
+    with pytest.raises(EntryInvalid, match="was built from"):
+        stated(storage, 1, [other]).find(other)
