@@ -412,12 +412,15 @@ class IndexType(ABC):
         values are not routed (`index/segments`)."""
         return True
 
-    def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
-        """Whether each of many open entries may have a row for which a leaf is TRUE, found out by
-        one call. None if that takes as long as asking them one by one, as for most types.
+    def few_rows(
+        self, leaf: Predicate, readers: Sequence[IndexReader]
+    ) -> "Sequence[BitMap | None] | None":
+        """The rows of `IndexReader.row_ids` in each of many open entries, found by one call; None
+        for entries with more than a few. None for all if a call takes as long as asking them one by
+        one, as for most types.
 
         Args:
-            leaf: A leaf for which `answer` is not NONE.
+            leaf: A leaf for which `answer` is not NONE, or an `And` of leaves on one column.
             readers: At least one; the layouts of their columns are equal.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
@@ -124,23 +125,22 @@ def test_elements_of_each_type_are_answered_as_promised(
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
-def test_entries_asked_together_leave_out_none_with_rows(
+def test_entries_asked_together_give_the_rows_of_each(
     build_any: BuildIndex, type: pa.DataType
 ) -> None:
     whole, empty = build_any(rows_of(type), batch_rows=7), build_any(rows_of(type).slice(0, 0))
     assert [each.layout for each in whole.columns] == [each.layout for each in empty.columns]
     readers = [whole.reader, empty.reader, whole.reader]
-    left_out = 0
+    answered = 0
     for _, leaf in leaves(type):
         if whole.answer(leaf) is NONE:
             continue
-        may_match = whole.kind.may_match(leaf, readers)
-        if may_match is not None:
-            has_rows = len(whole.reader.row_ids(leaf)) > 0
-            assert may_match[0] >= has_rows, leaf
-            assert may_match[0] == may_match[2], leaf
-            left_out += list(may_match).count(False)
-    assert (left_out > 0) is (whole.kind.name == "lucene")
+        few_rows = whole.kind.few_rows(leaf, readers)
+        if few_rows is not None:
+            rows = whole.reader.row_ids(leaf)
+            assert list(few_rows) == [rows, BitMap(), rows], leaf
+            answered += 1
+    assert (answered > 0) is (whole.kind.name == "lucene")
 
 
 def test_verify_finds_no_fault_in_a_new_index(build_any: BuildIndex) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from pyroaring import BitMap
 
 from hudi_index_service.index.contract import (
     CONTRACT_VERSION,
@@ -107,11 +108,13 @@ class LuceneIndexType(IndexType):
         """Not if the column is only analyzed."""
         return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
 
-    def may_match(self, leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
+    def few_rows(
+        self, leaf: Predicate, readers: Sequence[IndexReader]
+    ) -> Sequence[BitMap | None] | None:
         """For searches of few terms or points; see `hudi_index_service.index.lucene.reader`."""
-        from hudi_index_service.index.lucene.reader import may_match
+        from hudi_index_service.index.lucene.reader import few_rows
 
-        return may_match(leaf, readers)
+        return few_rows(leaf, readers)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the packed Lucene index; blocks are verified as they are first read."""

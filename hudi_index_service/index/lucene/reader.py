@@ -34,6 +34,7 @@ _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
 _ANY_NUMBER = 2**63 - 1
 _ALWAYS = "the number of steps is unlimited"
 _SHORT_LIST = 64
+_FEW_ROWS = 256
 _LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 
 
@@ -216,24 +217,33 @@ class LuceneReader(IndexReader):
             size = -1 - count
 
 
-def may_match(leaf: Predicate, readers: Sequence[IndexReader]) -> Sequence[bool] | None:
-    """See `IndexType.may_match`. None for look-ups that go through many terms."""
+def few_rows(
+    leaf: Predicate, readers: Sequence[IndexReader]
+) -> Sequence[BitMap | None] | None:
+    """See `IndexType.few_rows`. None for look-ups that go through many terms."""
     of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
     lookup = known_lookup(leaf, of_lucene[0]._columns)
     if lookup is None or lookup.complement or not _is_short(lookup.search):
         return None
     # Java alone cannot fetch the blocks that the others lack.
     positions = [position for position, each in enumerate(of_lucene) if each._is_local]
-    answers = np.ones(len(positions), dtype=np.uint8)
-    if positions:
-        with jvm.damage_named("One of the open indexes"):
-            from hudiindex import ManyIndexes
+    found: list[BitMap | None] = [None] * len(of_lucene)
+    if not positions:
+        return found
+    counts = np.empty(len(positions), dtype=np.int32)
+    rows = np.empty(len(positions) * _FEW_ROWS, dtype=np.uint32)
+    with jvm.damage_named("One of the open indexes"):
+        from hudiindex import ManyIndexes
 
-            searchers = [of_lucene[position]._searcher for position in positions]
-            ManyIndexes.mayMatch(searchers, to_query(lookup.search), answers.ctypes.data)
-    may_match = np.ones(len(of_lucene), dtype=bool)
-    may_match[positions] = answers
-    return may_match.tolist()
+        searchers = [of_lucene[position]._searcher for position in positions]
+        query, at = to_query(lookup.search), rows.ctypes.data
+        ManyIndexes.fewRows(searchers, query, _FEW_ROWS, counts.ctypes.data, at)
+    end = 0
+    for position, count in zip(positions, counts.tolist(), strict=True):
+        if count >= 0:
+            found[position] = BitMap(array("I", rows[end : end + count].tobytes()))
+            end += count
+    return found
 
 
 def _is_short(search: Search) -> bool:

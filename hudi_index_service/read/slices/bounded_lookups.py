@@ -24,6 +24,7 @@ from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.row_reader import RowReader, row_positions
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.row_ids import RowSet, candidate_rows
+from hudi_index_service.read.slices.early_lookups import Found
 from hudi_index_service.read.slices.entry_estimates import row_estimate
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.sampled_rows import sampled_rows, spread_rows
@@ -53,6 +54,7 @@ class BoundedLookups:
     Attributes:
         query: The query, with the partition values of the slice.
         plan: The slice's plan.
+        known: What `EarlyLookups` found.
     """
 
     query: Query
@@ -61,6 +63,7 @@ class BoundedLookups:
     storage: Storage
     settings: Settings
     constants: Constants
+    known: Found
 
     def found(self, predicate: Predicate) -> LookupResult:
         """The candidates for a predicate in negation normal form, unless a scan is cheaper.
@@ -72,7 +75,11 @@ class BoundedLookups:
         total = self.entries.total
         cheap_steps = self.constants.cheap_steps(total)
         lookups = EntryLookups(
-            self.entries, superset_ok=True, limit=cheap_steps, row_steps=self.constants.row_steps
+            self.entries,
+            superset_ok=True,
+            limit=cheap_steps,
+            row_steps=self.constants.row_steps,
+            known=self.known,
         )
         candidates = candidate_rows(predicate, lookups)
         if not lookups.put_off:

@@ -1,12 +1,13 @@
 """Look-ups in the entries of a slice, as the set algebra of `read/row_ids.py` needs them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
 from hudi_index_service.optimizer.cost.constants import DEFAULTS
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.row_ids import RowSet, candidate_rows
+from hudi_index_service.read.slices.early_lookups import Found, LeafKey, leaf_key
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries
 
 
@@ -19,6 +20,7 @@ class EntryLookups:
         limit: The limit of steps per look-up while no row is known; None for no limit.
         put_off: Whether a look-up was put off because of the limit.
         row_steps: See `hudi_index_service.read.row_ids.Lookups`.
+        known: What `EarlyLookups` found.
     """
 
     entries: SliceEntries
@@ -26,14 +28,13 @@ class EntryLookups:
     limit: int | None = None
     put_off: bool = False
     row_steps: int = DEFAULTS.row_steps
-    # Keyed by the id of a leaf, or the ids of conjuncts looked up together. These belong to the
-    # predicate, which outlives this object.
-    _results: dict[tuple[int, ...], RowSet] = field(default_factory=dict)
+    known: Found = field(default_factory=dict)
+    # The predicate outlives this object.
+    _results: dict[LeafKey, RowSet] = field(default_factory=dict)
 
     def without_limit(self) -> "EntryLookups":
         """The same look-ups without a limit; results found so far are kept."""
-        results, steps = self._results, self.row_steps
-        return EntryLookups(self.entries, self.superset_ok, row_steps=steps, _results=results)
+        return replace(self, limit=None, put_off=False)
 
     @property
     def total(self) -> int:
@@ -46,7 +47,8 @@ class EntryLookups:
 
     def estimate(self, predicate: Predicate) -> int:
         """See `SliceEntries.estimate`."""
-        return self.entries.estimate(predicate)
+        known = self._known(predicate)
+        return self.entries.estimate(predicate) if known is None else len(known.rows or ())
 
     def answered(self, leaf: Predicate) -> bool:
         """See `SliceEntries.answered`."""
@@ -54,6 +56,9 @@ class EntryLookups:
 
     def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
         """See `SliceEntries.narrowed`; everything if that fails, which `rows` reports."""
+        known = self._known(predicate)
+        if known is not None and known.rows is not None:
+            return RowSet(rows & known.rows, known.exact)
         if isinstance(predicate, And | Or | Constant):
             return RowSet.everything()
         try:
@@ -67,10 +72,9 @@ class EntryLookups:
 
     def rows(self, predicate: Predicate, most: int | None) -> RowSet:
         """See `SliceEntries.rows` and `pages`; raises what they raise."""
-        ids = self._ids(predicate)
-        cached = self._results.get(ids) if ids else None
-        if cached is not None:
-            return cached
+        known = self._known(predicate)
+        if known is not None:
+            return known
         try:
             limit = self.limit if most is None else most
             candidates = self.entries.rows(predicate, limit, superset_ok=self.superset_ok)
@@ -80,18 +84,14 @@ class EntryLookups:
             # An entry of another index type may answer each of them.
             return candidate_rows(And(predicate.operands), self, most)
         if candidates.rows is not None:
-            if ids:
-                self._results[ids] = candidates
+            self._results[leaf_key(predicate)] = candidates
             return candidates
         if most is None and self.limit is not None and self.entries.answered(predicate):
             self.put_off = True
             return candidates  # no rows are known yet: the other arms of an OR need no look-up
         return candidates if isinstance(predicate, And) else self.entries.pages(predicate)
 
-    def _ids(self, predicate: Predicate) -> tuple[int, ...]:
-        """The key of a result; empty if the look-up will not be repeated."""
-        if self.limit is None and not self._results:
-            return ()
-        return (
-            tuple(map(id, predicate.operands)) if isinstance(predicate, And) else (id(predicate),)
-        )
+    def _known(self, predicate: Predicate) -> RowSet | None:
+        """The rows of a leaf, if they have been looked up."""
+        key = leaf_key(predicate)
+        return self._results.get(key) or self.known.get(key)

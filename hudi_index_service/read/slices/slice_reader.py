@@ -40,7 +40,7 @@ from hudi_index_service.read.query import Query
 from hudi_index_service.read.row_ids import RowSet, candidate_rows, is_exact
 from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
-from hudi_index_service.read.slices.empty_slices import empty_slices
+from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -60,6 +60,7 @@ class SliceReader:
             damaged or a scan is cheaper.
         backoff: Skips indexes that did not pay off in the query's earlier slices.
         footer_check: See `FileScan`.
+        early: What the slices have answered together.
     """
 
     table: HudiTable
@@ -71,6 +72,7 @@ class SliceReader:
     index_required: bool = False
     backoff: IndexBackoff = field(default_factory=IndexBackoff)
     footer_check: FooterCheck | None = None
+    early: EarlyLookups = field(default_factory=EarlyLookups)
 
     def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
         """The slice's matching rows with the query's output columns.
@@ -115,9 +117,10 @@ class SliceReader:
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
-    def empty_slices(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
-        """The positions of slices that need not be read; see `empty_slices`."""
-        return empty_slices(plans, self.query.normal_form, self.pool)
+    def ask_together(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
+        """Looks up what many slices answer together, and returns the positions of those that need
+        not be read; see `EarlyLookups`."""
+        return self.early.ask(plans, self.query.normal_form, self.pool)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs; log
@@ -254,17 +257,20 @@ class SliceReader:
     ) -> RowSet:
         predicate = self.query.normal_form
         assert predicate is not None, "a query without predicate is never read by index"
-        constants = load_constants(self.settings)
+        constants, known = load_constants(self.settings), self.early.found(plan)
         if superset_ok and self._weighs(plan):
             storage = self.table.storage
-            bounded = BoundedLookups(self.query, plan, entries, storage, self.settings, constants)
+            bounded = BoundedLookups(
+                self.query, plan, entries, storage, self.settings, constants, known
+            )
             result = bounded.found(predicate)
             if result.why:
                 statistics.note = result.why
                 return result.rows
             rows = result.rows
         else:
-            lookups = EntryLookups(entries, superset_ok, row_steps=constants.row_steps)
+            steps = constants.row_steps
+            lookups = EntryLookups(entries, superset_ok, row_steps=steps, known=known)
             rows = candidate_rows(predicate, lookups)
         statistics.candidates = None if rows.rows is None else len(rows.rows)
         return rows

@@ -1,6 +1,7 @@
 package hudiindex;
 
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.stream.IntStream;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.DocIdSetIterator;
@@ -22,22 +23,42 @@ public final class ManyIndexes {
 
   private static final int SHARE = 8;
 
+  private static final int[] NONE = {};
+
   /**
-   * Determines which of the indexes may have a matching row.
+   * Finds the matching rows of each index that has few of them.
    *
-   * @param address address of one byte per index, which is set to 0 if the index has no such row,
-   *     or to 1 if it has one, if this check costs more than the row look-up, or if the index is
-   *     damaged, which the row look-up reports
+   * @param most the most rows of an index that are returned
+   * @param counts address of one int per index, which is set to the number of its matching rows, or
+   *     to -1 if it has more than {@code most}, if finding them takes long, or if the index is
+   *     damaged, which a look-up in it alone reports
+   * @param rows address of {@code most} ints per index; all row ids are written there one after the
+   *     other, in the order of the indexes
    */
-  public static void mayMatch(IndexSearcher[] searchers, Query query, long address) {
-    byte[] answers = new byte[searchers.length];
+  public static void fewRows(
+      IndexSearcher[] searchers, Query query, int most, long counts, long rows) {
+    int[][] found = new int[searchers.length][];
     IntStream every = IntStream.range(0, searchers.length);
     (searchers.length < MANY ? every : every.parallel())
-        .forEach(i -> answers[i] = (byte) (mayMatch(searchers[i], query) ? 1 : 0));
-    NativeMemory.write(answers, answers.length, address);
+        .forEach(i -> found[i] = fewRows(searchers[i], query, most));
+    int[] sizes = new int[found.length];
+    long end = rows;
+    for (int i = 0; i < found.length; i++) {
+      if (found[i] == null) {
+        sizes[i] = -1;
+        continue;
+      }
+      sizes[i] = found[i].length;
+      NativeMemory.write(found[i], sizes[i], end);
+      end += 4L * sizes[i];
+    }
+    NativeMemory.write(sizes, sizes.length, counts);
   }
 
-  private static boolean mayMatch(IndexSearcher searcher, Query query) {
+  /** The matching rows of an index; null if they are not found here. */
+  private static int[] fewRows(IndexSearcher searcher, Query query, int most) {
+    int[] rows = NONE;
+    int count = 0;
     try {
       Weight weight =
           searcher.createWeight(searcher.rewrite(query), ScoreMode.COMPLETE_NO_SCORES, 1f);
@@ -47,16 +68,23 @@ public final class ManyIndexes {
           continue;
         }
         if (supplier.cost() > Math.max(MOST_ROWS, leaf.reader().maxDoc() / SHARE)) {
-          return true;
+          return null;
         }
-        DocIdSetIterator rows = supplier.get(Long.MAX_VALUE).iterator();
-        if (rows.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
-          return true;
+        DocIdSetIterator matching = supplier.get(Long.MAX_VALUE).iterator();
+        int row;
+        while ((row = matching.nextDoc()) != DocIdSetIterator.NO_MORE_DOCS) {
+          if (count == most) {
+            return null;
+          }
+          if (count == rows.length) {
+            rows = Arrays.copyOf(rows, Math.min(most, Math.max(8, 2 * count)));
+          }
+          rows[count++] = leaf.docBase + row;
         }
       }
-      return false;
+      return count == rows.length ? rows : Arrays.copyOf(rows, count);
     } catch (IOException | RuntimeException | InternalError e) {
-      return true;
+      return null;
     }
   }
 }

@@ -1,0 +1,145 @@
+"""Open entries are asked for the rows of each conjunct by one call for all slices, with the same
+result as one by one."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap
+
+from hudi_index_service import open_table
+from hudi_index_service.index.lucene import reader as lucene_reader
+from hudi_index_service.index.lucene.reader import LuceneReader
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.table import IndexedTable
+from tests.golden.table import GoldenTable
+
+Opened = Callable[[str, list[str]], IndexedTable]
+
+
+@pytest.fixture
+def opened(
+    golden: Callable[[str], GoldenTable], tmp_path: Path, request: pytest.FixtureRequest
+) -> Opened:
+    """A golden table with an index on some columns, all its entries open."""
+
+    def opened(name: str, columns: list[str]) -> IndexedTable:
+        table = open_table(golden(name).put(tmp_path / name))
+        request.addfinalizer(table.close)
+        table.create_index("idx", columns)
+        table.build(strategy="all").raise_for_failures()
+        for column in columns:
+            table.scan(f"{column} IS NOT NULL", use_index="require").row_ids()
+        return table
+
+    return opened
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many look-ups are made for many entries at once, and for single ones."""
+    made: Counter[str] = Counter()
+    few_rows, within = lucene_reader.few_rows, LuceneReader._collect_within
+    among = LuceneReader._among
+
+    def counting(leaf: Any, readers: Any) -> Any:
+        answers = few_rows(leaf, readers)
+        made["together"] += answers is not None
+        return answers
+
+    def counting_single(self: LuceneReader, *arguments: Any) -> Any:
+        made["single"] += 1
+        return within(self, *arguments)
+
+    def counting_rows(self: LuceneReader, *arguments: Any) -> Any:
+        made["single"] += 1
+        return among(self, *arguments)
+
+    monkeypatch.setattr(lucene_reader, "few_rows", counting)
+    monkeypatch.setattr(LuceneReader, "_collect_within", counting_single)
+    monkeypatch.setattr(LuceneReader, "_among", counting_rows)
+    return made
+
+
+def scanned(table: IndexedTable, where: str) -> pa.Table:
+    return table.scan(where, use_index="never").to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("where", "together", "single"),
+    [
+        ("id = '77'", 0, 1),  # segments leave one slice
+        ("id IN ('3', '77', '123')", 1, 0),
+        ("amount BETWEEN 20 AND 60", 1, 0),
+        ("amount >= 20 AND msg = 'Buying car 1' AND amount < 60", 2, 0),
+        ("msg = 'no such message' AND amount < 60", 1, 0),
+        ("amount BETWEEN 20 AND 24 AND msg <> 'Buying car 1'", 1, 3),  # the complement of a term
+        ("amount BETWEEN 20 AND 24 AND (msg = 'Buying car 1' OR id = '23')", 1, 5),
+        ("amount = 22 OR amount = 57", 0, 4),
+    ],
+)
+def test_a_query_asks_all_slices_together(
+    opened: Opened, calls: Counter[str], where: str, together: int, single: int
+) -> None:
+    table = opened("hundred_base_files", ["id", "amount", "msg"])
+    expected = scanned(table, where)
+    calls.clear()
+    rows = table.scan(where, use_index="require").to_arrow()
+    assert rows.equals(expected)
+    assert (calls["together"], calls["single"]) == (together, single)
+    assert table.scan(where, use_index="require").count() == expected.num_rows
+
+
+def test_a_slice_with_many_rows_is_asked_alone(
+    opened: Opened, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lucene_reader, "_FEW_ROWS", 1)
+    table = opened("hundred_base_files", ["amount"])
+    expected = scanned(table, "amount < 10")
+    calls.clear()
+    rows = table.scan("amount < 10", use_index="require").to_arrow()
+    assert rows.equals(expected)
+    assert calls["together"] == 1
+    assert calls["single"] == sum(
+        len(each) > 1 for each in table.scan("amount < 10").row_ids().values()
+    )
+
+
+def test_partition_values_come_from_the_path(opened: Opened, calls: Counter[str]) -> None:
+    table = opened("seven_partitions", ["amount"])
+    for where in ("amount BETWEEN 30 AND 200 AND digit <> '1'", "amount > 30 OR digit = '2'"):
+        assert table.scan(where, use_index="auto").to_arrow().equals(scanned(table, where))
+
+
+def test_a_changed_data_file_answers_nothing(opened: Opened, tmp_path: Path) -> None:
+    table, where = opened("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"
+    expected = scanned(table, where)
+    (served,) = (
+        each for each in table.scan("id = '77'").planned().plan.slices if each.entries
+    )
+    data = tmp_path / "hundred_base_files" / served.entries[0].entry.data_path
+    data.write_bytes(bytes(data.stat().st_size))
+    scan = table.scan(where)
+    assert scan.to_arrow().equals(expected)
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.SCAN) >= 1
+
+
+def test_a_failing_call_leaves_the_slices_to_be_asked_alone(
+    opened: Opened, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, where = opened("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"
+    expected = scanned(table, where)
+    monkeypatch.setattr(lucene_reader, "few_rows", _failing)
+    calls.clear()
+    assert table.scan(where, use_index="require").to_arrow().equals(expected)
+    assert calls["single"] == 3
+
+
+def _failing(leaf: Any, readers: Any) -> list[BitMap | None]:
+    from hudi_index_service.errors import EntryInvalid
+
+    raise EntryInvalid(f"One of {len(readers)} open indexes is damaged.")
