@@ -413,11 +413,11 @@ class IndexType(ABC):
         return True
 
     def few_rows(
-        self, leaf: Predicate, readers: Sequence[IndexReader]
-    ) -> "Sequence[BitMap | None] | None":
+        self, leaf: Predicate, readers: Sequence[IndexReader], most: int
+    ) -> Sequence[BitMap | None] | None:
         """The rows of `IndexReader.row_ids` in each of many open entries, found by one call; None
-        for entries with more than a few. None for all if a call takes as long as asking them one by
-        one, as for most types.
+        for entries with more than `most`. None for all if a call takes as long as asking them one
+        by one, as for most types.
 
         Args:
             leaf: A leaf for which `answer` is not NONE, or an `And` of leaves on one column.

@@ -8,6 +8,7 @@ them in this order, each time with better knowledge:
 known                                   decided by
 ======================================  ======================================================
 manifests, corrected by the history     `index_pays`, `keys_by_index`, `enough_is_indexed`
+estimates of a leaf                     `ask_together`
 what earlier slices of the query had    `IndexBackoff`
 bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
 row ids, or some of them                `cheapest_reading`, `pages_pay_in_portions`
@@ -18,7 +19,7 @@ The functions read nothing: callers pass what they know. Costs are those of `opt
 `constants` hold every number. No answer depends on a decision.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum
 from threading import Lock
@@ -34,9 +35,12 @@ from hudi_index_service.optimizer.cost.constants import (
     DRIVER_SLICES,
     DRIVER_VALUES,
     FAR_FEWER_ROWS,
+    FEW_ROWS,
+    FEWEST_SLICES,
     GUESS_FACTOR,
     KEYS_PER_FILE,
     LARGE_FILE,
+    MANY_SLICES,
     MIB,
     OPENING_RANGES,
     OPENING_SHARE,
@@ -147,6 +151,18 @@ def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: 
     from_history = expected.guessed is not None
     few = from_history and are_few(guessed_rows(expected.rows.expected), total)
     return not few and not are_few(expected.rows.most, total)
+
+
+def ask_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:
+    """Whether one call asks the entries of so many slices for the rows of a leaf.
+
+    Args:
+        expected: The matching rows of one of them; None if that is unknown.
+    """
+    if not FEWEST_SLICES <= slices < MANY_SLICES:
+        return slices >= MANY_SLICES
+    rows = expected()
+    return rows is not None and rows.expected <= FEW_ROWS
 
 
 def are_few(rows: int, total: int) -> bool:

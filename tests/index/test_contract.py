@@ -135,10 +135,13 @@ def test_entries_asked_together_give_the_rows_of_each(
     for _, leaf in leaves(type):
         if whole.answer(leaf) is NONE:
             continue
-        few_rows = whole.kind.few_rows(leaf, readers)
+        few_rows = whole.kind.few_rows(leaf, readers, 10_000)
         if few_rows is not None:
             rows = whole.reader.row_ids(leaf)
             assert list(few_rows) == [rows, BitMap(), rows], leaf
+            fewer = whole.kind.few_rows(leaf, readers, 1)
+            expected = None if len(rows) > 1 else rows
+            assert fewer == [expected, BitMap(), expected], leaf
             answered += 1
     assert (answered > 0) is (whole.kind.name == "lucene")
 

@@ -109,12 +109,12 @@ class LuceneIndexType(IndexType):
         return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
 
     def few_rows(
-        self, leaf: Predicate, readers: Sequence[IndexReader]
+        self, leaf: Predicate, readers: Sequence[IndexReader], most: int
     ) -> Sequence[BitMap | None] | None:
         """For searches of few terms or points; see `hudi_index_service.index.lucene.reader`."""
         from hudi_index_service.index.lucene.reader import few_rows
 
-        return few_rows(leaf, readers)
+        return few_rows(leaf, readers, most)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the packed Lucene index; blocks are verified as they are first read."""

@@ -34,7 +34,6 @@ _FIRST_BUFFER = 2**20  # row ids; memory costs nothing until it is written to
 _ANY_NUMBER = 2**63 - 1
 _ALWAYS = "the number of steps is unlimited"
 _SHORT_LIST = 64
-_FEW_ROWS = 256
 _LITTLE = 32  # a sample may take as many steps as 1/32 of the rows
 
 
@@ -218,7 +217,7 @@ class LuceneReader(IndexReader):
 
 
 def few_rows(
-    leaf: Predicate, readers: Sequence[IndexReader]
+    leaf: Predicate, readers: Sequence[IndexReader], most: int
 ) -> Sequence[BitMap | None] | None:
     """See `IndexType.few_rows`. None for look-ups that go through many terms."""
     of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
@@ -231,13 +230,13 @@ def few_rows(
     if not positions:
         return found
     counts = np.empty(len(positions), dtype=np.int32)
-    rows = np.empty(len(positions) * _FEW_ROWS, dtype=np.uint32)
+    rows = np.empty(len(positions) * most, dtype=np.uint32)
     with jvm.damage_named("One of the open indexes"):
         from hudiindex import ManyIndexes
 
         searchers = [of_lucene[position]._searcher for position in positions]
         query, at = to_query(lookup.search), rows.ctypes.data
-        ManyIndexes.fewRows(searchers, query, _FEW_ROWS, counts.ctypes.data, at)
+        ManyIndexes.fewRows(searchers, query, most, counts.ctypes.data, at)
     end = 0
     for position, count in zip(positions, counts.tolist(), strict=True):
         if count >= 0:

@@ -76,6 +76,15 @@ than reading the column."""
 PICKED_OF_PAGE = 16
 """One row of this many: nearly all values of a page are skipped without decoding."""
 
+FEW_ROWS = 256
+"""Rows of a leaf up to which a call that asks many entries returns those of each."""
+
+FEWEST_SLICES = 2
+"""Slices from which such a call takes no longer than one for each."""
+
+MANY_SLICES = 16
+"""Slices from which it is worth trying even if many rows are expected, to find those without."""
+
 DISTINCT_VALUES_ROWS = 40_000
 """Rows of a scan from which a condition on text is checked by the distinct values in the file."""
 

@@ -1,27 +1,29 @@
 """Looks up many slices by few calls: their open entries are asked together for the rows of each
-conjunct. Slices with few rows then need no look-up of their own, and those without any are not read.
+leaf. Slices with few rows then need no look-up of their own; those without any are not read.
 
 A call to an index takes longer than most look-ups in it, so a query on many base files, most of
 which hold few rows or none, would otherwise spend its time on calls.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 from types import MappingProxyType
 from typing import TypeAlias
 
 from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, Conjunction
+from hudi_index_service.optimizer.cost.constants import FEW_ROWS
+from hudi_index_service.optimizer.decide import ask_together
+from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.row_ids import RowSet, joined
 from hudi_index_service.read.slices.reader_pool import OpenEntry, ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
-
-FEWEST_SLICES = 2
-"""The number of slices below which each is asked by itself."""
 
 LeafKey: TypeAlias = tuple[int, ...]
 """The id of a leaf, or those of conjuncts that are looked up together."""
@@ -39,11 +41,11 @@ def leaf_key(predicate: Predicate) -> LeafKey:
     return (id(predicate),)
 
 
-@dataclass(slots=True)
 class EarlyLookups:
     """What open entries answered before the slices of one query are read."""
 
-    _found: dict[str, dict[LeafKey, RowSet]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._found: dict[str, dict[LeafKey, RowSet]] = {}
 
     def found(self, plan: SlicePlan) -> Found:
         """The rows of leaves in the slice that are known."""
@@ -51,7 +53,7 @@ class EarlyLookups:
 
     def ask(
         self, plans: Sequence[SlicePlan], predicate: Predicate | None, pool: ReaderPool
-    ) -> frozenset[int]:
+    ) -> Set[int]:
         """Looks up what many slices answer together, and returns the positions of those in which no
         row makes the predicate TRUE. Slices without an open entry, or with a damaged one, answer
         nothing.
@@ -59,93 +61,112 @@ class EarlyLookups:
         Args:
             predicate: In negation normal form. It outlives this object.
         """
-        remaining = [n for n, each in enumerate(plans) if each.access is Access.INDEX]
-        remaining = [n for n in remaining if plans[n].entries]
+        able = {n for n, each in enumerate(plans) if each.access is Access.INDEX and each.entries}
+        if predicate is None:
+            return frozenset()
+        return self._empty(predicate, _Slices(plans, pool), able)
+
+    def _empty(self, predicate: Predicate, slices: "_Slices", among: Set[int]) -> Set[int]:
+        """Looks up the leaves of a predicate in some slices, and returns those in which it is TRUE
+        for no row. Conjuncts are looked up only in slices that those before them leave."""
+        if not among:
+            return frozenset()
+        match predicate:
+            case Constant(value):
+                return frozenset() if value else among
+            case Or(operands):
+                return reduce(and_, [self._empty(each, slices, among) for each in operands])
+            case And(operands):
+                empty: Set[int] = frozenset()
+                for each in slices.grouped(operands, among):
+                    lookup = self._empty_for_leaf if isinstance(each, And) else self._empty
+                    empty |= lookup(each, slices, among - empty)
+                return empty
+        return self._empty_for_leaf(predicate, slices, among)
+
+    def _empty_for_leaf(self, leaf: Predicate, slices: "_Slices", among: Set[int]) -> Set[int]:
         empty: set[int] = set()
-        for leaf in _conjuncts(predicate, plans, remaining):
-            if len(remaining) < FEWEST_SLICES:
-                break
-            for some in _alike(leaf, plans, remaining):
-                for position, rows in zip(some.positions, some.rows(leaf, pool), strict=True):
-                    if rows is None:
-                        continue
-                    if not rows:
-                        empty.add(position)
-                    known = RowSet(rows, exact=some.answer is Answer.EXACT)
-                    self._found.setdefault(_path(plans[position]), {})[leaf_key(leaf)] = known
-            remaining = [n for n in remaining if n not in empty]
-        return frozenset(empty)
-
-
-def _conjuncts(
-    predicate: Predicate | None, plans: Sequence[SlicePlan], positions: Sequence[int]
-) -> list[Predicate]:
-    """The conjuncts that are looked up, grouped as the entries of the first slice answer them."""
-    if predicate is None or not positions:
-        return []
-    entries = plans[positions[0]].entries
-    operands = predicate.operands if isinstance(predicate, And) else (predicate,)
-    leaves = [each for each in operands if not isinstance(each, And | Or | Constant)]
-    return joined(
-        leaves, lambda some: any(each.answer(some) is not Answer.NONE for each in entries)
-    )
+        for entries in slices.answering(leaf, among):
+            for number, rows in zip(entries.numbers, entries.rows(leaf, slices.pool), strict=True):
+                if rows is None:
+                    continue
+                known = RowSet(rows, exact=entries.answer is Answer.EXACT)
+                of_slice = self._found.setdefault(_path(slices.plans[number]), {})
+                of_slice[leaf_key(leaf)] = known
+                if not rows:
+                    empty.add(number)
+        return empty
 
 
 @dataclass(frozen=True, slots=True)
-class _Alike:
-    """Slices by position, each with an entry, all of one layout, that answers a leaf."""
+class _Entries:
+    """Entries of one layout, which answer a leaf alike, of slices by number."""
 
     answer: Answer
-    positions: list[int] = field(default_factory=list)
-    servings: list[ServingEntry] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    entries: list[ServingEntry] = field(default_factory=list)
+
+    def add(self, number: int, entry: ServingEntry) -> None:
+        self.numbers.append(number)
+        self.entries.append(entry)
 
     def rows(self, leaf: Predicate, pool: ReaderPool) -> list[BitMap | None]:
-        """The rows of each slice; None for those that the call does not answer."""
-        with pool.lease_open(self.servings) as entries:
-            known = [each for each in entries if each is not None]
+        """The rows in each slice; None for those that the call does not answer."""
+        with pool.lease_open(self.entries) as opened:
+            readers = [each.reader for each in opened if each is not None]
             answers: Sequence[BitMap | None] | None = None
-            if len(known) >= FEWEST_SLICES:
-                kind = self.servings[0].index_type
+            if readers:
                 try:
-                    answers = kind.few_rows(leaf, [each.reader for each in known])
+                    answers = self.entries[0].index_type.few_rows(leaf, readers, FEW_ROWS)
                 except INDEX_FAILURES:  # looking up each slice reports it
                     answers = None
-            if answers is None:
-                return [None] * len(entries)
-            rows = iter(answers)
-            return [None if each is None else _valid(each, next(rows)) for each in entries]
+            rows = iter(answers or [None] * len(readers))
+            return [None if each is None else _valid(each, next(rows)) for each in opened]
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """The slices of a query, by number."""
+
+    plans: Sequence[SlicePlan]
+    pool: ReaderPool
+
+    def grouped(self, operands: Sequence[Predicate], among: Set[int]) -> list[Predicate]:
+        """The conjuncts, as the entries of one of the slices answer them together."""
+        entries = self.plans[min(among)].entries
+        return joined(
+            operands, lambda some: any(each.answer(some) is not Answer.NONE for each in entries)
+        )
+
+    def answering(self, leaf: Predicate, among: Set[int]) -> list[_Entries]:
+        """For each slice, the first of the entries that answer the leaf best, by their layout; none
+        if each is better asked by itself."""
+        if not ask_together(len(among), lambda: estimated_rows(self.plans[min(among)], leaf)):
+            return []
+        groups: dict[tuple[str, int], _Entries] = {}
+        columns = leaf.columns()
+        for number in sorted(among):
+            plan = self.plans[number]
+            if not columns.isdisjoint(plan.values):
+                continue  # the partition's path has the column's value, not the base file
+            best: _Entries | None = None
+            for entry in plan.entries:
+                key = entry.index_type.name, entry.layout
+                if key not in groups:
+                    groups[key] = _Entries(entry.answer(leaf))
+                answer = groups[key].answer
+                if answer is Answer.EXACT or (best is None and answer is not Answer.NONE):
+                    best, of_best = groups[key], entry
+                if answer is Answer.EXACT:
+                    break
+            if best is not None:
+                best.add(number, of_best)
+        return [each for each in groups.values() if each.numbers]
 
 
 def _valid(entry: OpenEntry, rows: BitMap | None) -> BitMap | None:
     """The answer, unless the file has changed since it was opened."""
     return None if rows is None or entry.file.has_changed() else rows
-
-
-def _alike(
-    leaf: Predicate, plans: Sequence[SlicePlan], positions: Sequence[int]
-) -> Iterator[_Alike]:
-    """The slices that can answer the leaf, grouped by entries of one layout."""
-    answers: dict[tuple[str, int], Answer] = {}
-    groups: dict[tuple[str, int], _Alike] = {}
-    columns = leaf.columns()
-    for position in positions:
-        plan = plans[position]
-        if not columns.isdisjoint(plan.values):
-            continue  # the partition's path has the column's value, not the base file
-        best: tuple[str, int] | None = None
-        for serving in plan.entries:
-            key = serving.index_type.name, serving.layout
-            if key not in answers:
-                answers[key] = serving.answer(leaf)
-                groups[key] = _Alike(answers[key])
-            if answers[key] is Answer.EXACT or (best is None and answers[key] is not Answer.NONE):
-                best, entry = key, serving
-            if answers[key] is Answer.EXACT:
-                break
-        if best is not None:
-            groups[best].positions.append(position)
-            groups[best].servings.append(entry)
-    return (each for each in groups.values() if len(each.positions) >= FEWEST_SLICES)
 
 
 def _path(plan: SlicePlan) -> str:

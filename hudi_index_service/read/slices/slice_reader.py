@@ -4,7 +4,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -117,7 +117,7 @@ class SliceReader:
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
-    def ask_together(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
+    def ask_together(self, plans: Sequence[SlicePlan]) -> Set[int]:
         """Looks up what many slices answer together, and returns the positions of those that need
         not be read; see `EarlyLookups`."""
         return self.early.ask(plans, self.query.normal_form, self.pool)
