@@ -155,6 +155,10 @@ class QueryPlan:
     narrowed: tuple[bool, ...] = ()
     table: str = ""
     shape: str = ""
+    _known_left: tuple[tuple[SlicePlan, ...], list[int]] = field(
+        default=((), []), repr=False, compare=False
+    )
+    """The result of `left` for these slices."""
 
     def __repr__(self) -> str:
         ways = ", ".join(f"{n} {each.value}" for each in Access if (n := self.count(each)))
@@ -177,6 +181,9 @@ class QueryPlan:
 
     def left(self) -> list[int]:
         """The positions of slices that are not skipped."""
+        slices, left = self._known_left
+        if slices is self.slices:  # of thousands of slices, each look takes milliseconds
+            return left
         skip = Access.SKIP
         return [number for number, each in enumerate(self.slices) if each.access is not skip]
 
@@ -186,7 +193,11 @@ class QueryPlan:
         slices = list(before.slices)
         for number, each in zip(left, self.slices, strict=True):
             slices[number] = each
-        return replace(self, slices=tuple(slices), estimated=(), narrowed=())
+        every_slice = tuple(slices)
+        skip = Access.SKIP
+        still_left = [number for number in left if slices[number].access is not skip]
+        known_left = every_slice, still_left
+        return replace(self, slices=every_slice, estimated=(), narrowed=(), _known_left=known_left)
 
     @property
     def asks_index(self) -> bool:
