@@ -155,8 +155,8 @@ class QueryPlan:
     narrowed: tuple[bool, ...] = ()
     table: str = ""
     shape: str = ""
-    _known_left: tuple[tuple[SlicePlan, ...], list[int]] = field(
-        default=((), []), repr=False, compare=False
+    _known_left: tuple[tuple[SlicePlan, ...], Sequence[int]] = field(
+        default=((), ()), repr=False, compare=False
     )
     """The result of `left` for these slices."""
 
@@ -179,13 +179,20 @@ class QueryPlan:
             return self
         return replace(self, slices=tuple(slices))
 
-    def left(self) -> list[int]:
+    def left(self) -> Sequence[int]:
         """The positions of slices that are not skipped."""
         slices, left = self._known_left
-        if slices is self.slices:  # of thousands of slices, each look takes milliseconds
+        if slices is self.slices:  # looking at ten thousand slices takes a millisecond
             return left
-        skip = Access.SKIP
-        return [number for number, each in enumerate(self.slices) if each.access is not skip]
+        return left_of(self.slices, range(len(self.slices)))
+
+    def with_slices(self, slices: tuple[SlicePlan, ...], left: Sequence[int]) -> "QueryPlan":
+        """The plan with other slices.
+
+        Args:
+            left: The positions of those that are not skipped, in order.
+        """
+        return replace(self, slices=slices, _known_left=(slices, left))
 
     def with_skipped(self, before: "QueryPlan", left: Sequence[int]) -> "QueryPlan":
         """The plan for all slices of an earlier one, of which this one has those at the positions
@@ -193,11 +200,8 @@ class QueryPlan:
         slices = list(before.slices)
         for number, each in zip(left, self.slices, strict=True):
             slices[number] = each
-        every_slice = tuple(slices)
-        skip = Access.SKIP
-        still_left = [number for number in left if slices[number].access is not skip]
-        known_left = every_slice, still_left
-        return replace(self, slices=every_slice, estimated=(), narrowed=(), _known_left=known_left)
+        plan = replace(self, estimated=(), narrowed=())
+        return plan.with_slices(tuple(slices), left_of(slices, left))
 
     @property
     def asks_index(self) -> bool:
@@ -211,6 +215,12 @@ class QueryPlan:
     def size(self, *accesses: Access) -> int:
         """The bytes of the base files of slices with one of these accesses."""
         return base_file_bytes(each for each in self.slices if each.access in accesses)
+
+
+def left_of(slices: Sequence[SlicePlan], among: Iterable[int]) -> list[int]:
+    """The given positions of slices that are not skipped."""
+    skip = Access.SKIP
+    return [number for number in among if slices[number].access is not skip]
 
 
 def base_file_bytes(slices: Iterable[SlicePlan]) -> int:

@@ -6,7 +6,7 @@ to the same, one slice after the other. Routing runs exclude more.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from hudi_index_service.index.segments.bounds import Mask
 from hudi_index_service.index.segments.exclusion import Exclusion, located_values
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.segment_file import SegmentFile
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED, exclusion_reason
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.coverage import RequiredColumns
@@ -95,10 +95,10 @@ class SegmentSlices:
             if is_excluded.any():
                 by_type[name] = is_excluded
         self._positions.keep([each for some in folder.segments.values() for each in some])
-        slices = plan.slices
+        without = plan
         for name in reversed(by_type):  # the first type that excludes a slice is the reason
-            slices = self._without(plan.slices, slices, by_type[name], name)
-        return plan if slices is plan.slices else replace(plan, slices=slices)
+            without = self._without(plan.slices, without, by_type[name], name)
+        return without
 
     def located(
         self, segments: Sequence[SegmentFile], key: ColumnKey, values: pa.Array
@@ -131,35 +131,39 @@ class SegmentSlices:
     def _without(
         self,
         planned: tuple[SlicePlan, ...],
-        slices: tuple[SlicePlan, ...],
+        plan: QueryPlan,
         is_excluded: Mask,
         name: str,
-    ) -> tuple[SlicePlan, ...]:
-        """The slices, those excluded skipped. Without partitions to prune, all queries on a
-        snapshot begin with the same planned slices, and skip them alike."""
+    ) -> QueryPlan:
+        """The plan without the slices that are excluded. Unless partitions were pruned, all queries
+        on a snapshot begin with the same planned slices, and skip them alike."""
         skipped = self._skipped.get(name)
         if skipped is None or skipped.slices is not planned:
             skipped = self._skipped[name] = _Skipped.of(planned, name)
-        remaining = skipped.without.copy()
-        for number in np.flatnonzero(~is_excluded).tolist():  # few, in most queries
-            remaining[number] = slices[number]
-        return tuple(remaining)
+        slices, kept = skipped.without.copy(), np.flatnonzero(~is_excluded).tolist()
+        for number in kept:  # few, in most queries
+            slices[number] = plan.slices[number]
+        left = left_of(slices, sorted({*kept, *skipped.left}))
+        return plan.with_slices(tuple(slices), left)
 
 
 @dataclass(frozen=True, slots=True)
 class _Skipped:
-    """Slices, and the same skipped as far as they are read by index."""
+    """Slices, and the same skipped as far as they are read by index.
+
+    Attributes:
+        left: The positions of the others.
+    """
 
     slices: tuple[SlicePlan, ...]
     without: list[SlicePlan]
+    left: list[int]
 
     @classmethod
     def of(cls, slices: tuple[SlicePlan, ...], name: str) -> "_Skipped":
         reason = exclusion_reason([name])
-        return cls(
-            slices,
-            [
-                each.skipped(reason, EXCLUDED) if each.access is Access.INDEX else each
-                for each in slices
-            ],
-        )
+        without = [
+            each.skipped(reason, EXCLUDED) if each.access is Access.INDEX else each
+            for each in slices
+        ]
+        return cls(slices, without, left_of(without, range(len(without))))

@@ -1,7 +1,9 @@
 """Threads look into an index folder at the same time, and only when needed."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hudi_index_service.metadata.definitions import Column, DefinitionStore, See
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read import index_folder
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
+from hudi_index_service.read.planner import QueryPlanner
 from hudi_index_service.storage.store import Storage, StoredFile
 from tests.read.conftest import Indexed
 
@@ -43,6 +46,31 @@ def test_a_look_is_unaffected_by_a_later_one_in_between(tmp_path: Path) -> None:
 
     assert found.definitions == (definition,)
     assert found.index_types == ["lucene"]
+
+
+def test_queries_on_a_local_table_are_planned_in_turn(
+    clustered: Callable[[bool], Indexed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planning is all Python: threads that plan at once only take turns."""
+    table, plan = clustered(True).table, QueryPlanner._plan
+    planning, second, overlapped = Event(), Event(), list[bool]()
+
+    def watched(self: QueryPlanner, *arguments: Any) -> Any:
+        if planning.is_set():
+            second.set()
+        else:
+            planning.set()
+            overlapped.append(second.wait(0.2))
+        return plan(self, *arguments)
+
+    monkeypatch.setattr(QueryPlanner, "_plan", watched)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(table.scan("amount = 3").count)
+        assert planning.wait(10)
+        other = threads.submit(table.scan("amount = 6").count)
+        assert (first.result(), other.result()) == (1, 1)
+    assert overlapped == [False]
+    assert second.is_set()
 
 
 @pytest.mark.parametrize(

@@ -138,27 +138,34 @@ def read_member(index: PackedIndex, name: str) -> bytes:
     if name not in index.members:
         raise EntryInvalid(f"{index.path} has no member {name}.")
     offset, length = index.members[name]
-    first = offset // index.block_size
-    last = -(-(offset + length) // index.block_size)
-    blocks = b"".join(_block(index, number) for number in range(first, last))
-    start = offset - first * index.block_size
-    return blocks[start : start + length]
+    blocks = range(offset // index.block_size, -(-(offset + length) // index.block_size))
+    content = _read(index, blocks)
+    damaged = _damaged(index, blocks, content)
+    if damaged and index.blocks is not None:
+        for number in damaged:
+            index.blocks.fetch(number)
+        content = _read(index, blocks)
+        damaged = _damaged(index, blocks, content)
+    if damaged:
+        raise EntryInvalid(f"{index.path}: block {damaged[0]} is damaged.")
+    start = offset - blocks.start * index.block_size
+    return content[start : start + length]
 
 
-def _block(index: PackedIndex, number: int) -> bytes:
-    block = _read(index, number)
-    if zlib.crc32(block) != index.block_crc32[number] and index.blocks is not None:
-        index.blocks.fetch(number)
-        block = _read(index, number)
-    if zlib.crc32(block) != index.block_crc32[number]:
-        raise EntryInvalid(f"{index.path}: block {number} is damaged.")
-    return block
-
-
-def _read(index: PackedIndex, number: int) -> bytes:
+def _read(index: PackedIndex, blocks: range) -> bytes:
     try:
         with index.path.open("rb") as file:
-            file.seek(number * index.block_size)
-            return file.read(index.block_size)
+            file.seek(blocks.start * index.block_size)
+            return file.read(len(blocks) * index.block_size)
     except OSError as error:
         raise EntryInvalid(f"{index.path} cannot be read: {error.strerror}.") from error
+
+
+def _damaged(index: PackedIndex, blocks: range, content: bytes) -> list[int]:
+    """Those of the blocks, of which this is the content, that are missing or damaged."""
+    view, size = memoryview(content), index.block_size
+    return [
+        number
+        for place, number in enumerate(blocks)
+        if zlib.crc32(view[place * size : (place + 1) * size]) != index.block_crc32[number]
+    ]
