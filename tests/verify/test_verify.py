@@ -18,6 +18,8 @@ from hudi_index_service.index.entries.entry import Entry
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.local_copy import packed_index
 from hudi_index_service.index.files.packed_file import read_member
+from hudi_index_service.index.segments.segment import Facts, merged
+from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.maintain.verify.row_sample import sampled_positions
 from hudi_index_service.storage.store import Storage
 from tests.verify.conftest import ROWS, Forge, files, put_manifest, rewrite, serving
@@ -158,6 +160,31 @@ def test_an_index_of_other_rows_is_repaired(
     found = table.verify(sample=0)
     assert (found.problems, found.rows) == ((), 0), "no row was compared"
     assert_repaired(table, entry)
+
+
+def test_statistics_of_other_rows_are_removed(
+    table: IndexedTable, entry: Entry, members: dict[str, bytes], forge: Forge, tmp_path: Path
+) -> None:
+    """A segment states the values of the entry's rows, and would exclude the base file."""
+    forge({**index_of_reversed_rows(table, entry, tmp_path), **parquet_members(members)})
+    base_file = entry.manifest.base_file.path
+    (key,) = pq.read_table(Path(table.uri, base_file), columns=["id"])["id"][:1].to_pylist()
+    state_values_of_another_file(SegmentStore(Storage(table.uri), "lucene"), base_file)
+    assert open_table(table.uri).scan(f"id = '{key}'").count() == 0
+
+    assert_repaired(table, entry)
+    assert open_table(table.uri).scan(f"id = '{key}'").count() == 1
+
+
+def state_values_of_another_file(store: SegmentStore, path: str) -> None:
+    """Replaces all segments by one that states of a base file what is true of the other."""
+    listed = store.listed()
+    facts = merged([store.open(each).facts() for each in listed])
+    paths = facts.files["path"].to_pylist()
+    other = 1 - paths.index(path)
+    store.forget(lambda _: False, lambda _: True)
+    columns = {key: rows.take([other, other]) for key, rows in facts.columns.items()}
+    store.add(Facts(facts.files, columns, {}))
 
 
 def index_of_reversed_rows(table: IndexedTable, entry: Entry, folder: Path) -> dict[str, bytes]:

@@ -1,4 +1,5 @@
-"""Rebuilds damaged entries: publishes a new generation, then removes the damaged ones."""
+"""Rebuilds damaged entries: removes what segments state of them, publishes a new generation, then
+removes the damaged ones."""
 
 import logging
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.requirements import Requirement
+from hudi_index_service.index.segments.store import SegmentStore
 from hudi_index_service.storage.store import StoredFile
 
 log = logging.getLogger(__name__)
@@ -50,7 +52,9 @@ def repair(
 
     Raises:
         BuildInProgress, PermissionDenied, BuildFailed: see `run_build`.
+        PermissionDenied, StorageFailed: segments cannot be read or written.
     """
+    _forget(table, damaged)
     build = run_build(
         table,
         requirements,
@@ -69,6 +73,16 @@ def repair(
     repaired = [each for each in damaged if (each.index_type, each.base_file.path) in rebuilt]
     _remove(table, settings, repaired)
     return rebuilt
+
+
+def _forget(table: HudiTable, entries: Sequence[Damaged]) -> None:
+    """Removes what segments state of the base files: an entry of other rows states the values of
+    these rows, and a query would still be sent to the generation that is about to be removed. The
+    rebuild states the new entries."""
+    for name in {each.index_type for each in entries}:
+        paths = {each.base_file.path for each in entries if each.index_type == name}
+        store = SegmentStore(table.storage, name)
+        store.forget(lambda path, paths=paths: path not in paths, lambda column: True)
 
 
 def _remove(table: HudiTable, settings: Settings, entries: Sequence[Damaged]) -> None:
