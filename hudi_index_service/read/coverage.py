@@ -10,7 +10,13 @@ import pyarrow as pa
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entries.entry import Entry, EntryListing, EntryMissing
+from hudi_index_service.index.entries.entry import (
+    Entry,
+    EntryListing,
+    EntryMissing,
+    StatedGeneration,
+    entry_folder,
+)
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import Requirement, by_index_type, requirements
 from hudi_index_service.index.factory import index_type
@@ -30,17 +36,24 @@ _Groups: TypeAlias = Mapping[str, list[Requirement]]
 
 @dataclass(frozen=True, slots=True)
 class _CoverageResult:
-    """The entry that served a base file, or why none did, and the listed files of its folder. The
-    result is valid as long as the listing is, since files are never changed in place."""
+    """The entry that served a base file, or why none did, and what was known of its folder. The
+    result is valid as long as that is, since files are never changed in place."""
 
     base_file: BaseFile
     folder: str
-    files: list[StoredFile]
+    state: StatedGeneration | list[StoredFile]
     entry_or_reason: ServingEntry | str
 
     def is_current(self, listing: EntryListing, base_file: BaseFile) -> bool:
-        """Whether the listing still shows the same files for the base file."""
-        return self.base_file == base_file and listing.files(self.folder) == self.files
+        """Whether the same is known of the base file's entry. A stated one that turned out to be
+        missing is no longer cached."""
+        if self.base_file != base_file or listing.state(self.folder) != self.state:
+            return False
+        return (
+            isinstance(self.entry_or_reason, str)
+            or (stated := self.entry_or_reason.entry.stated) is None
+            or listing.is_cached(self.folder, stated)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,15 @@ class RequiredColumns:
             for requirement in self.groups.get(name, ())
             for spec in requirement.columns
         )
+
+    def result(
+        self, name: str, listing: EntryListing, base_file: BaseFile
+    ) -> ServingEntry | str | None:
+        """The last result for a base file, if it is still valid."""
+        result = self.results.get((name, base_file.path))
+        if result is None or not result.is_current(listing, base_file):
+            return None
+        return result.entry_or_reason
 
     def keep(self, name: str, result: _CoverageResult) -> None:
         """Caches the result for a base file for later queries."""
@@ -95,7 +117,8 @@ class Coverage:
         listings = folder.listings(base_files)
         listed = [each for each in listings.values() if isinstance(each, EntryListing)]
         for listing in listed:
-            listing.fetch(base_files)
+            if listing.is_remote:
+                _fetch(listing, required, base_files)
 
         def covered(each: SlicePlan) -> SlicePlan:
             base_file = each.file_slice.base_file
@@ -115,6 +138,26 @@ class Coverage:
             groups = by_index_type(requirements(definitions, schema))
             last = self._last_required = RequiredColumns(definitions, schema, groups, {})
         return last
+
+
+def _fetch(
+    listing: EntryListing, required: RequiredColumns, base_files: Sequence[BaseFile]
+) -> None:
+    """Reads what is not known yet of the entries of base files from a remote store, many requests
+    at once. Where the stated generation does not serve, another one may."""
+    name = listing.index_type
+    unknown = [each for each in base_files if required.result(name, listing, each) is None]
+    listing.fetch(unknown)
+
+    def serves(base_file: BaseFile) -> bool:
+        try:
+            entry = listing.find(base_file)
+        except (EntryInvalid, PermissionDenied, StorageFailed):
+            return False
+        return isinstance(_entry_or_reason(entry, required.groups[name]), ServingEntry)
+
+    folders = [entry_folder(name, each) for each in unknown if not serves(each)]
+    listing.list_stated(folders)
 
 
 def _covered(
@@ -144,32 +187,26 @@ def _serving(
     listing: EntryListing, name: str, required: RequiredColumns, base_file: BaseFile
 ) -> ServingEntry | str:
     """The entry with the columns that it may serve, or why there is none."""
-    cached = required.results.get((name, base_file.path))
-    if cached is not None and cached.is_current(listing, base_file):
-        return cached.entry_or_reason
+    cached = required.result(name, listing, base_file)
+    if cached is not None:
+        return cached
     try:
         entry = listing.find(base_file)
-        entry_or_reason = _entry_or_reason(entry, name, required.groups[name])
-        if isinstance(entry_or_reason, str) and listing.list_stated(entry.folder):
-            entry = listing.find(base_file)
-            entry_or_reason = _entry_or_reason(entry, name, required.groups[name])
+        entry_or_reason = _entry_or_reason(entry, required.groups[name])
     except EntryMissing:
         return f"no {name} entry was built for it"
     except (EntryInvalid, PermissionDenied, StorageFailed) as error:
         log.warning("%s is scanned: %s", base_file.path, error)
         return error.message.rstrip(".")
-    if listing.shows(entry.data_path):  # otherwise it was found by an extra request
-        required.keep(
-            name,
-            _CoverageResult(base_file, entry.folder, listing.files(entry.folder), entry_or_reason),
-        )
+    if entry.stated or listing.shows(entry.data_path):  # else it was found by an extra request
+        state = listing.state(entry.folder)
+        required.keep(name, _CoverageResult(base_file, entry.folder, state, entry_or_reason))
     return entry_or_reason
 
 
-def _entry_or_reason(
-    entry: Entry, name: str, required: Sequence[Requirement]
-) -> ServingEntry | str:
+def _entry_or_reason(entry: Entry, required: Sequence[Requirement]) -> ServingEntry | str:
     """A valid entry with the columns that it may serve, or why it does not serve."""
+    name = entry.manifest.index_type
     kind = index_type(name)
     if entry.manifest.index_type_version > kind.version:
         return f"its {name} entry has the newer version {entry.manifest.index_type_version}"

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -15,7 +16,12 @@ from hudi_index_service.errors import (
     StorageFailed,
 )
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.index.entries.entry import (
+    EntryListing,
+    StatedGeneration,
+    entry_folder,
+    is_manifest_cached,
+)
 from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.definitions import IndexDefinition
@@ -27,11 +33,11 @@ Listings = Mapping[str, EntryListing | str]
 """Index type → its entries, or why they cannot be listed."""
 
 ListEntries: TypeAlias = Callable[
-    [str, Sequence[str] | None, Mapping[str, int]], EntryListing | str
+    [str, Sequence[str] | None, Mapping[str, StatedGeneration]], EntryListing | str
 ]
 
 _ONE_BY_ONE = 16
-"""Base files up to which each one's entry is listed by itself."""
+"""Base files up to which each one's entry is looked for by itself."""
 
 _SHARE_ONE_BY_ONE = 8
 """The same, for many: if all entries of the segments are so many times as many."""
@@ -47,8 +53,8 @@ class IndexFolder:
         listed: Index type → all its entries, as far as they were listed already.
         list_entries: Lists the entries of an index type: all, or those in some folders. The third
             argument states generations; see `EntryListing`.
-        by_generation: Whether generations that segments state spare a listing: a request each to a
-            remote store.
+        is_cached: Whether the manifest of a stated generation, in an entry's folder, needs no
+            request. None for a local table, whose entries are listed instead.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
@@ -57,7 +63,7 @@ class IndexFolder:
     list_entries: ListEntries = field(
         default=lambda name, only, stated: "nothing can be listed", repr=False
     )
-    by_generation: bool = False
+    is_cached: Callable[[str, StatedGeneration], bool] | None = None
 
     @property
     def index_types(self) -> list[str]:
@@ -73,11 +79,17 @@ class IndexFolder:
             return self.listed[name]
         segments = self.segments.get(name, ())
         known = sum(each.document.files for each in segments)
-        if len(base_files) > max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE):
-            return self.list_entries(name, None, {})
+        most = max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE)
+        if self.is_cached is None:
+            if len(base_files) > most:
+                return self.list_entries(name, None, {})
+            return self.list_entries(name, [entry_folder(name, each) for each in base_files], {})
         folders = {each.path: entry_folder(name, each) for each in base_files}
-        generations = stated_generations(segments, base_files) if self.by_generation else {}
-        stated = {folders.pop(path): number for path, number in generations.items()}
+        generations = stated_generations(segments, base_files)
+        stated = {folders.pop(path): each for path, each in generations.items()}
+        cached = sum(self.is_cached(folder, each) for folder, each in stated.items())
+        if len(base_files) - cached > most:
+            return self.list_entries(name, None, {})
         return self.list_entries(name, list(folders.values()), stated)
 
 
@@ -117,7 +129,8 @@ class IndexFolderReader:
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
         self._last_index_types = index_types
-        return IndexFolder(definitions, segments, listed, self._listing, by_generation=True)
+        is_cached = partial(is_manifest_cached, self._storage)
+        return IndexFolder(definitions, segments, listed, self._listing, is_cached)
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:
@@ -130,7 +143,7 @@ class IndexFolderReader:
         self,
         name: str,
         only: Sequence[str] | None = None,
-        stated: Mapping[str, int] = MappingProxyType({}),
+        stated: Mapping[str, StatedGeneration] = MappingProxyType({}),
     ) -> EntryListing | str:
         try:
             return EntryListing(self._storage, name, only=only, stated=stated)

@@ -12,6 +12,7 @@ from hudi_index_service.index.entries import entry
 from hudi_index_service.index.entries.entry import (
     EntryListing,
     EntryMissing,
+    StatedGeneration,
     entry_folder,
     forget_stated,
 )
@@ -35,10 +36,14 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
 
 
 def stated(
-    storage: Storage, generation: int = 1, files: Sequence[BaseFile] = FILES
+    storage: Storage,
+    generation: int = 1,
+    files: Sequence[BaseFile] = FILES,
+    segment: str = "a.segment",
 ) -> EntryListing:
     """A listing of no folder, in which these entries are stated; their manifests are fetched."""
-    folders = {entry_folder("lucene", each): generation for each in files}
+    statement = StatedGeneration(generation, segment)
+    folders = {entry_folder("lucene", each): statement for each in files}
     listing = EntryListing(storage, "lucene", only=[], stated=folders)
     listing.fetch(files)
     return listing
@@ -94,12 +99,25 @@ def test_a_generation_under_another_number_is_passed_over(storage: Storage) -> N
     assert generations(stated(storage, 2)) == [1, 1, 1]
 
 
-def test_only_a_stated_folder_is_listed_later(storage: Storage) -> None:
+def test_only_stated_folders_are_listed_later_and_once(storage: Storage) -> None:
     publish(storage, FILES[1], newer(FILES[1]))
     listing, folder = stated(storage), entry_folder("lucene", FILES[1])
-    assert listing.list_stated(folder)
+    statement = listing.state(folder)
+    listing.list_stated([folder, "not/stated"])
     assert listing.find(FILES[1]).manifest.generation == 2
-    assert not listing.list_stated(folder), "it is listed already"
+    assert listing.state(folder) == statement, "what is cached for it stays valid"
+    before = storage.io.requests
+    listing.list_stated([folder])
+    assert storage.io.requests == before
+
+
+def test_a_number_that_another_segment_states_is_another_generation(storage: Storage) -> None:
+    """All generations were removed, and the next one got the first one's number."""
+    old = stated(storage).find(FILES[1])
+    rebuilt = manifest_of(FILES[1], name=f"data-{'3' * 20}-anew.pack")
+    storage.delete([each.path for each in storage.files(old.folder)])
+    publish(storage, FILES[1], rebuilt)
+    assert stated(storage, segment="b.segment").find(FILES[1]).manifest == rebuilt
 
 
 def test_an_entry_built_anew_is_found_after_its_old_data_was_missed(storage: Storage) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import SnapshotChanged, StorageFailed
+from hudi_index_service.read import execution
 from hudi_index_service.read.slices import found_rows
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.table import IndexedTable
@@ -58,9 +59,11 @@ def counts(statistics: ReadStatistics | None) -> list[tuple[Any, ...]]:
     return [of_slice(each) for each in statistics.slices]
 
 
-def one_by_one(table: IndexedTable, where: str) -> tuple[pa.Table, list[tuple[Any, ...]]]:
+def one_by_one(
+    table: IndexedTable, where: str, columns: list[str] | None
+) -> tuple[pa.Table, list[tuple[Any, ...]]]:
     """The rows of a query that reads slice by slice, and what it read of each."""
-    scan = table.scan(where, use_index="require")
+    scan = table.scan(where, columns=columns, use_index="require")
     batches = list(scan.to_batches())
     return pa.Table.from_batches(batches), counts(scan.statistics)
 
@@ -88,18 +91,51 @@ def test_a_query_reads_its_rows_by_one_call(
     where: str,
     expected_calls: list[int],
 ) -> None:
-    table = opened(name, columns)
-    scan = table.scan(where, use_index="require")  # small files would rather be scanned
-    rows = scan.to_arrow()
+    assert_read_like_one_by_one(opened(name, columns), where)
     assert calls == expected_calls
-    read = counts(scan.statistics)
+
+
+def assert_read_like_one_by_one(
+    table: IndexedTable, where: str, columns: list[str] | None = None
+) -> None:
+    """Small files would rather be scanned, so the index is required."""
+    scan = table.scan(where, columns=columns, use_index="require")
+    rows, read = scan.to_arrow(), counts(scan.statistics)
     if not rows.num_rows:
         assert not any(each[-1] for each in read)
         return
-    expected, expected_read = one_by_one(table, where)
+    expected, expected_read = one_by_one(table, where, columns)
     assert rows.cast(expected.schema).equals(expected)
     assert read == expected_read
+
+
+@pytest.mark.parametrize(
+    ("patched", "most", "expected_calls"),
+    [
+        ((execution, "_LOOKED_UP"), 4, [4, 4, 4, 4, 4, 2]),
+        ((found_rows, "FIRST_PAGE"), 10, [5, 5, 5, 5, 2]),  # two rows of each file
+        ((found_rows, "BATCH_BYTES"), 1, []),
+    ],
+)
+def test_large_results_are_read_by_several_calls(
+    opened: Opened,
+    calls: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    patched: tuple[Any, str],
+    most: int,
+    expected_calls: list[int],
+) -> None:
+    monkeypatch.setattr(*patched, most)
+    table = opened("hundred_base_files", ["amount"])
+    assert_read_like_one_by_one(table, "amount BETWEEN 20 AND 60 OR amount = 150")
     assert calls == expected_calls
+
+
+def test_columns_whose_types_differ_between_files(opened: Opened, calls: list[int]) -> None:
+    """The call for both files declines, and each is read alone."""
+    table = opened("columns_added_and_widened", ["i"])
+    assert_read_like_one_by_one(table, "i IN (2, 12, 20, 30, 3000000000)", ["i"])
+    assert calls == [2]
 
 
 def test_a_missing_or_damaged_file_is_named(

@@ -55,13 +55,13 @@ def test_queries_on_a_local_table_are_planned_in_turn(
     table, plan = clustered(True).table, QueryPlanner._plan
     planning, second, overlapped = Event(), Event(), list[bool]()
 
-    def watched(self: QueryPlanner, *arguments: Any) -> Any:
+    def watched(self: QueryPlanner, *arguments: Any, **options: Any) -> Any:
         if planning.is_set():
             second.set()
         else:
             planning.set()
             overlapped.append(second.wait(0.2))
-        return plan(self, *arguments)
+        return plan(self, *arguments, **options)
 
     monkeypatch.setattr(QueryPlanner, "_plan", watched)
     with ThreadPoolExecutor(2) as threads:

@@ -199,3 +199,11 @@ def test_a_truncated_local_copy_is_fetched_again(storage: Storage, tmp_path: Pat
         opened(pool, entry)
     with pool.lease(entry) as used:
         assert list(used.reader.row_ids(IS_ADA)) == [0, 6]
+
+
+def test_an_entry_stays_open_when_another_one_beside_it_is_damaged(storage: Storage) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    before = opened(pool, entry)
+    with pytest.raises(EntryInvalid, match="another entry"), pool.lease(entry):
+        raise EntryInvalid("This is about another entry.")
+    assert opened(pool, entry) is before

@@ -165,6 +165,27 @@ def test_entry_built_anew_is_found_by_an_open_table(
     assert scan.to_arrow().num_rows == 1
     assert scan.statistics is not None
     assert (scan.statistics.count(Access.INDEX), scan.statistics.count(Access.SCAN)) == (1, 0)
+    (entry,) = (e for each in scan.planned().plan.slices for e in each.entries)
+    assert entry.entry.data_path not in before
+    assert entry.names == ("amount", "msg")
+
+
+def test_entries_that_lack_a_column_are_listed_once_and_at_once(
+    cold: IndexedTable, hundred: str, s3: S3Server
+) -> None:
+    """A column was added to the index and is not built yet."""
+    cold.alter_index("by_amount", add=["id"])
+    try:
+        scan = cold.scan("id = '55' AND part < 'p016'", columns=["id"])
+        assert scan.count() == 0
+        assert scan.statistics is not None
+        assert scan.statistics.count(Access.SCAN) == 16
+        s3.forget()
+        assert scan.count() == 0
+        folders = [each for each in s3.listed if "/.hoodie/.index/lucene/" in each]
+        assert folders == []
+    finally:
+        cold.alter_index("by_amount", drop=["id"])
 
 
 def test_small_base_file_is_read_whole_in_one_request(cold: IndexedTable, s3: S3Server) -> None:

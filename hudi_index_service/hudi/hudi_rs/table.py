@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import hudi
@@ -84,6 +85,7 @@ class _State:
     schema_refusal: str | None = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
+    making: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def version(self) -> int:
@@ -208,18 +210,26 @@ class HudiRsTable:
             pinned = self._pinned(state, as_of)
             if pinned is None:
                 return Snapshot("", schema=state.schema)
-            key = (pinned, base_files_only)
-            if key not in state.snapshots:
-                try:
-                    snapshot = self._make_snapshot(state, pinned, base_files_only)
-                except FileNotFoundError:  # Hudi has just merged a file of the archived timeline
-                    snapshot = None
-                if snapshot is None:
-                    self._state = None
-                    continue
-                state.snapshots[key] = snapshot
-            return state.snapshots[key]
+            snapshot = self._snapshot_of(state, pinned, base_files_only)
+            if snapshot is not None:
+                return snapshot
+            self._state = None
         raise SnapshotChanged(f"{self._storage.uri} changed while its files were listed.")
+
+    def _snapshot_of(self, state: _State, pinned: str, base_files_only: bool) -> Snapshot | None:
+        """A snapshot, made by one thread and kept for all; None if the table has changed."""
+        key = (pinned, base_files_only)
+        if key not in state.snapshots:
+            with state.making:
+                if key not in state.snapshots:
+                    try:
+                        snapshot = self._make_snapshot(state, pinned, base_files_only)
+                    except FileNotFoundError:  # Hudi has just merged files of its archive
+                        return None
+                    if snapshot is None:
+                        return None
+                    state.snapshots[key] = snapshot
+        return state.snapshots[key]
 
     def read_slice(
         self,

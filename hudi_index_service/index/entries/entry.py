@@ -11,12 +11,13 @@ indexes with non-blocking concurrency control write such files.
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
+from typing import NamedTuple
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
@@ -72,17 +73,34 @@ def instant_of(folder: str) -> str:
     return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
 
 
+class StatedGeneration(NamedTuple):
+    """The generation of an entry that a segment states.
+
+    A number may be used again after all generations were removed. Then the segment was rewritten,
+    so the number together with the segment's name is not.
+
+    Attributes:
+        number: The highest generation that any segment states.
+        segment: The name of the segment.
+    """
+
+    number: int
+    segment: str
+
+
 @dataclass(frozen=True)
 class Entry:
     """A valid entry: its folder, and the manifest that serves.
 
     Attributes:
         listed: The packed data file as listed; None if the listing did not show it.
+        stated: The statement by which the entry was found without a listing.
     """
 
     folder: str
     manifest: Manifest
     listed: StoredFile | None = None
+    stated: StatedGeneration | None = None
 
     @cached_property
     def data_path(self) -> str:
@@ -107,7 +125,7 @@ class EntryListing:
         fresh: Whether to read every manifest from the store, even cached ones.
         only: The folders of the only entries to list; None to list all.
         stated: More folders, each with the generation of its entry that segments state. They are
-            not listed unless that generation is gone.
+            not listed unless that generation is gone, or `list_stated` asks for it.
     """
 
     def __init__(
@@ -117,7 +135,7 @@ class EntryListing:
         *,
         fresh: bool = False,
         only: Sequence[str] | None = None,
-        stated: Mapping[str, int] = MappingProxyType({}),
+        stated: Mapping[str, StatedGeneration] = MappingProxyType({}),
     ) -> None:
         self._storage = storage
         self._index_type = index_type
@@ -130,12 +148,17 @@ class EntryListing:
         else:
             files = _files_in(storage, only)
         self._files = _by_folder(files)
-        self._stated = dict(stated)
+        self._stated = stated
 
     @property
     def index_type(self) -> str:
         """Name of the index type."""
         return self._index_type
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the entries are in a remote store."""
+        return not self._storage.is_local
 
     def folders(self) -> list[str]:
         """The folders that hold files of entries, sorted."""
@@ -144,6 +167,11 @@ class EntryListing:
     def files(self, folder: str) -> list[StoredFile]:
         """The listed files in an entry's folder; empty if there is none."""
         return self._files.get(folder, [])
+
+    def state(self, folder: str) -> StatedGeneration | list[StoredFile]:
+        """What was known of an entry before any manifest was read: the stated generation, or the
+        listed files. If it is the same in a later listing, the same entry serves."""
+        return self._stated.get(folder) or self.files(folder)
 
     def file(self, path: str) -> StoredFile | None:
         """The file at that path; None if the listing does not show it."""
@@ -232,7 +260,7 @@ class EntryListing:
     def fetch(self, base_files: Iterable[BaseFile]) -> None:
         """Reads the manifests that `find` will need from a remote store, many at once, and those of
         one instant from its summary. Errors are ignored: `find` meets and reports them again."""
-        if self._storage.is_local:
+        if not self.is_remote:
             return
         unknown: dict[str, StoredFile] = {}
         folders = [entry_folder(self._index_type, each) for each in base_files]
@@ -255,14 +283,9 @@ class EntryListing:
 
     def _fetch_stated(self, folders: Sequence[str]) -> None:
         """Reads the stated generations of entries. Folders in which they are gone are listed."""
-        keys = {each: self._stated_key(each) for each in folders if each in self._stated}
-        unknown = [folder for folder, key in keys.items() if not _manifests.knows(key)]
-        if not unknown:
-            return
-        with ThreadPoolExecutor(min(len(unknown), _FETCHED_AT_ONCE), "manifest") as threads:
-            for future in [threads.submit(self._stated_manifest, each) for each in unknown]:
-                with suppress(PermissionDenied, StorageFailed):
-                    future.result()
+        unknown = [each for each in folders if self._is_unlisted(each)]
+        unknown = [each for each in unknown if not self.is_cached(each, self._stated[each])]
+        _at_once(self._stated_manifest, unknown)
 
     def _stated_manifest(self, folder: str) -> Manifest | None:
         """The stated generation of an entry; None if it is gone or damaged. Then the folder is
@@ -271,31 +294,31 @@ class EntryListing:
         Raises:
             PermissionDenied, StorageFailed: the folder cannot be listed.
         """
-        key, number = self._stated_key(folder), self._stated[folder]
-        path = _manifest_path(folder, number)
+        stated = self._stated[folder]
+        key, path = _key(self._storage, folder, stated), _manifest_path(folder, stated.number)
         try:
             manifest = _manifests.get(key, partial(self._storage.read, path), source=path)
-            return _numbered(manifest, number, path)
+            return _numbered(manifest, stated.number, path)
         except UNREADABLE as error:
             log.info("%s is listed: %s", folder, error)
-        self.list_stated(folder)
+        self._list(folder)
         return None
 
-    def _stated_key(self, folder: str) -> Hashable:
-        return _unlisted(self._storage, _manifest_path(folder, self._stated[folder]))
+    def is_cached(self, folder: str, stated: StatedGeneration) -> bool:
+        """See `is_manifest_cached`."""
+        return is_manifest_cached(self._storage, folder, stated)
 
-    def list_stated(self, folder: str) -> bool:
-        """Lists the folder of an entry of which only the stated generation was looked for. Returns
-        whether there is such an entry; the listing may then show another generation of it.
+    def list_stated(self, folders: Iterable[str]) -> None:
+        """Lists those folders of which only the stated generation was looked for, many at once:
+        another generation of the entry may be there. Errors are ignored: without a listing, the
+        stated generation serves."""
+        _at_once(self._list, list(filter(self._is_unlisted, folders)))
 
-        Raises:
-            PermissionDenied, StorageFailed: the folder cannot be listed.
-        """
-        if folder not in self._stated:
-            return False
+    def _list(self, folder: str) -> None:
         self._files[folder] = self._storage.files(folder)
-        del self._stated[folder]
-        return True
+
+    def _is_unlisted(self, folder: str) -> bool:
+        return folder in self._stated and folder not in self._files
 
     def _fetch(self, path: str) -> None:
         folder, name = path.rsplit("/", 1)
@@ -354,7 +377,8 @@ class EntryListing:
             EntryInvalid: the entry is damaged, of a newer format, or names another file.
         """
         folder = entry_folder(self._index_type, base_file)
-        manifest = self._stated_manifest(folder) if folder in self._stated else None
+        manifest = self._stated_manifest(folder) if self._is_unlisted(folder) else None
+        stated = None if manifest is None else self._stated[folder]
         if manifest is None:
             if not self.files(folder):
                 raise EntryMissing(f"{base_file.path} has no {self._index_type} entry.")
@@ -370,7 +394,7 @@ class EntryListing:
                 f"{folder} holds an entry of index type {manifest.index_type}, not "
                 f"{self._index_type}."
             )
-        return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"))
+        return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"), stated)
 
 
 def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:
@@ -381,16 +405,32 @@ def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:
     return manifest
 
 
+def is_manifest_cached(storage: Storage, folder: str, stated: StatedGeneration) -> bool:
+    """Whether the manifest of a stated generation needs no request."""
+    return _manifests.knows(_key(storage, folder, stated))
+
+
 def forget_stated(storage: Storage, entry: Entry) -> None:
     """Drops the cached manifest of an entry that was found by what segments state, and turned out
     to be missing or damaged: another one may have taken its place."""
-    path = _manifest_path(entry.folder, entry.manifest.generation)
-    _manifests.drop(_unlisted(storage, path))
+    if entry.stated is not None:
+        _manifests.drop(_key(storage, entry.folder, entry.stated))
 
 
-def _unlisted(storage: Storage, path: str) -> Hashable:
+def _key(storage: Storage, folder: str, stated: StatedGeneration) -> Hashable:
     """The key of a cached manifest that no listing has shown."""
-    return storage.uri, path
+    return storage.uri, folder, stated
+
+
+def _at_once(work: Callable[[str], object], folders: Sequence[str]) -> None:
+    """Does work on many folders of a remote store at once. Errors are ignored: `EntryListing.find`
+    meets and reports them again."""
+    if not folders:
+        return
+    with ThreadPoolExecutor(min(len(folders), _FETCHED_AT_ONCE), "manifest") as threads:
+        for future in [threads.submit(work, each) for each in folders]:
+            with suppress(PermissionDenied, StorageFailed):
+                future.result()
 
 
 def _manifest_path(folder: str, generation: int) -> str:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar, texts_array
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import StatedGeneration
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack_into
 from hudi_index_service.index.segments.bounds import ColumnBounds, Mask, column_bounds
@@ -260,11 +261,16 @@ class SegmentFile:
 
 def stated_generations(
     segments: Iterable[SegmentFile], base_files: Sequence[BaseFile]
-) -> dict[str, int]:
+) -> dict[str, StatedGeneration]:
     """The highest generation of the entries of base files, by path, as far as segments state it."""
     wanted = texts_array([each.path for each in base_files], pa.string())
-    places = ((each.files, pc.index_in(each.files["path"], value_set=wanted)) for each in segments)
-    return newest_generations(files.filter(place.is_valid()) for files, place in places)
+    stated: dict[str, StatedGeneration] = {}
+    for each in segments:
+        is_wanted = pc.index_in(each.files["path"], value_set=wanted).is_valid()
+        for path, number in newest_generations([each.files.filter(is_wanted)]).items():
+            if path not in stated or number > stated[path].number:
+                stated[path] = StatedGeneration(number, each.name)
+    return stated
 
 
 class _Blocks:

@@ -48,7 +48,9 @@ class EntryLookups:
     def estimate(self, predicate: Predicate) -> int:
         """See `SliceEntries.estimate`."""
         known = self._known(predicate)
-        return self.entries.estimate(predicate) if known is None else len(known.rows or ())
+        if known is None or known.rows is None:
+            return self.entries.estimate(predicate)
+        return len(known.rows)
 
     def answered(self, leaf: Predicate) -> bool:
         """See `SliceEntries.answered`."""

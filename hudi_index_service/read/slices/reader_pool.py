@@ -117,19 +117,15 @@ class ReaderPool:
             NativeModuleMissing: the index type's native module is not installed.
         """
         key = _key(serving)
-        open_entry = None
+        open_entry = self._take(key, serving) or self._add(key, self._open_entry(serving))
         try:
-            open_entry = self._take(key, serving) or self._add(key, self._open_entry(serving))
             yield open_entry
             if open_entry.file.has_changed():
+                self._discard(key, open_entry)
+                forget_stated(self._storage, serving.entry)
                 raise EntryInvalid(f"{serving.entry.data_path} was changed while it was open.")
-        except EntryInvalid:  # the next lease opens it again, or another generation
-            forget_stated(self._storage, serving.entry)
-            self._discard(key, open_entry)
-            raise
         finally:
-            if open_entry is not None:
-                self._release(key, open_entry)
+            self._release(key, open_entry)
 
     @contextmanager
     def lease_open(self, servings: Sequence[ServingEntry]) -> Iterator[list[OpenEntry | None]]:
@@ -174,6 +170,13 @@ class ReaderPool:
 
     def _open_entry(self, serving: ServingEntry) -> OpenEntry:
         serving.index_type.check_runtime()  # before anything is fetched
+        try:
+            return self._opened(serving)
+        except EntryInvalid:  # another generation may have taken its place
+            forget_stated(self._storage, serving.entry)
+            raise
+
+    def _opened(self, serving: ServingEntry) -> OpenEntry:
         count(opened=1)
         with ExitStack() as stack:
             index, blocks = stack.enter_context(self._readable(serving))
@@ -244,10 +247,10 @@ class ReaderPool:
             del self._paths[key[0]]
         return open_entry
 
-    def _discard(self, key: _Key, invalid: OpenEntry | None) -> None:
-        """Removes an invalid entry from the pool."""
+    def _discard(self, key: _Key, changed: OpenEntry) -> None:
+        """Removes a changed entry from the pool, so that the next lease opens it again."""
         with self._lock:
-            if invalid is not None and self._open.get(key) is invalid:
+            if self._open.get(key) is changed:
                 self._remove(key)
 
     def _release(self, key: _Key, open_entry: OpenEntry) -> None:

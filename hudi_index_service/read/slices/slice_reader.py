@@ -60,7 +60,8 @@ class SliceReader:
             damaged or a scan is cheaper.
         backoff: Skips indexes that did not pay off in the query's earlier slices.
         footer_check: See `FileScan`.
-        early: What the slices have answered together.
+        early: What the slices have answered together to `query`; a reader of another query needs
+            its own.
     """
 
     table: HudiTable
@@ -204,7 +205,12 @@ class SliceReader:
     def _look_up(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
         """Looks up a slice that is planned by index, and decides how its rows are read."""
         found = FoundRows(plan, statistics, self.query)
-        if self._weighs(plan) and self.backoff.should_skip(plan.expected, plan.total):
+        rows_are_known = bool(self.early.found(plan))
+        if (
+            not rows_are_known
+            and self._weighs(plan)
+            and self.backoff.should_skip(plan.expected, plan.total)
+        ):
             statistics.note = "a scan was cheaper than the index in similar files"
             return found
         try:

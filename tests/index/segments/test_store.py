@@ -72,11 +72,20 @@ def generation_facts(number: int, generation: int, names: Sequence[str] = ("u", 
     return facts_of(manifest(number, some).model_copy(update={"generation": generation}), {})
 
 
+def numbers(store: SegmentStore, *files: int) -> dict[str, int]:
+    """The stated generations of base files, by path."""
+    stated = stated_generations(opened(store), base_files(*files))
+    return {path: each.number for path, each in stated.items()}
+
+
 def test_the_highest_generation_is_stated(store: SegmentStore) -> None:
     filled(store, range(3))
     store.add(generation_facts(2, 3, ["u"]))
     store.add(generation_facts(2, 2))
-    assert stated_generations(opened(store), base_files(0, 2, 7)) == {path_of(0): 1, path_of(2): 3}
+    assert numbers(store, 0, 2, 7) == {path_of(0): 1, path_of(2): 3}
+    (by_segment,) = stated_generations(opened(store), base_files(2)).values()
+    (stating,) = (each for each in opened(store) if each.files["generation"].to_pylist() == [3])
+    assert by_segment.segment == stating.name
 
 
 def test_a_merge_states_the_highest_generation(store: SegmentStore) -> None:
@@ -85,17 +94,17 @@ def test_a_merge_states_the_highest_generation(store: SegmentStore) -> None:
     store.merge()
     assert len(store.listed()) == 1
     assert stated(store) == [path_of(number) for number in range(4)]
-    assert stated_generations(opened(store), base_files(1, 2)) == {path_of(1): 1, path_of(2): 3}
+    assert numbers(store, 1, 2) == {path_of(1): 1, path_of(2): 3}
 
 
 def test_older_segments_state_no_generation(store: SegmentStore) -> None:
     new = facts(0, columns(0))
     store.add(replace(new, files=new.files.drop_columns(["generation"])))
-    assert stated_generations(opened(store), base_files(0)) == {}
+    assert numbers(store, 0) == {}
     assert may_match(store, "u = 'u7'") == {path_of(0)}
     filled(store, range(1, 5)).merge()
     assert len(store.listed()) == 1
-    assert stated_generations(opened(store), base_files(0, 1)) == {path_of(1): 1}
+    assert numbers(store, 0, 1) == {path_of(1): 1}
 
 
 def may_match(store: SegmentStore, where: str = "u = 'u70'") -> set[str]:
