@@ -198,8 +198,11 @@ def _serving(
     except (EntryInvalid, PermissionDenied, StorageFailed) as error:
         log.warning("%s is scanned: %s", base_file.path, error)
         return error.message.rstrip(".")
-    if entry.stated or listing.shows(entry.data_path):  # else it was found by an extra request
+    if isinstance(entry_or_reason, str) or entry.stated:
         state = listing.state(entry.folder)
+    else:
+        state = listing.files(entry.folder)
+    if entry.stated or listing.shows(entry.data_path):  # else it was found by an extra request
         required.keep(name, _CoverageResult(base_file, entry.folder, state, entry_or_reason))
     return entry_or_reason
 
