@@ -262,8 +262,8 @@ def stated_generations(
     segments: Iterable[SegmentFile], base_files: Sequence[BaseFile]
 ) -> dict[str, int]:
     """The highest generation of the entries of base files, by path, as far as segments state it."""
-    wanted = texts_array([each.path for each in base_files], pa.string())
-    places = ((each.files, pc.index_in(each.files["path"], value_set=wanted)) for each in segments)
+    paths = texts_array([each.path for each in base_files], pa.string())
+    places = ((each.files, pc.index_in(each.files["path"], value_set=paths)) for each in segments)
     return newest_generations(files.filter(place.is_valid()) for files, place in places)
 
 
