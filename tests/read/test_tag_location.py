@@ -167,14 +167,14 @@ def test_keys_from_a_dataframe(
 ) -> None:
     # Half of them are above the maximum key of each base file.
     keys = [str(number) if number < 50_000 else f"x{number}" for number in range(100_000)]
-    wanted = spark.range(0, 100_000, 1, 2).selectExpr(
+    requested = spark.range(0, 100_000, 1, 2).selectExpr(
         "concat(if(id < 50000, '', 'x'), id) AS record_key"
     )
     expected = table.tag_location(keys)
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # with it, each shuffle counts as a job
     try:
         before, stage = jobs_so_far(spark), last_stage(spark)
-        answer = collected(table.tag_location(wanted))
+        answer = collected(table.tag_location(requested))
         assert jobs_so_far(spark) - before == 1
         shuffled = rows_shuffled_since(spark, stage)
     finally:
@@ -192,7 +192,7 @@ def test_keys_from_a_dataframe(
     without_index = 2 * 100_000
     assert sent < 100_000
     assert shuffled == 100_000 + 4020 + sent + without_index
-    twice = collected(table.tag_location(wanted.limit(3).union(wanted.limit(3)).coalesce(1)))
+    twice = collected(table.tag_location(requested.limit(3).union(requested.limit(3)).coalesce(1)))
     assert twice.num_rows == 6
     few = [
         ("2026-01-01", "2"),
@@ -209,7 +209,7 @@ def test_keys_from_a_dataframe(
         )
     )
     with pytest.raises(ConfigInvalid, match="no column record_key"):
-        table.tag_location(wanted.withColumnRenamed("record_key", "key"))
+        table.tag_location(requested.withColumnRenamed("record_key", "key"))
 
 
 def test_tables_that_need_spark_give_no_row_ids(
@@ -224,8 +224,8 @@ def test_tables_that_need_spark_give_no_row_ids(
     answer = open_table(copy, spark=spark).tag_location(keys)
     assert locations(answer) == locations(open_table(path).tag_location(keys))
     assert answer.column("row_id").null_count == answer.num_rows == 5
-    wanted = spark.createDataFrame([(key,) for key in keys], "record_key string")
-    frame = open_table(copy).tag_location(wanted)
+    requested = spark.createDataFrame([(key,) for key in keys], "record_key string")
+    frame = open_table(copy).tag_location(requested)
     assert sorted_rows(collected(frame)) == sorted_rows(answer)
 
 
@@ -305,9 +305,9 @@ def test_keys_with_log_files_are_located_as_by_hudi(spark: SparkSession, tmp_pat
     both = table.tag_location(pairs).to_pylist()
     assert [row["row_id"] is not None for row in both] == [True, False]
     # Hudi's own look-up finds the keys in base files at the same locations.
-    asked = [(day, str(n)) for n in range(60) for day in ("2026-01-01", "2026-01-02")]
-    ours = table.tag_location(asked).to_pylist()
-    hudis = hudi_locations(spark, path, asked)
+    requested = [(day, str(n)) for n in range(60) for day in ("2026-01-01", "2026-01-02")]
+    ours = table.tag_location(requested).to_pylist()
+    hudis = hudi_locations(spark, path, requested)
     assert sum(each is not None for each in hudis) == 40
     for row, location in zip(ours, hudis, strict=True):
         if row["row_id"] is not None or location is not None:
@@ -363,20 +363,20 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     options = hudi_options("t", partition_column="part", **virtual)
     write(rows, path, options, "bulk_insert")
     table = open_table(path, settings=BY_PAGES)
-    asked = RequestedKeys.of(["7", "399", "400", "07", "nobody"])
-    scanned, read = search(table, asked)
+    requested = RequestedKeys.of(["7", "399", "400", "07", "nobody"])
+    scanned, read = search(table, requested)
     assert scanned.column("row_id").is_valid().to_pylist() == [True, True, False, False, False]
     assert {each.note for each in read.slices} == {""}  # Hudi wrote no Bloom filter
     table.create_index("by_id", ["id"])
     table.build(strategy="all").raise_for_failures()
-    answer, read = search(table, asked)
+    answer, read = search(table, requested)
     assert read.count(Access.SCAN) == 0
     # The segments know which base file holds 7 and which 399; none of p0 holds either.
     assert [each.keys for each in read.slices] == [None, None, 1, 1]
     assert read.count(Access.SKIP) == 2
     assert answer.equals(scanned)
     keys = spark.createDataFrame(
-        [(key,) for key in asked.table["record_key"].to_pylist()], "record_key string"
+        [(key,) for key in requested.table["record_key"].to_pylist()], "record_key string"
     )
     assert sorted_rows(collected(table.tag_location(keys))) == sorted_rows(answer)
     # Scans do not need the meta columns either.
@@ -441,14 +441,16 @@ def test_keys_are_looked_for_in_the_base_files_that_hold_them(
             table.build(strategy="all").raise_for_failures()
     truth = by_spark(golden("hundred_base_files").rows())
     places = {key: place for (_, key), place in truth.items()}
-    wanted = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]
+    requested = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]
     with open_table(path, settings=BY_PAGES) as table:
-        answer, statistics = search(table, RequestedKeys.of(wanted))
-        assert locations(answer) == [(key, places.get(key, (None, None, None))) for key in wanted]
-        holding = {places[key] for key in wanted if key in places}
+        answer, statistics = search(table, RequestedKeys.of(requested))
+        assert locations(answer) == [
+            (key, places.get(key, (None, None, None))) for key in requested
+        ]
+        holding = {places[key] for key in requested if key in places}
         looked_into = len(statistics.slices) - statistics.count(Access.SKIP)
         assert len(holding) <= looked_into < 2 * len(holding), "ranges of keys hardly overlap"
-        in_partitions = [(places[key][0] or "", key) for key in wanted if key in places]
+        in_partitions = [(places[key][0] or "", key) for key in requested if key in places]
         assert table.tag_location(in_partitions).equals(
             answer.filter(pa.compute.is_valid(answer.column("file_id")))
         )
