@@ -1,7 +1,7 @@
-"""Rows by position against reading the file whole: where does the one become dearer than the other?
+"""Reading rows by position against reading the whole file: from which share on is a scan cheaper?
 
 Both contestants read the same columns of the same gzip file (as Hudi writes it: a page index, pages
-of 20,000 rows) and keep the same rows; they alternate within the run. Written to
+of 20,000 rows) and keep the same rows; they run in turn. Written to
 benchmarks/results/access.json: per number of rows (`measured`) the pages' share of the bytes, and
 the time by rows over the time by scan (median of the rounds). `read.scan_fraction` follows from it.
 """
@@ -24,7 +24,7 @@ from benchmarks.bench_targets import Target, at_most
 from hudi_index_service.config import ReadSettings
 
 ROWS = 1_000_000
-WANTED = (1, 10, 30, 100, 1_000, 10_000, 100_000, 1_000_000)
+ROW_COUNTS = (1, 10, 30, 100, 1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 7
 RESULTS = Path(__file__).parent / "results" / "access.json"
 
@@ -45,19 +45,19 @@ def write_file(path: Path) -> None:
 
 
 def by_scan(path: Path, rows: np.ndarray) -> int:
-    """Reads the file whole, batch by batch, and keeps the rows; returns how many."""
-    wanted = np.zeros(ROWS, dtype=bool)
-    wanted[rows] = True
+    """Reads the whole file, batch by batch, and keeps the rows; returns how many."""
+    mask = np.zeros(ROWS, dtype=bool)
+    mask[rows] = True
     start = kept = 0
     with pq.ParquetFile(path, pre_buffer=True) as file:
         for batch in file.iter_batches(65_536):
-            kept += batch.filter(pa.array(wanted[start : start + batch.num_rows])).num_rows
+            kept += batch.filter(pa.array(mask[start : start + batch.num_rows])).num_rows
             start += batch.num_rows
     return kept
 
 
 def seconds(work: Callable[[], int], expected: int) -> float:
-    """How long one call takes; its answer is checked."""
+    """The seconds of one call, whose result is checked."""
     started = perf_counter()
     if work() != expected:
         raise SystemExit("The contestants do not agree.")
@@ -65,7 +65,7 @@ def seconds(work: Callable[[], int], expected: int) -> float:
 
 
 def targets(measured: list[dict[str, Any]]) -> list[Target]:
-    """One row is had at once, and as long as pages are read, they take no longer than a scan."""
+    """One row is read at once, and reading pages takes no longer than a scan."""
     few, *others = measured
     fraction = ReadSettings().scan_fraction
     return [
@@ -91,7 +91,7 @@ def main() -> None:
         print(f"Writing a file of {ROWS:,} rows …", file=sys.stderr)
         write_file(path)
         metadata = hudi_index_parquet.stripped_footer(path)
-        for count in WANTED:
+        for count in ROW_COUNTS:
             rows = np.sort(dice.choice(ROWS, count, replace=False)).astype(np.int64)
             plan = hudi_index_parquet.plan_rows(metadata, rows)
 
@@ -111,8 +111,8 @@ def main() -> None:
                 }
             )
             print(results[-1], file=sys.stderr)
-    found = {"targets": targets(results), "measured": results}
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    report = {"targets": targets(results), "measured": results}
+    RESULTS.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is measured against each other on one table: our builds, Hudi's services, Lance."""
+"""The contestants of the build benchmark: our builds, Hudi's services, and Lance."""
 
 import json
 import os
@@ -37,8 +37,8 @@ COLUMNS = {
 
 
 def read_whole(files: Iterable[Path]) -> None:
-    """Reads files, so that they are in memory: a virtual machine may drop what was not used for a
-    few minutes, while other contestants ran."""
+    """Reads files into the page cache: a virtual machine may have dropped them while other
+    contestants ran."""
     for file in files:
         with file.open("rb") as content:
             while content.read(2**20):
@@ -57,8 +57,8 @@ def our_build(table: Path, index: str, spark: "SparkSession | None") -> tuple[fl
 
 
 class Contestants:
-    """One table, and everything that can be built on it. Before its clock starts, each contestant's
-    input is read once, and ours builds the index of a small table.
+    """One table, and everything that can be built on it. Before a contestant's clock starts, its
+    input is read once; ours also builds the index of a small table.
 
     Args:
         scratch: Folder for tables.
@@ -91,8 +91,8 @@ class Contestants:
         return max(base_files(self.table), key=lambda path: path.stat().st_size)
 
     def _index_by_hudi(self) -> None:
-        """Hudi's record index, without which there is no secondary one; and a first secondary
-        index, to be dropped."""
+        """Creates Hudi's record index, which its secondary indexes need, and a first secondary
+        index, which is dropped later."""
         self._spark.sql(f"drop table if exists {NAME}")
         self._spark.sql(f"create table {NAME} using hudi location '{self.table}'")
         with record_index(self._spark):
@@ -131,7 +131,7 @@ class Contestants:
         read_whole(base_files(self.table))
         command = [sys.executable, str(ROOT / "benchmarks" / "bench_lance.py")]
         environment = {**os.environ, "PYTHONPATH": str(LANCE)}
-        found = json.loads(
+        result = json.loads(
             subprocess.run(
                 [*command, str(self.base_file), str(folder)],
                 env=environment,
@@ -140,23 +140,23 @@ class Contestants:
             ).stdout
         )
         shutil.rmtree(folder)
-        return found["seconds"], found["bytes"]
+        return result["seconds"], result["bytes"]
 
 
 @contextmanager
 def record_index(spark: "SparkSession") -> Iterator[None]:
     """Hudi's settings for its own indexes, which would slow down its other services."""
     lock = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
-    wanted = {
+    settings = {
         "hoodie.metadata.record.index.enable": "true",
         "hoodie.metadata.global.record.level.index.enable": "true",
         "hoodie.write.lock.provider": lock,
     }
     # Hudi's SQL reads what SET has set, not what conf.set has.
-    for key, value in wanted.items():
+    for key, value in settings.items():
         spark.sql(f"set {key}={value}")
     try:
         yield
     finally:
-        for key in wanted:
+        for key in settings:
             spark.sql(f"reset {key}")

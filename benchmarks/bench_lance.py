@@ -18,7 +18,7 @@ INDEXES = {"sender": "BTREE", "amount": "BTREE", "city": "BITMAP", "msg": "INVER
 
 
 def main(base_file: str, folder: str) -> None:
-    """Writes the dataset, builds the indexes, prints what they took."""
+    """Writes the dataset, builds the indexes, and prints the seconds."""
     with pq.ParquetFile(base_file) as file:
         schema = pa.schema([file.schema_arrow.field(name) for name in INDEXES])
         batches = file.iter_batches(65_536, columns=schema.names)

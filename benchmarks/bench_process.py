@@ -1,4 +1,4 @@
-"""A contestant in a process of its own, which answers one line of JSON with one line of JSON."""
+"""A contestant in a process of its own: a line of JSON for each request and each response."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from benchmarks.bench_table import ROOT
 INSTALLED = ROOT / ".venv" / "bench"
 
 
-class AnsweringProcess:
-    """The asking side.
+class ContestantProcess:
+    """The client side of a contestant.
 
     Args:
-        module: Run by ``python -m``; it calls `answer_lines`.
-        arguments: Of the module.
+        module: Run by ``python -m``; it calls `serve`.
+        arguments: Command-line arguments of the module.
     """
 
     def __init__(self, module: str, *arguments: str) -> None:
@@ -30,8 +30,8 @@ class AnsweringProcess:
             text=True,
         )
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request. Ends this process if the other one has ended."""
+    def request(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Sends a request and returns the response. Exits if the contestant has exited."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -39,23 +39,23 @@ class AnsweringProcess:
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit(f"{self._process.args} ended at the request {str(request)[:200]}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        response: dict[str, Any] = json.loads(line)
+        return response
 
     def close(self) -> None:
-        """Ends the other process."""
+        """Ends the contestant's process."""
         self._process.communicate()
 
 
-def answer_lines(answering: Callable[[], Callable[[dict[str, Any]], dict[str, Any]]]) -> None:
-    """The answering side: answers until there are no more requests.
+def serve(prepare: Callable[[], Callable[[dict[str, Any]], dict[str, Any]]]) -> None:
+    """The contestant's side: handles requests until there are no more.
 
     Args:
-        answering: Prepares, and returns what answers a request.
+        prepare: Returns the handler of requests.
     """
-    # What libraries and virtual machines print is not for the asking side.
-    answers = os.fdopen(os.dup(1), "w")
+    # Libraries and virtual machines print to stderr, so that stdout contains only responses.
+    responses = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    answer = answering()
+    handle = prepare()
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), file=answers, flush=True)
+        print(json.dumps(handle(json.loads(line))), file=responses, flush=True)

@@ -1,4 +1,4 @@
-"""The queries that reading is measured by, as each contestant is asked them."""
+"""The queries of the reading benchmark, as each contestant runs them."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ class Query:
     """A query of the benchmark.
 
     Attributes:
-        name: Under which it is reported.
-        where: The condition, in Spark SQL; the others understand it too.
-        columns: What is returned; all columns when empty.
-        counts: Whether only the number of rows is asked for.
-        by_others: The condition in other words, where `where` has a function of this service.
-        words: What Lance's full-text index is asked, instead of the condition.
-        spark: How many times as fast as Spark it should be …
-        duckdb: … and as DuckDB.
+        name: In the results.
+        where: The condition, in Spark SQL that the other contestants understand too.
+        columns: The columns returned; all if empty.
+        counts: Whether the query returns only the number of rows.
+        by_others: An equivalent condition, if `where` calls a function of this service.
+        words: The query for Lance's full-text index, in place of the condition.
+        spark: How many times as fast as Spark it should be.
+        duckdb: How many times as fast as DuckDB it should be.
     """
 
     name: str
@@ -91,4 +91,4 @@ def queries(key: str) -> list[Query]:
 
 
 HALF = Query("half of the rows", "amount < 500000", ("sender", "amount"))
-"""What no index helps with: it may cost hardly more than a scan."""
+"""A query that no index helps: it should cost hardly more than a scan."""

@@ -1,5 +1,5 @@
-"""Writes the tables that reading is measured on, by Spark in a process of its own, which ends
-before anything is measured.
+"""Writes the tables of the reading benchmark, by Spark in a process of its own, which ends before
+the measurements begin.
 
 `python -m benchmarks.bench_read_tables <folder> <rows> <codecs> <file counts>`: for each codec a
 clustered table of one base file, for gzip with Hudi's record index and its secondary index on

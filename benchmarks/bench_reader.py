@@ -1,8 +1,8 @@
-"""A contestant of the reading benchmark, in a process of its own that answers line by line.
+"""A contestant of the reading benchmark, in a process of its own.
 
 `python -m benchmarks.bench_reader <name> <table>`: reads one JSON object a line, such as
-``{"query": "sender", "repeat": 5}``, and prints one: the milliseconds of each repetition, the rows
-of the answer, and what else the contestant says. `Contestant` is the asking side.
+``{"query": "sender", "repeat": 5}``, and prints one: the milliseconds of each repetition, the
+number of rows, and the contestant's details of the query. `Contestant` is the client side.
 """
 
 import sys
@@ -12,16 +12,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.bench_process import AnsweringProcess, answer_lines
+from benchmarks.bench_process import ContestantProcess, serve
 from benchmarks.bench_queries import HALF, Query, queries
 from benchmarks.bench_table import base_files, spark_session
 
 
-class Contestant(AnsweringProcess):
-    """Starts a contestant, and asks it.
+class Contestant(ContestantProcess):
+    """Starts a contestant and sends it queries.
 
     Args:
-        name: One of `ANSWERING`.
+        name: One of `ENGINES`.
         table: The table's folder.
         key: See `queries`.
     """
@@ -29,14 +29,13 @@ class Contestant(AnsweringProcess):
     def __init__(self, name: str, table: Path, key: str) -> None:
         super().__init__("benchmarks.bench_reader", name, str(table), key)
 
-    def ask(self, query: str, repeat: int = 1, **options: Any) -> dict[str, Any]:
-        """The contestant's answer to a query, by the query's name: asked so often, and for at least
-        ``least_seconds``."""
-        return self.answer({"query": query, "repeat": repeat, **options})
+    def run(self, query: str, repeat: int = 1, **options: Any) -> dict[str, Any]:
+        """Runs the query of this name `repeat` times, and for at least ``least_seconds``."""
+        return self.request({"query": query, "repeat": repeat, **options})
 
 
-class Answering(ABC):
-    """The side that answers."""
+class Engine(ABC):
+    """What runs the queries, in the contestant's process."""
 
     def __init__(self, table: Path) -> None:
         self.table = table
@@ -44,14 +43,14 @@ class Answering(ABC):
 
     @abstractmethod
     def rows(self, query: Query, **options: Any) -> int:
-        """Asks the query once; returns how many rows it gives, or what it counts."""
+        """Runs the query once; returns the number of its rows, or its count."""
 
-    def more(self, query: Query, **options: Any) -> dict[str, Any]:
-        """What else is to be said of the query."""
+    def details(self, query: Query, **options: Any) -> dict[str, Any]:
+        """Further measurements of the query."""
         return {}
 
 
-class Ours(Answering):
+class Ours(Engine):
     """The service, without any Spark session in the process."""
 
     def __init__(self, table: Path) -> None:
@@ -69,7 +68,7 @@ class Ours(Answering):
         self._scan = scan
         return int(scan.count() if query.counts else scan.to_arrow().num_rows)
 
-    def more(self, query: Query, *, use_index: str = "auto", **options: Any) -> dict[str, Any]:
+    def details(self, query: Query, *, use_index: str = "auto", **options: Any) -> dict[str, Any]:
         read = self._scan.statistics
         with self._open(self.table) as cold:
             started = perf_counter()
@@ -83,20 +82,20 @@ class Ours(Answering):
         }
 
     def _floor(self, query: Query) -> int:
-        """Bytes of the pages that hold a matching row, of the columns asked for."""
+        """Bytes of the pages of the selected columns that hold a matching row."""
         import hudi_index_parquet
         import numpy as np
 
         floor = 0
         columns = list(query.columns) or self._table.schema().names
-        for path, found in self._table.scan(query.where).row_ids().items():
+        for path, row_ids in self._table.scan(query.where).row_ids().items():
             footer = hudi_index_parquet.stripped_footer(Path(self.table, path))
-            positions = np.frombuffer(found.to_array(), np.uint32).astype(np.int64)
+            positions = np.frombuffer(row_ids.to_array(), np.uint32).astype(np.int64)
             floor += hudi_index_parquet.plan_rows(footer, positions.data, columns).page_bytes
         return floor
 
 
-class Spark(Answering):
+class Spark(Engine):
     """Spark with Hudi: ``indexed`` with Hudi's own indexes and data skipping, else without."""
 
     def __init__(self, table: Path) -> None:
@@ -117,7 +116,7 @@ class Spark(Answering):
         return len((frame.select(*query.columns) if query.columns else frame).collect())
 
 
-class DuckDB(Answering):
+class DuckDB(Engine):
     """DuckDB on the base file."""
 
     def __init__(self, table: Path) -> None:
@@ -128,12 +127,12 @@ class DuckDB(Answering):
         self._database.execute("SET parquet_metadata_cache = true")
 
     def rows(self, query: Query, **options: Any) -> int:
-        found = self._database.sql(query.select(f"read_parquet('{self.base_file}')"))
-        table = found.to_arrow_table()
+        relation = self._database.sql(query.select(f"read_parquet('{self.base_file}')"))
+        table = relation.to_arrow_table()
         return int(table.column(0)[0].as_py() if query.counts else table.num_rows)
 
 
-class Lance(Answering):
+class Lance(Engine):
     """Lance on a copy in its own format: B-trees, a bitmap on city, an inverted index on msg."""
 
     def __init__(self, table: Path) -> None:
@@ -166,7 +165,7 @@ class Lance(Answering):
         return int(self._dataset.to_table(columns=columns, filter=query.sql).num_rows)
 
 
-ANSWERING: dict[str, type[Answering]] = {
+ENGINES: dict[str, type[Engine]] = {
     "ours": Ours,
     "spark": Spark,
     "duckdb": DuckDB,
@@ -174,24 +173,22 @@ ANSWERING: dict[str, type[Answering]] = {
 }
 
 
-def answered(
-    answering: Answering, by_name: dict[str, Query], request: dict[str, Any]
-) -> dict[str, Any]:
-    """The answer to a request."""
+def measured(engine: Engine, by_name: dict[str, Query], request: dict[str, Any]) -> dict[str, Any]:
+    """Runs the query of a request; returns the response."""
     query, repeat = by_name[request.pop("query")], request.pop("repeat")
     until = perf_counter() + request.pop("least_seconds", 0.0)
     milliseconds: list[float] = []
     while len(milliseconds) < repeat or perf_counter() < until:
         started = perf_counter()
-        rows = answering.rows(query, **request)
+        rows = engine.rows(query, **request)
         milliseconds.append(round((perf_counter() - started) * 1000, 3))
-    return {"ms": milliseconds, "rows": rows, **answering.more(query, **request)}
+    return {"ms": milliseconds, "rows": rows, **engine.details(query, **request)}
 
 
 def main(name: str, table: str, key: str) -> None:
-    """Answers until there are no more questions."""
+    """Handles requests until there are no more."""
     by_name = {query.name: query for query in [*queries(key), HALF]}
-    answer_lines(lambda: partial(answered, ANSWERING[name](Path(table)), by_name))
+    serve(lambda: partial(measured, ENGINES[name](Path(table)), by_name))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The table that builds are measured on: the same rows in every run, written by Hudi itself.
+"""The table of the build benchmark: the same rows in every run, written by Hudi itself.
 
 A message of six common words and a tag (of which there are 500,000), a sender (400,000), a city
-(300), an amount (1,000,000), and columns that no index asks for. At 4,000,000 rows, one base file
+(300), an amount (1,000,000), and columns without an index. At 4,000,000 rows, one base file
 after clustering has about 363 MB.
 """
 
@@ -73,7 +73,7 @@ def bench_rows(spark: "SparkSession", rows: int, files: int) -> "DataFrame":
 
 
 def write_table(spark: "SparkSession", path: Path, rows: int, files: int) -> float:
-    """Writes the table in `files` base files; returns the seconds it took."""
+    """Writes the table in `files` base files; returns the seconds."""
     return write_rows(bench_rows(spark, rows, files), path, files)
 
 
@@ -90,7 +90,7 @@ def write_rows(rows: "DataFrame", path: Path, files: int) -> float:
 
 
 def cluster(spark: "SparkSession", path: Path, codec: str = "gzip") -> float:
-    """Clusters the table into base files of this codec; returns the seconds it took."""
+    """Clusters the table into base files of this codec; returns the seconds."""
     started = perf_counter()
     options = f"hoodie.parquet.compression.codec={codec}"
     call = f"path => '{path}', op => 'scheduleAndExecute', options => '{options}'"

@@ -1,10 +1,10 @@
-"""What a benchmark was to reach, and whether it did: the list ``targets`` of a result file."""
+"""The targets of a benchmark, and whether it reached them: ``targets`` of a result file."""
 
 from typing import TypedDict
 
 
 class Target(TypedDict):
-    """One aim of a benchmark.
+    """One target of a benchmark.
 
     Attributes:
         name: What is measured, with its unit.
@@ -19,13 +19,13 @@ class Target(TypedDict):
     reached: bool
 
 
-def at_most(name: str, wanted: float, measured: float | None) -> Target:
+def at_most(name: str, bound: float, measured: float | None) -> Target:
     """A result that must not exceed a bound."""
-    reached = measured is not None and measured <= wanted
-    return Target(name=name, wanted=f"at most {wanted:g}", measured=measured, reached=reached)
+    reached = measured is not None and measured <= bound
+    return Target(name=name, wanted=f"at most {bound:g}", measured=measured, reached=reached)
 
 
-def at_least(name: str, wanted: float, measured: float | None) -> Target:
+def at_least(name: str, bound: float, measured: float | None) -> Target:
     """A result that must not fall below a bound."""
-    reached = measured is not None and measured >= wanted
-    return Target(name=name, wanted=f"at least {wanted:g}", measured=measured, reached=reached)
+    reached = measured is not None and measured >= bound
+    return Target(name=name, wanted=f"at least {bound:g}", measured=measured, reached=reached)

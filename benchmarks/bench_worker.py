@@ -52,7 +52,7 @@ def by_worker(task: BuildTask) -> float:
 
 
 def main(role: str, uri: str) -> None:
-    """Measures, and prints what was found."""
+    """Measures and prints the results."""
     shutil.rmtree(Path(uri, ".hoodie", ".index"), ignore_errors=True)
     table = open_table(uri)
     table.create_index("bench", COLUMNS["A"])

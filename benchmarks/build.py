@@ -1,31 +1,31 @@
-"""How long building takes, against what a Hudi user has today: `make bench-build`.
+"""Build time, compared with what Hudi users have today: `make bench-build`.
 
-On one table of 4,000,000 rows, one base file of 363 MB after clustering. Contestants alternate
-within one run, beginning with another one in each round; every ratio is the median of the rounds':
+On one table of 4,000,000 rows, one base file of 363 MB after clustering. Contestants run in turn,
+each round starting with the next one; every ratio is the median over the rounds:
 
 - ours, index A: `msg` analyzed, `sender`, `city`, `amount`; index B: the same, and `msg` as keyword
-  too (4,000,000 distinct values); by Spark, `local[2]`, as `hudi-index build` does it;
+  too (4,000,000 distinct values); by Spark, `local[2]`, as with `hudi-index build`;
 - the clustering run that wrote the base file;
 - Hudi's own secondary index on `sender`, dropped and created again (its record index, which it
   needs, is there already and not counted);
 - Lance: B-trees on sender and amount, a bitmap on city, an inverted index on msg (the copy into
   Lance's format is not counted).
 
-Files and code that were not used for a few minutes may have to be read from the disk again. So each
+Files that were not used for a few minutes may have to be read from the disk again, so each
 contestant's input is read before its clock starts. Spark ends Python workers that were idle for a
-minute; so ours first builds the index of a table of 400,000 rows, or whether the Java machine has
-compiled its code would depend on how long the others took (index B: 12.3 or 15.3 s).
+minute, and with them the code that the JVM has compiled; so ours first builds the index of a table
+of 400,000 rows. Otherwise its time would depend on that of the others (index B: 12.3 or 15.3 s).
 
 `worker_over_helper`: rows per second of one build task, from the Parquet file to the published
-entry, over those of the Java helper alone that is fed the same Arrow batches from memory, both for
-A in a process of their own, indexing on one thread. `peak_rss_mb`: of such a task, for a base file
-and a 10 times larger one. `growth`: seconds of index A against rows in one base file;
+entry, over those of the Java helper alone, which gets the same Arrow batches from memory; both
+build index A in a process of their own, on one thread. `peak_rss_mb`: of such a task, for a base
+file and for one 10 times larger. `growth`: seconds of index A against rows in one base file;
 `growth_files`: against the number of base files of one size.
 
-What takes the time, by sampling (JFR) on a table of 1,000,000 rows, warm, one thread: looking up
-terms in the dictionary of the segment in the making 38%, most of it waiting for memory; writing
-postings and terms through Lucene's codec 28%, sorting occurrences and terms 10%, splitting text 5%,
-points 4%. A fresh Java machine spends as much again on compiling, beside the indexing. Reading 4
+Profile by sampling (JFR) on a table of 1,000,000 rows, warm, one thread: looking up terms in the
+dictionary of the new segment 38%, mostly waiting for memory; writing postings and terms through
+Lucene's codec 28%, sorting occurrences and terms 10%, analyzing text 5%, points 4%. A cold JVM
+spends as much again on compiling, in parallel with the indexing. Reading 4
 columns of 1,000,000 rows from gzip takes 0.3 s, hidden behind the indexing by a thread; their least
 and greatest values 0.04 s, checking UTF-8 0.03 s; CRC-32 and SHA-256 of 90 MB 0.08 s. Before
 segments were written column by column, an IndexWriter took about twice the processor time.
@@ -63,8 +63,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 FILE_COUNTS = (1, 4, 16)
 WARM_UP_ROWS = 400_000
 LANCE = "pylance"
-# A tenth more than when the ratios were first measured.
-WANTED = {
+# A tenth above the first measurements.
+MAX_RATIOS = {
     "A": {"hudi_secondary": 0.21, "clustering": 0.15, "lance": 0.6},
     "B": {"hudi_secondary": 0.3, "clustering": 0.21, "lance": 0.82},
 }
@@ -73,21 +73,21 @@ MOST_DEVIATION = 0.1
 Measured = dict[str, list[float]]
 
 
-def say(text: str) -> None:
-    """Shows that the run goes on."""
+def log(text: str) -> None:
+    """Prints a line of progress to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def in_rounds(
     contestants: dict[str, Callable[[], float]], rounds: int, measured: Measured
 ) -> Measured:
-    """Seconds of each contestant in each round; each round begins with another one."""
+    """Seconds of each contestant in each round; each round starts with the next one."""
     names = list(contestants)
     for number in range(rounds):
         for name in names[number % len(names) :] + names[: number % len(names)]:
             seconds = contestants[name]()
             measured[name].append(round(seconds, 3))
-            say(f"round {number + 1} of {rounds}: {name} {seconds:.2f} s")
+            log(f"round {number + 1} of {rounds}: {name} {seconds:.2f} s")
     return measured
 
 
@@ -100,8 +100,8 @@ def over(measured: Measured, one: str, other: str) -> float:
 def compared(
     spark: "SparkSession", scratch: Path, rows: int, rounds: int, small: Contestants
 ) -> dict[str, Any]:
-    """Our builds against the others', and a worker against the helper."""
-    say(f"Writing and clustering a table of {rows:,} rows; then Hudi's record index …")
+    """Our builds over those of the others, and a worker over the helper."""
+    log(f"Writing and clustering a table of {rows:,} rows; then Hudi's record index …")
     contestants = Contestants(spark, scratch, rows, small)
     sizes: dict[str, int] = {}
 
@@ -141,21 +141,21 @@ def compared(
 
 
 def worker(role: str, table: Path) -> dict[str, Any]:
-    """What one task, or the helper alone, takes in a process of its own."""
+    """Measurements of one task, or of the helper alone, in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.bench_worker", role, str(table)]
     run = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
-    found: dict[str, Any] = json.loads(run.stdout)
-    return found
+    result: dict[str, Any] = json.loads(run.stdout)
+    return result
 
 
 def memory(spark: "SparkSession", scratch: Path, rows: int) -> dict[str, Any]:
-    """Peak memory of a task for a base file of a tenth of the rows and for one of all."""
+    """Peak memory of a task, for base files of a tenth of the rows and of all rows."""
     peaks = {}
     for count in (rows // 10, rows):
         table = scratch / f"memory-{count}"
         write_table(spark, table, count, files=1)
         peaks[count] = worker("worker", table)["peak_rss_mb"]
-        say(f"peak of a task for {count:,} rows: {peaks[count]} MiB")
+        log(f"peak of a task for {count:,} rows: {peaks[count]} MiB")
     return {"peak_rss_mb": peaks, "peak_rss_bound_mb": settings().lucene.heap_mb + RESIDENT_MB}
 
 
@@ -167,7 +167,7 @@ def growth(
     few = min(sizes) // 4
     tables |= {("files", files): (few * files, files) for files in FILE_COUNTS}
     for name, (rows, files) in tables.items():
-        say(f"Writing {rows:,} rows in {files} base files …")
+        log(f"Writing {rows:,} rows in {files} base files …")
         write_table(spark, _folder(scratch, *name), rows, files)
     measured = in_rounds(
         {
@@ -192,15 +192,15 @@ def growth(
 
 
 def targets(results: dict[str, Any]) -> list[Target]:
-    """Builds against the others', memory against its bound, growth against a line."""
-    found = [
-        at_most(f"index {index}: build over {other}", wanted, results[index][f"build_over_{other}"])
-        for index, others in WANTED.items()
-        for other, wanted in others.items()
+    """Build time over that of the others, memory against its bound, growth against a line."""
+    ratios = [
+        at_most(f"index {index}: build over {other}", bound, results[index][f"build_over_{other}"])
+        for index, others in MAX_RATIOS.items()
+        for other, bound in others.items()
     ]
     peak = max(results["peak_rss_mb"].values())
-    found.append(at_most("peak MiB of a task", results["peak_rss_bound_mb"], peak))
-    return found + [
+    memory_target = at_most("peak MiB of a task", results["peak_rss_bound_mb"], peak)
+    return [*ratios, memory_target] + [
         at_most(f"{name}: relative deviation from a line", MOST_DEVIATION, results.get(name))
         for name in ("growth_deviation", "growth_files_deviation")
     ]
@@ -211,7 +211,7 @@ def _folder(scratch: Path, kind: str, count: int) -> Path:
 
 
 def environment() -> dict[str, Any]:
-    """Where it was measured."""
+    """The machine, and the versions in use."""
     lance = ROOT / "constraints" / "bench.txt"
     pins = dict(line.split("==") for line in lance.read_text().splitlines() if "==" in line)
     return {
@@ -227,8 +227,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def options() -> argparse.Namespace:
-    """What the command line asks for."""
+def parse_arguments() -> argparse.Namespace:
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--rounds", type=int, default=5)
@@ -240,27 +240,27 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Measures, prints and writes the results."""
-    asked = options()
-    sizes = [int(rows) for rows in asked.growth.split(",") if rows]
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.scratch) as folder:
+    arguments = parse_arguments()
+    sizes = [int(rows) for rows in arguments.growth.split(",") if rows]
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.scratch) as folder:
         scratch = Path(folder)
         spark = spark_session(scratch)
-        say("Warming up …")
+        log("Warming up …")
         small = Contestants(spark, scratch, WARM_UP_ROWS)
         small.ours("B")
-        results = compared(spark, scratch, asked.rows, asked.rounds, small)
-        results |= memory(spark, scratch, asked.rows)
+        results = compared(spark, scratch, arguments.rows, arguments.rounds, small)
+        results |= memory(spark, scratch, arguments.rows)
         if sizes:
-            results |= growth(spark, scratch, sizes, asked.rounds)
+            results |= growth(spark, scratch, sizes, arguments.rounds)
         spark.stop()
-    results["rows"] = asked.rows
+    results["rows"] = arguments.rows
     results["environment"] = environment()
     results = {"targets": targets(results), **results}
-    asked.output.mkdir(parents=True, exist_ok=True)
-    (asked.output / "build.json").write_text(json.dumps(results, indent=1) + "\n")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    (arguments.output / "build.json").write_text(json.dumps(results, indent=1) + "\n")
     if sizes:
         plot = growth_plot([("rows", results["growth"]), ("base files", results["growth_files"])])
-        (asked.output / "build-growth.svg").write_text(plot)
+        (arguments.output / "build-growth.svg").write_text(plot)
     print(json.dumps(results, indent=1))
 
 

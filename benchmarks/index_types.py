@@ -2,16 +2,15 @@
 
 Two tables of the same rows, of one base file and of twenty, written by Hudi. Each contestant has a
 copy of its own of each, and an index on `msg`, `sender`, `city`, `amount` and `event_ts`; all
-copies are open in one process. They are built and asked in turn, round by round, beginning with
-another one in each; a query's time is the median of the rounds', a build's too, and a ratio is the
-median of the rounds' ratios to Lucene's. What a type has no answer for is null.
+copies are open in one process. Contestants build and run queries in turn, each round starting with
+the next one; times are medians over the rounds, and a ratio is the median of the rounds' ratios to
+Lucene. A query that a type does not support is null.
 
 - build: seconds of `IndexedTable.build`, with two local workers;
-- bytes: of all entries' files, and of the cells in HBase, which runs on this machine as well
-  (`python -m dev.hbase`): what a query asks of it passes no network, and nothing of the answer is
-  kept (`hbase.cache_mb` is 0);
-- the others: milliseconds of a warm query by the index, planning included: `count`, and with
-  "rows" in its name, two columns of the rows. Each has several literals, asked one after the other.
+- bytes: of all entries' files, and of the cells in HBase, which also runs on this machine
+  (`python -m dev.hbase`): requests cross no network, and nothing is cached (`hbase.cache_mb` is 0);
+- the others: milliseconds of a warm query by the index, planning included: `count`, or two columns
+  of the rows where the name contains "rows". Each runs with several literals in sequence.
 
 Written to benchmarks/results/types.json, and as a table into docs/index_types.md. A small run to
 try things out, which changes no page:
@@ -37,7 +36,7 @@ from typing import Any
 
 from benchmarks.bench_table import ROOT, spark_session, write_table
 from benchmarks.bench_targets import Target, at_most
-from benchmarks.build import environment, say
+from benchmarks.build import environment, log
 from hudi_index_service import Column, IndexedTable, open_table
 from hudi_index_service.config import settings
 from hudi_index_service.errors import IndexRequired, PredicateUnsupported
@@ -49,8 +48,8 @@ MARKS = ("<!-- from benchmarks/results/types.json -->\n", "<!-- until here -->\n
 FILE_COUNTS = (1, 20)
 COLUMNS = ("msg", "sender", "city", "amount", "event_ts")
 BASELINE = "lucene"
-# A tenth more than when the ratios were first measured.
-WANTED_OVER_LUCENE = {
+# A tenth above the first measurements.
+MAX_OVER_LUCENE = {
     "build": {"btree": 1.0, "hbase": 1.35},
     "bytes": {"btree": 1.0, "hbase": 1.0},
     "point": {"btree": 1.0},
@@ -64,8 +63,8 @@ class Contestant:
 
     Attributes:
         title: In the table.
-        started: What it needs while it is measured, such as a server.
-        elsewhere: Bytes that it keeps outside the index folder, by the table's base path.
+        started: What it needs during the measurements, such as a server.
+        elsewhere: Base path of a table → bytes stored outside its index folder.
     """
 
     index_type: str
@@ -77,7 +76,7 @@ class Contestant:
 
 @contextmanager
 def hbase_on_this_machine() -> Iterator[None]:
-    """A real HBase on the loopback interface, which the settings name meanwhile."""
+    """A real HBase on the loopback interface, to which the settings point in the block."""
     from dev.hbase import running_hbase
 
     with running_hbase() as hbase:
@@ -89,14 +88,14 @@ def hbase_on_this_machine() -> Iterator[None]:
 
 
 def bytes_in_hbase(uri: str) -> int:
-    """Of the keys and values of all cells of a table's entries; HBase adds some of its own."""
+    """Bytes of the keys and values of all cells of a table's entries, without HBase's overhead."""
     import happybase
 
     from hudi_index_service.index.hbase.row_keys import EntryKeys
 
-    known = settings().hbase
-    connection = happybase.Connection(known.host, known.port, timeout=60_000)
-    cells = connection.table(known.table)
+    hbase = settings().hbase
+    connection = happybase.Connection(hbase.host, hbase.port, timeout=60_000)
+    cells = connection.table(hbase.table)
     size = 0
     for path in index_type("hbase").stored(uri):
         for key, row in cells.scan(row_prefix=EntryKeys.of(uri, path).prefix, batch_size=100):
@@ -115,7 +114,7 @@ CONTESTANTS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of query: its conditions, and the columns of the rows; without any they are
+    """A kind of query: its conditions, and the columns of the rows; without columns, the rows are
     counted."""
 
     name: str
@@ -125,7 +124,7 @@ class Kind:
 
 
 def kinds() -> list[Kind]:
-    """What is asked; the same in every run."""
+    """The kinds of query, the same in every run."""
     choose = random.Random(8)
 
     def times(count: int, make: Callable[[], str]) -> tuple[str, ...]:
@@ -175,7 +174,7 @@ def kinds() -> list[Kind]:
 
 
 def copied(table: Path, target: Path) -> Path:
-    """A copy of a table that shares its files, none of which is ever changed."""
+    """Copies a table by hard links: its files are never changed."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(table, target, copy_function=os.link)
     return target
@@ -198,8 +197,8 @@ def index_bytes(table: Path) -> int:
     return sum(path.stat().st_size for path in (table / ".hoodie" / ".index").rglob("*.pack"))
 
 
-def asked(table: IndexedTable, kind: Kind) -> tuple[float, list[int]]:
-    """Milliseconds of all of a kind's queries together, and their numbers of rows."""
+def run_queries(table: IndexedTable, kind: Kind) -> tuple[float, list[int]]:
+    """Runs a kind's queries; returns the mean milliseconds, and the number of rows of each."""
     rows = []
     started = perf_counter()
     for where in kind.wheres:
@@ -209,59 +208,59 @@ def asked(table: IndexedTable, kind: Kind) -> tuple[float, list[int]]:
 
 
 def warmed(table: IndexedTable, kind: Kind) -> list[int] | None:
-    """The numbers of rows, after the queries were asked for a while; None if the index cannot
-    answer them."""
+    """Runs the queries for `WARM_SECONDS`; returns the number of rows of each, or None if the
+    index does not support them."""
     began = perf_counter()
     try:
-        _, rows = asked(table, kind)
-    except (IndexRequired, PredicateUnsupported):  # or full text, and nothing analyzed
+        _, rows = run_queries(table, kind)
+    except (IndexRequired, PredicateUnsupported):  # full text without an analyzed column
         return None
     while perf_counter() - began < WARM_SECONDS:
-        asked(table, kind)
+        run_queries(table, kind)
     return rows
 
 
 def in_turn(
     names: Sequence[str], rounds: int, measure: Callable[[str], float]
 ) -> dict[str, list[float]]:
-    """What is measured of each contestant, round by round, beginning with another one in each."""
-    took: dict[str, list[float]] = {name: [] for name in names}
+    """The measurements of each contestant; each round starts with the next one."""
+    samples: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
         start = number % max(1, len(names))
         for name in [*names[start:], *names[:start]]:
-            took[name].append(measure(name))
-    return took
+            samples[name].append(measure(name))
+    return samples
 
 
-def over_baseline(took: dict[str, list[float]]) -> dict[str, float]:
-    """How many times Lucene's time each took."""
-    base = took.get(BASELINE)
+def over_baseline(samples: dict[str, list[float]]) -> dict[str, float]:
+    """The ratio of each contestant to Lucene."""
+    base = samples.get(BASELINE)
     if base is None:
         return {}
     return {
         name: round(statistics.median(a / b for a, b in zip(times, base, strict=True)), 2)
-        for name, times in took.items()
+        for name, times in samples.items()
         if name != BASELINE
     }
 
 
-def row(name: str, files: int, took: dict[str, list[float]], unit: str) -> dict[str, Any]:
+def row(name: str, files: int, samples: dict[str, list[float]], unit: str) -> dict[str, Any]:
     """One row of the results."""
     medians = {
-        each: round(statistics.median(took[each]), 3) if each in took else None
+        each: round(statistics.median(samples[each]), 3) if each in samples else None
         for each in CONTESTANTS
     }
-    return {"what": name, "files": files, unit: medians, "over_lucene": over_baseline(took)}
+    return {"what": name, "files": files, unit: medians, "over_lucene": over_baseline(samples)}
 
 
 def measured(folder: Path, files: int, rounds: int, build_rounds: int) -> list[dict[str, Any]]:
-    """All rows of the table of so many files."""
+    """All results of the table of so many files."""
     names = list(CONTESTANTS)
     folders = {name: copied(folder / str(files), folder / f"{files}-{name}") for name in names}
     results: list[dict[str, Any]] = []
     with ExitStack() as stack:
         tables = {name: stack.enter_context(open_table(path)) for name, path in folders.items()}
-        say(f"{files} files: building …")
+        log(f"{files} files: building …")
         seconds = in_turn(names, build_rounds, lambda name: built(tables[name], CONTESTANTS[name]))
         results.append(row("build", files, seconds, "seconds"))
         sizes = {
@@ -270,13 +269,15 @@ def measured(folder: Path, files: int, rounds: int, build_rounds: int) -> list[d
         }
         results.append(row("bytes", files, sizes, "bytes"))
         for kind in kinds():
-            say(f"{files} files: {kind.name} …")
-            found = {name: warmed(tables[name], kind) for name in names}
-            able = {name: rows for name, rows in found.items() if rows is not None}
+            log(f"{files} files: {kind.name} …")
+            counts = {name: warmed(tables[name], kind) for name in names}
+            able = {name: rows for name, rows in counts.items() if rows is not None}
             if len({tuple(rows) for rows in able.values()}) != 1:
                 raise SystemExit(f"The answers differ: {kind.wheres}: {able}")
-            took = in_turn(list(able), rounds, lambda name, kind=kind: asked(tables[name], kind)[0])
-            each = row(kind.name, files, took, "ms")
+            ms = in_turn(
+                list(able), rounds, lambda name, kind=kind: run_queries(tables[name], kind)[0]
+            )
+            each = row(kind.name, files, ms, "ms")
             rows = next(iter(able.values()))
             results.append(
                 each | {"where": kind.wheres[0][:200], "rows": round(statistics.mean(rows), 1)}
@@ -285,18 +286,18 @@ def measured(folder: Path, files: int, rounds: int, build_rounds: int) -> list[d
 
 
 def targets(results: list[dict[str, Any]]) -> list[Target]:
-    """Builds and sizes of the other types next to Lucene's."""
+    """Builds, sizes and point queries of the other types over Lucene."""
     return [
-        at_most(f"{each['what']}, files: {each['files']}, {name} over lucene", wanted, over)
+        at_most(f"{each['what']}, files: {each['files']}, {name} over lucene", bound, over)
         for each in results
-        if each["what"] in WANTED_OVER_LUCENE
-        for name, wanted in WANTED_OVER_LUCENE[each["what"]].items()
+        if each["what"] in MAX_OVER_LUCENE
+        for name, bound in MAX_OVER_LUCENE[each["what"]].items()
         if (over := each["over_lucene"].get(name)) is not None
     ]
 
 
 def as_markdown(results: dict[str, Any]) -> str:
-    """What docs/index_types.md shows of the results."""
+    """The results as the table in docs/index_types.md."""
     titles = {kind.name: f"{kind.title}, ms" for kind in kinds()}
     titles |= {"build": "build, s", "bytes": "index, MB"}
     heads = [
@@ -314,15 +315,15 @@ def as_markdown(results: dict[str, Any]) -> str:
             cells += [_cell(what, values[name]) for name in results["contestants"]]
         lines.append(f"| {titles[what]} | {' | '.join(cells)} |")
     where = results["where"]
-    told = (
+    caption = (
         f"{results['rows']:,} rows, {where['cores']} cores, {where['machine']}, "
         f"load {results['load']} before it began:"
     )
-    return "\n".join([told, "", *lines, ""])
+    return "\n".join([caption, "", *lines, ""])
 
 
 def page_with(results: dict[str, Any] | None, page: str) -> str:
-    """The page with these results between its marks; None: there are none yet."""
+    """The page with these results between its marks; None if there are none yet."""
     shown = "Not measured yet.\n" if results is None else as_markdown(results)
     before, rest = page.split(MARKS[0])
     _, after = rest.split(MARKS[1])
@@ -348,8 +349,8 @@ def write_tables(folder: Path, rows: int) -> None:
     spark.stop()
 
 
-def options() -> argparse.Namespace:
-    """What the command line asks for."""
+def parse_arguments() -> argparse.Namespace:
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=9)
@@ -362,32 +363,32 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Writes the tables in a process of its own, which ends before anything is measured."""
-    asked_for = options()
-    output = asked_for.output / "types.json"
-    if asked_for.write_tables:
-        write_tables(asked_for.scratch, asked_for.rows)
+    arguments = parse_arguments()
+    output = arguments.output / "types.json"
+    if arguments.write_tables:
+        write_tables(arguments.scratch, arguments.rows)
         return
-    load = round(os.getloadavg()[0], 1)  # of others: a quiet machine has next to none
+    load = round(os.getloadavg()[0], 1)  # of other processes: about 0 on a quiet machine
     with ExitStack() as stack:
         make = partial(tempfile.mkdtemp, prefix="bench-types-")
-        folder = asked_for.scratch or Path(make())
-        if asked_for.scratch is None:
+        folder = arguments.scratch or Path(make())
+        if arguments.scratch is None:
             stack.callback(shutil.rmtree, folder)
-        say(f"Writing {asked_for.rows:,} rows twice, unless they are there …")
+        log(f"Writing {arguments.rows:,} rows twice, unless they are there …")
         command = [sys.executable, "-m", "benchmarks.index_types", "--write-tables"]
-        command += ["--scratch", str(folder), "--rows", str(asked_for.rows)]
+        command += ["--scratch", str(folder), "--rows", str(arguments.rows)]
         subprocess.run(command, check=True, cwd=ROOT)
         for contestant in CONTESTANTS.values():
             stack.enter_context(contestant.started())
         results = [
             each
             for files in FILE_COUNTS
-            for each in measured(folder, files, asked_for.rounds, asked_for.build_rounds)
+            for each in measured(folder, files, arguments.rounds, arguments.build_rounds)
         ]
-    found = {
+    report = {
         "where": environment(),
         "load": load,
-        "rows": asked_for.rows,
+        "rows": arguments.rows,
         "files": list(FILE_COUNTS),
         "columns": list(COLUMNS),
         "contestants": {
@@ -396,12 +397,12 @@ def main() -> None:
         },
         "results": results,
     }
-    found = {"targets": targets(results), **found}
-    asked_for.output.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(found, indent=1) + "\n")
-    if asked_for.output == RESULTS:
-        PAGE.write_text(page_with(found, PAGE.read_text()))
-    say(f"Written to {output}.")
+    report = {"targets": targets(results), **report}
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(report, indent=1) + "\n")
+    if arguments.output == RESULTS:
+        PAGE.write_text(page_with(report, PAGE.read_text()))
+    log(f"Written to {output}.")
 
 
 if __name__ == "__main__":

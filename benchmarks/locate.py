@@ -2,8 +2,8 @@
 [--rows N] [--keys N] [--files N] [--scratch FOLDER]`, in the environment of the project (.venv).
 
 Two tables, indexed by key: in one, each base file has a range of keys of its own, so that the least
-and greatest keys in the manifests tell where a key may be; in the other, keys lie anywhere. Printed
-as JSON: seconds, tasks, what was shuffled (by Spark's own metrics), and the peak memory of a Python
+and greatest keys in the manifests exclude most files; in the other, keys lie anywhere. Printed as
+JSON: seconds, tasks, rows and bytes shuffled (by Spark's metrics), and the peak memory of a Python
 worker.
 """
 
@@ -24,25 +24,25 @@ _KEYS = {"ranges": "lpad(cast(id AS string), 12, '0')", "anywhere": "md5(cast(id
 
 
 def main() -> None:
-    """Runs it."""
+    """Writes the tables, and prints the measurements."""
     parser = argparse.ArgumentParser(prog="benchmarks.locate")
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--scratch", type=Path, default=None)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.scratch) as folder:
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         spark = spark_session(Path(folder))
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # else each shuffle is a job
         spark.conf.set("spark.sql.shuffle.partitions", "8")
         for name, key in _KEYS.items():
             path = Path(folder) / name
-            print(f"Writing {asked.rows:,} rows, keys {name} …", file=sys.stderr, flush=True)
-            _write(spark, path, key, asked.rows, asked.files)
+            print(f"Writing {arguments.rows:,} rows, keys {name} …", file=sys.stderr, flush=True)
+            _write(spark, path, key, arguments.rows, arguments.files)
             table = open_table(path)
             table.create_index("by_key", ["key"])
             table.build(strategy="all").raise_for_failures()
-            print(json.dumps({"table": name, **_locate(spark, path, key, asked)}), flush=True)
+            print(json.dumps({"table": name, **_locate(spark, path, key, arguments)}), flush=True)
 
 
 def _write(spark: SparkSession, path: Path, key: str, rows: int, files: int) -> None:
@@ -61,22 +61,26 @@ def _write(spark: SparkSession, path: Path, key: str, rows: int, files: int) -> 
     )
 
 
-def _locate(spark: SparkSession, path: Path, key: str, asked: argparse.Namespace) -> dict[str, Any]:
-    """Half of the keys asked for are in the table."""
-    half, step = asked.keys // 2, 2 * asked.rows // asked.keys
+def _locate(
+    spark: SparkSession, path: Path, key: str, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Locates keys, half of which are in the table."""
+    half, step = arguments.keys // 2, 2 * arguments.rows // arguments.keys
     ids = spark.range(0, half * step, step, 8).union(spark.range(-half, 0, 1, 8))
     keys = ids.selectExpr(f"{key} AS record_key")
     before = len(_stages(spark))
     started = perf_counter()
-    answer = open_table(path).tag_location(keys)
-    found = answer.selectExpr("count(row_id) AS found", "count(*) AS rows", "max(row_id)").first()
+    locations = open_table(path).tag_location(keys)
+    counts = locations.selectExpr(
+        "count(row_id) AS found", "count(*) AS rows", "max(row_id)"
+    ).first()
     seconds = perf_counter() - started
-    assert found is not None
-    assert (found.found, found.rows) == (half, asked.keys), found
+    assert counts is not None
+    assert (counts.found, counts.rows) == (half, arguments.keys), counts
     stages = _stages(spark)[: len(_stages(spark)) - before]
     return {
-        "keys": found.rows,
-        "found": found.found,
+        "keys": counts.rows,
+        "found": counts.found,
         "seconds": round(seconds, 1),
         "stages": len(stages),
         "tasks": sum(each.numTasks() for each in stages),

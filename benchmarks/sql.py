@@ -1,16 +1,16 @@
-"""What a query costs more through IndexSession than through bare Spark: `make bench-sql`.
+"""The overhead of IndexSession over bare Spark: `make bench-sql`.
 
 The 22 queries of TPC-H at scale 0.1, on Hudi tables of which `orders` and `lineitem` are clustered
-and indexed (tests/tpch), and ten that want few rows. Each query goes through both sessions of one
-process in turn, round by round, the first of a round being the other one in each, after rounds that
-are not counted: the JVM compiles what runs often. Differences are the medians of the rounds'. These
-are no results of TPC-H in the sense of the TPC.
+and indexed (tests/tpch), and ten selective ones. Each query runs in both sessions of one process
+in turn, round by round; the session that comes first alternates. Earlier rounds, in which the JVM
+compiles the code, are not counted. Differences are medians over the rounds. These are not TPC-H
+results as defined by the TPC.
 
-- `whole_ms`: from the text of the query to its answer in Python.
-- `plan_ms`: until the optimized plan is there, decisions included. It is measured in more rounds of
-  its own. A query that uses no index comes back as the very DataFrame that Spark made, so that all
-  it costs more, it costs until then; whole queries vary by more than that from run to run. It shall
-  be at most 20 ms or 5 % of the whole query, whichever is more (`allowed_ms`, `reached`).
+- `whole_ms`: from the text of the query to its result in Python.
+- `plan_ms`: until the optimized plan is ready, decisions included; measured in further rounds. For
+  a query that uses no index, IndexSession returns Spark's own DataFrame, so all of its overhead
+  falls in this time, and is smaller than the variation of whole queries between runs. The limit is
+  20 ms or 5 % of the whole query, whichever is more (`allowed_ms`, `reached`).
 - `times_as_fast`: of a query that uses the index, the median of the rounds' ratios of `whole_ms`.
 
 Written to benchmarks/results/sql.json. A small run to try things out:
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.bench_table import ROOT, spark_session
 from benchmarks.bench_targets import Target, at_least, at_most
-from benchmarks.build import environment, say
+from benchmarks.build import environment, log
 from hudi_index_service.sql import IndexSession
 from tests.tpch import tables
 
@@ -41,35 +41,35 @@ WARM_UP_ROUNDS = 2
 PLANS_A_ROUND = 12
 ALLOWED_MS, ALLOWED_PART = 20.0, 0.05
 
-Ask = Callable[[str], "DataFrame"]
+RunSql = Callable[[str], "DataFrame"]
 
 
-def until_plan(ask: Ask, query: str) -> float:
-    """Milliseconds."""
+def until_plan(run_sql: RunSql, query: str) -> float:
+    """Milliseconds until the optimized plan is ready."""
     started = perf_counter()
-    ask(query)._jdf.queryExecution().optimizedPlan()
+    run_sql(query)._jdf.queryExecution().optimizedPlan()
     return (perf_counter() - started) * 1000
 
 
-def whole(ask: Ask, query: str) -> float:
-    """Milliseconds."""
+def whole(run_sql: RunSql, query: str) -> float:
+    """Milliseconds of the whole query."""
     started = perf_counter()
-    ask(query).collect()
+    run_sql(query).collect()
     return (perf_counter() - started) * 1000
 
 
 def in_turn(
-    session: IndexSession, work: Callable[[Ask, str], float], query: str, rounds: int
+    session: IndexSession, work: Callable[[RunSql, str], float], query: str, rounds: int
 ) -> list[tuple[float, float]]:
-    """What it takes through the bare session, and through ours, in each round."""
-    found = []
+    """The milliseconds in the bare session and in ours, for each round."""
+    pairs = []
     for number in range(rounds):
         if number % 2:
             bare, ours = work(session.spark.sql, query), work(session.sql, query)
         else:
             ours, bare = work(session.sql, query), work(session.spark.sql, query)
-        found.append((bare, ours))
-    return found
+        pairs.append((bare, ours))
+    return pairs
 
 
 def measured(session: IndexSession, name: str, query: str, rounds: int) -> dict[str, Any]:
@@ -79,18 +79,18 @@ def measured(session: IndexSession, name: str, query: str, rounds: int) -> dict[
     wholes = in_turn(session, whole, query, rounds)
     plans = in_turn(session, until_plan, query, rounds * PLANS_A_ROUND)
     used = [use.table.rpartition("/")[2] for use in session.relations if use.by_index]
-    found: dict[str, Any] = {"query": name, "uses_index_of": used}
+    result: dict[str, Any] = {"query": name, "uses_index_of": used}
     for kind, pairs in (("whole", wholes), ("plan", plans)):
-        found[f"{kind}_ms"] = {
+        result[f"{kind}_ms"] = {
             "spark": _median(bare for bare, _ in pairs),
             "session": _median(ours for _, ours in pairs),
             "over": _median(ours - bare for bare, ours in pairs),
         }
     if used:
         ratio = statistics.median(bare / ours for bare, ours in wholes)
-        return found | {"times_as_fast": round(ratio, 2)}
-    allowed = round(max(ALLOWED_MS, ALLOWED_PART * found["whole_ms"]["spark"]), 1)
-    return found | {"allowed_ms": allowed, "reached": found["plan_ms"]["over"] <= allowed}
+        return result | {"times_as_fast": round(ratio, 2)}
+    allowed = round(max(ALLOWED_MS, ALLOWED_PART * result["whole_ms"]["spark"]), 1)
+    return result | {"allowed_ms": allowed, "reached": result["plan_ms"]["over"] <= allowed}
 
 
 def _median(values: Iterable[float]) -> float:
@@ -98,26 +98,26 @@ def _median(values: Iterable[float]) -> float:
 
 
 def prepared(spark: "SparkSession", session: IndexSession, folder: Path) -> None:
-    """Makes the tables."""
+    """Writes and indexes the tables."""
     tables.generate(folder / "generated")
     for name in tables.KEYS:
-        say(f"Writing {name} …")
+        log(f"Writing {name} …")
         tables.write_table(spark, folder / "generated", folder, name, "COPY_ON_WRITE")
         if name in tables.CLUSTERED_BY:
-            say(f"Indexing {name} …")
+            log(f"Indexing {name} …")
             tables.index(session, folder, name)
 
 
-def asked_queries(names: str) -> list[Path]:
-    """The files of the queries asked for, TPC-H's first."""
+def query_files(names: str) -> list[Path]:
+    """The files of the selected queries, TPC-H's first."""
     tpch = [QUERIES / "queries" / f"q{number}.sql" for number in range(1, 23)]
     every = [*tpch, *sorted((QUERIES / "selective").glob("*.sql"))]
-    wanted = names.split(",")
-    return [each for each in every if not names or each.stem in wanted]
+    selected = names.split(",")
+    return [each for each in every if not names or each.stem in selected]
 
 
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the queries that use no index cost more, all in all."""
+    """The overhead of the queries that use no index, and the speed-up of the others."""
     unused = [row for row in results if not row["uses_index_of"]]
     over = [row["plan_ms"]["over"] for row in unused]
     return {
@@ -142,7 +142,7 @@ def targets(results: list[dict[str, Any]]) -> list[Target]:
 
 
 def line(row: dict[str, Any]) -> str:
-    """What is shown of a query while the run goes on."""
+    """A query's line in the log."""
     whole_ms, plan_ms = row["whole_ms"], row["plan_ms"]
     served = ", ".join(row["uses_index_of"]) or "no table"
     return (
@@ -151,8 +151,8 @@ def line(row: dict[str, Any]) -> str:
     )
 
 
-def options() -> argparse.Namespace:
-    """What the command line asks for."""
+def parse_arguments() -> argparse.Namespace:
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", default="", help="names, separated by commas; empty: all")
@@ -163,9 +163,9 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Measures, prints and writes the results."""
-    asked = options()
+    arguments = parse_arguments()
     results: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.scratch) as name:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.scratch) as name:
         folder = Path(name)
         spark = spark_session(folder)
         # As many as there are cores.
@@ -173,22 +173,22 @@ def main() -> None:
         session = IndexSession(spark)
         prepared(spark, session, folder)
         with tables.registered(spark, "tpch", dict.fromkeys(tables.KEYS, folder)):
-            for path in asked_queries(asked.queries):
-                results.append(measured(session, path.stem, path.read_text(), asked.rounds))
-                say(line(results[-1]))
+            for path in query_files(arguments.queries):
+                results.append(measured(session, path.stem, path.read_text(), arguments.rounds))
+                log(line(results[-1]))
         session.close()
         spark.stop()
-    found = {
+    result = {
         "targets": targets(results),
         "summary": summary(results),
         "queries": results,
         "scale": tables.SCALE,
-        "rounds": asked.rounds,
+        "rounds": arguments.rounds,
         "environment": environment(),
     }
-    asked.output.mkdir(parents=True, exist_ok=True)
-    (asked.output / "sql.json").write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    (arguments.output / "sql.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -112,8 +112,8 @@ def run_clustering(
     spark: SparkSession, path: Path | str, op: str = "scheduleAndExecute", options: str = ""
 ) -> list[Row]:
     """Clusters the table: `op` is ``schedule``, ``execute`` or ``scheduleAndExecute``."""
-    asked = f", options => '{options}'" if options else ""
-    return spark.sql(f"call run_clustering(path => '{path}', op => '{op}'{asked})").collect()
+    arguments = f", options => '{options}'" if options else ""
+    return spark.sql(f"call run_clustering(path => '{path}', op => '{op}'{arguments})").collect()
 
 
 def run_compaction(

@@ -19,13 +19,13 @@ def assert_same_rows(actual: pa.Table, expected: pa.Table) -> None:
     is most like it, with the cells that differ marked.
     """
     assert actual.column_names == expected.column_names
-    got, wanted = Counter(_rows(actual)), Counter(_rows(expected))
-    if got != wanted:
+    actual_rows, expected_rows = Counter(_rows(actual)), Counter(_rows(expected))
+    if actual_rows != expected_rows:
         raise AssertionError(
             _differences(
                 actual.column_names,
-                list((got - wanted).elements()),
-                list((wanted - got).elements()),
+                list((actual_rows - expected_rows).elements()),
+                list((expected_rows - actual_rows).elements()),
             )
         )
 

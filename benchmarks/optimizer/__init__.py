@@ -1,1 +1,1 @@
-"""How well the optimizer decides: `make bench-optimizer`. See `benchmarks.optimizer.__main__`."""
+"""The optimizer's decisions: `make bench-optimizer`. See `benchmarks.optimizer.__main__`."""

@@ -1,30 +1,25 @@
-"""What queries ask of which columns of the tables."""
+"""The columns that queries use, by the kind of condition."""
 
 from dataclasses import dataclass
-
-ALL: tuple[str, ...] = ()
-
-LITERALS = 4
-"""Sets of literals."""
 
 ALL: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What is asked of which columns of a table.
+    """The columns of a table that queries use.
 
     Attributes:
         ordered: For ranges.
-        named: For single values and lists of them.
+        named: For single values and IN lists.
         equal, near, box: Correlated pairs: for two values; for a value and a range; for two ranges.
-        texts: For the beginnings and ends of texts.
+        texts: For prefixes and suffixes.
         words: For words in texts.
         nullable: For IS NULL.
-        flags: Conditions as they are.
-        unindexed: Of numbers.
-        payload: Of hexadecimal digits that no index has; "" if there is none.
-        asked: Columns that are asked for; `ALL` for all.
+        flags: Whole conditions.
+        unindexed: A column of numbers without an index.
+        payload: A column of hexadecimal digits without an index; "" if there is none.
+        selections: The columns that queries return; `ALL` for all.
     """
 
     ordered: tuple[str, ...]
@@ -38,7 +33,7 @@ class Columns:
     flags: tuple[str, ...]
     unindexed: str
     payload: str
-    asked: tuple[tuple[str, ...], ...]
+    selections: tuple[tuple[str, ...], ...]
 
 
 COLUMNS = {
@@ -54,7 +49,7 @@ COLUMNS = {
         flags=("flag = true", "flag = false", "status <> 'done'", "NOT flag"),
         unindexed="price",
         payload="payload",
-        asked=(
+        selections=(
             ("amount",),
             ("key", "city", "amount"),
             ("name", "weight", "note", "payload"),
@@ -76,7 +71,11 @@ COLUMNS = {
         flags=("l_returnflag = 'R'", "l_linestatus <> 'F'", "NOT (l_shipmode = 'AIR')"),
         unindexed="l_extendedprice",
         payload="",
-        asked=(("l_extendedprice", "l_discount"), ("l_orderkey", "l_shipdate", "l_comment"), ALL),
+        selections=(
+            ("l_extendedprice", "l_discount"),
+            ("l_orderkey", "l_shipdate", "l_comment"),
+            ALL,
+        ),
     ),
     "orders": Columns(
         ordered=("o_orderkey", "o_custkey", "o_orderdate"),
@@ -90,7 +89,7 @@ COLUMNS = {
         flags=("o_orderstatus = 'P'", "o_orderstatus <> 'O'", "NOT (o_orderpriority = '5-LOW')"),
         unindexed="o_totalprice",
         payload="",
-        asked=(("o_totalprice",), ("o_orderkey", "o_custkey", "o_comment"), ALL),
+        selections=(("o_totalprice",), ("o_orderkey", "o_custkey", "o_comment"), ALL),
     ),
 }
-"""By the kind of rows."""
+"""Kind of rows → columns."""

@@ -1,7 +1,8 @@
-"""What the history of queries adds: the same queries by cost alone, and by cost and history.
+"""The effect of the query history: the same queries by cost alone, and by cost and history.
 
-The history has seen three sets of other literals of every shape, and learns nothing more while the
-fourth is measured. `q_error` is how many times too many or too few rows the plan expects.
+The history contains three other sets of literals of every shape, and records nothing while the
+fourth is measured. `q_error` is the factor by which the expected number of rows is too high or too
+low.
 """
 
 import statistics
@@ -12,7 +13,7 @@ from time import perf_counter
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.optimizer.measure import Asked, asked, chosen, q_error, scan_of, stated
+from benchmarks.optimizer.measure import Measurement, chosen, q_error, run_query, scan_of, stated
 from benchmarks.optimizer.queries import Query
 from benchmarks.optimizer.summary import spread
 from hudi_index_service import IndexedTable, open_table
@@ -23,7 +24,7 @@ LEARNT, MEASURED = (1, 2, 3), 0
 """Sets of literals."""
 
 CLEARLY = 1.2
-"""So many times as fast counts as faster."""
+"""The least speed-up that counts as faster."""
 
 Row = dict[str, Any]
 
@@ -39,45 +40,48 @@ def contestants(folder: Path, state: Path) -> Iterator[dict[str, IndexedTable]]:
 
 
 def settings(state: Path, *, history: bool) -> Settings:
-    """The default ones, but for the state folder."""
+    """The default settings, except for the state folder and the history."""
     return Settings(state_folder=state, history=HistorySettings(enabled=history))
 
 
 def learn(tables: dict[str, IndexedTable], query: Query) -> None:
-    """Asks the query, to be remembered."""
-    asked(tables["history"], query, "auto")
+    """Runs the query, so that the history records it."""
+    run_query(tables["history"], query, "auto")
 
 
 def compared(tables: dict[str, IndexedTable], query: Query, rounds: int) -> Row:
-    """One row of the results: both in turn, round by round, after one that is not counted."""
+    """One row of the results: both tables in turn, after a round that is not counted."""
     with patch.object(History, "record", lambda *_: None):
-        rows = {name: asked(table, query, "auto").rows for name, table in tables.items()}
+        rows = {name: run_query(table, query, "auto").rows for name, table in tables.items()}
         if len(set(rows.values())) != 1:
             raise SystemExit(f"The answers differ: {query}: {rows}")
         names, number = list(tables), 0
-        took: dict[str, list[Asked]] = {name: [] for name in names}
+        measurements: dict[str, list[Measurement]] = {name: [] for name in names}
         started = perf_counter()
         while number < rounds or (number < 3 * rounds and perf_counter() - started < 0.3):
             for name in names if number % 2 else reversed(names):
-                took[name].append(asked(tables[name], query, "auto"))
+                measurements[name].append(run_query(tables[name], query, "auto"))
             number += 1
-        found: Row = {
+        result: Row = {
             "number": query.number,
             "rows": rows["cost"],
-            "ms": {name: _median(each.ms for each in runs) for name, runs in took.items()},
-            "cpu_ms": {name: _median(each.cpu_ms for each in runs) for name, runs in took.items()},
-            "chosen": {name: chosen(runs[-1].read) for name, runs in took.items()},
+            "ms": {name: _median(each.ms for each in runs) for name, runs in measurements.items()},
+            "cpu_ms": {
+                name: _median(each.cpu_ms for each in runs) for name, runs in measurements.items()
+            },
+            "chosen": {name: chosen(runs[-1].read) for name, runs in measurements.items()},
         }
-        guesses = {
+        estimates = {
             name: stated(scan_of(table, query, "auto").planned().plan)
             for name, table in tables.items()
         }
-    known = {name: guess for name, guess in guesses.items() if guess is not None}
-    if len(known) == len(tables):
-        found["q_error"] = {
-            name: round(q_error(guess[1], rows["cost"]), 3) for name, guess in known.items()
+    complete = {name: estimate for name, estimate in estimates.items() if estimate is not None}
+    if len(complete) == len(tables):
+        result["q_error"] = {
+            name: round(q_error(estimate[1], rows["cost"]), 3)
+            for name, estimate in complete.items()
         }
-    return found
+    return result
 
 
 def _median(values: Iterable[float]) -> float:
@@ -85,25 +89,27 @@ def _median(values: Iterable[float]) -> float:
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """What all of them say together."""
-    found: dict[str, Any] = {"queries": len(rows)}
+    """The sums and error distributions over all queries."""
+    result: dict[str, Any] = {"queries": len(rows)}
     if not rows:
-        return found
+        return result
     for name in ("cost", "history"):
         errors = [row["q_error"][name] for row in rows if "q_error" in row]
-        found[name] = {
+        result[name] = {
             f"total_{kind}": round(sum(row[kind][name] for row in rows))
             for kind in ("ms", "cpu_ms")
         }
         if errors:
-            found[name]["q_error"] = spread(errors)
-    # By the clock and by processors' time alike: other load on the machine seldom turns both.
+            result[name]["q_error"] = spread(errors)
+    # By wall and processor time alike: other load on the machine seldom affects both.
     gains = [
         [row[kind]["cost"] / row[kind]["history"] for kind in ("ms", "cpu_ms")] for row in rows
     ]
-    found["faster_beyond"] = {str(CLEARLY): sum(min(each) > CLEARLY for each in gains)}
-    found["slower_beyond"] = {str(CLEARLY): sum(max(each) < 1 / CLEARLY for each in gains)}
+    result["faster_beyond"] = {str(CLEARLY): sum(min(each) > CLEARLY for each in gains)}
+    result["slower_beyond"] = {str(CLEARLY): sum(max(each) < 1 / CLEARLY for each in gains)}
     other = [row for row in rows if row["chosen"]["cost"] != row["chosen"]["history"]]
-    found["chosen_otherwise"] = len(other)
-    found["faster_by_that"] = sum(row["cpu_ms"]["history"] < row["cpu_ms"]["cost"] for row in other)
-    return found
+    result["chosen_otherwise"] = len(other)
+    result["faster_by_that"] = sum(
+        row["cpu_ms"]["history"] < row["cpu_ms"]["cost"] for row in other
+    )
+    return result

@@ -1,4 +1,4 @@
-"""What one query takes as the optimizer chooses, always by index, and always by scan."""
+"""The time of one query as the optimizer chooses, always by index, and always by scan."""
 
 import statistics
 from collections import defaultdict
@@ -23,11 +23,11 @@ Cover = Callable[[QueryPlan], QueryPlan]
 WAYS = {"auto": "auto", "index": "require", "scan": "never"}
 LEAST_SECONDS, MOST_ROUNDS = 0.3, 15
 SLOW_MS = 1_000
-"""A query that takes longer is warm after one run."""
+"""A query that takes longer needs no second run to be warm."""
 DOUBTFUL = 1.15
-"""A query whose ratio is above gets three times the rounds, all of which count."""
+"""A query with a greater ratio gets three times the rounds, all of which count."""
 HOPELESS = 4.0
-"""A way that takes so many times the best one's time, and above a second, is asked once more."""
+"""A way that takes this many times as long as the best, and over a second, runs only once more."""
 PLANS = 7
 
 
@@ -38,8 +38,8 @@ def scan_of(table: IndexedTable, query: Query, use_index: str) -> Scan:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One run of a query: milliseconds on the clock and of processors, rows, what was read."""
+class Measurement:
+    """One run of a query: milliseconds of wall and processor time, rows, what was read."""
 
     ms: float
     cpu_ms: float
@@ -47,33 +47,37 @@ class Asked:
     read: ReadStatistics
 
 
-def asked(table: IndexedTable, query: Query, way: str) -> Asked:
-    """Asks the query once."""
+def run_query(table: IndexedTable, query: Query, way: str) -> Measurement:
+    """Runs the query once."""
     scan = scan_of(table, query, WAYS[way])
     started, began = perf_counter(), process_time()
     rows = scan.count() if query.counts else scan.to_arrow().num_rows
     ms, cpu_ms = (perf_counter() - started) * 1000, (process_time() - began) * 1000
-    assert scan.statistics is not None, "no query here is Spark's to answer"
-    return Asked(ms, cpu_ms, rows, scan.statistics)
+    assert scan.statistics is not None, "Spark runs none of these queries"
+    return Measurement(ms, cpu_ms, rows, scan.statistics)
 
 
 def measured(table: IndexedTable, query: Query, rounds: int) -> dict[str, Any]:
     """One row of the results."""
-    first: dict[str, Asked] = {}
+    first: dict[str, Measurement] = {}
     for way in WAYS:
         try:
-            first[way] = asked(table, query, way)
+            first[way] = run_query(table, query, way)
             if first[way].ms < SLOW_MS:
-                first[way] = asked(table, query, way)
+                first[way] = run_query(table, query, way)
         except IndexRequired:  # no index can serve it, or not all of it
             continue
     if len({each.rows for each in first.values()}) != 1:
         raise SystemExit(f"The answers differ: {query}: {first}")
     rows, read = first["auto"].rows, first["auto"].read
-    took = _alternating(table, query, {way: each.ms for way, each in first.items()}, rounds)
-    better = _better(took)
-    medians = {way: statistics.median(each.ms for each in runs) for way, runs in took.items()}
-    cpu = {way: statistics.median(each.cpu_ms for each in runs) for way, runs in took.items()}
+    measurements = _alternating(table, query, {way: each.ms for way, each in first.items()}, rounds)
+    better = _better(measurements)
+    medians = {
+        way: statistics.median(each.ms for each in runs) for way, runs in measurements.items()
+    }
+    cpu = {
+        way: statistics.median(each.cpu_ms for each in runs) for way, runs in measurements.items()
+    }
     return {
         "number": query.number,
         "kind": query.kind,
@@ -83,61 +87,61 @@ def measured(table: IndexedTable, query: Query, rounds: int) -> dict[str, Any]:
         "chosen": chosen(read),
         "why": next((each.note for each in read.slices if each.note), ""),
         "better": better,
-        "ratio": round(_ratio(took, better), 3),
+        "ratio": round(_ratio(measurements, better), 3),
         "cpu_ratio": round(cpu["auto"] / min(ms for way, ms in cpu.items() if way != "auto"), 3),
         "ms": {way: round(ms, 2) for way, ms in medians.items()},
         "cpu_ms": {way: round(ms, 2) for way, ms in cpu.items()},
-        "rounds": len(took["auto"]),
+        "rounds": len(measurements["auto"]),
         **_planned(table, query, rows),
     }
 
 
 def _alternating(
     table: IndexedTable, query: Query, first: dict[str, float], rounds: int
-) -> dict[str, list[Asked]]:
-    """The runs of each way in each round; each round begins with another one."""
+) -> dict[str, list[Measurement]]:
+    """The runs of each way; each round starts with the next one."""
     best = min(first.values())
     ways = [way for way in first if first[way] < max(SLOW_MS, HOPELESS * best) or way == "auto"]
-    took: dict[str, list[Asked]] = defaultdict(list)
+    measurements: dict[str, list[Measurement]] = defaultdict(list)
     for way in first:
         if way not in ways:
-            took[way].append(asked(table, query, way))
+            measurements[way].append(run_query(table, query, way))
     started, number = perf_counter(), 0
     while (
         number < rounds
         or (number < MOST_ROUNDS and perf_counter() - started < LEAST_SECONDS)
-        or (number < 3 * rounds and _ratio(took, _better(took)) > DOUBTFUL)
+        or (number < 3 * rounds and _ratio(measurements, _better(measurements)) > DOUBTFUL)
     ):
         start = number % len(ways)
         for way in ways[start:] + ways[:start]:
-            took[way].append(asked(table, query, way))
+            measurements[way].append(run_query(table, query, way))
         number += 1
-    return took
+    return measurements
 
 
-def _better(took: dict[str, list[Asked]]) -> str:
-    others = [way for way in took if way != "auto"]
-    return min(others, key=lambda way: statistics.median(each.ms for each in took[way]))
+def _better(measurements: dict[str, list[Measurement]]) -> str:
+    others = [way for way in measurements if way != "auto"]
+    return min(others, key=lambda way: statistics.median(each.ms for each in measurements[way]))
 
 
-def _ratio(took: dict[str, list[Asked]], better: str) -> float:
-    """The median of the rounds'; of a way that was not asked in each, that of its median."""
-    auto, other = ([each.ms for each in took[way]] for way in ("auto", better))
+def _ratio(measurements: dict[str, list[Measurement]], better: str) -> float:
+    """The median over the rounds; the ratio of the medians if a way did not run in each round."""
+    auto, other = ([each.ms for each in measurements[way]] for way in ("auto", better))
     if len(other) < len(auto):
         return statistics.median(auto) / statistics.median(other)
     return statistics.median(a / b for a, b in zip(auto, other, strict=True))
 
 
 def chosen(read: ReadStatistics) -> str:
-    """How base files were read in the end, with how many; those left out are left out."""
+    """How base files were read, with their numbers."""
     counts = {access.value: read.count(access) for access in (Access.INDEX, Access.SCAN)}
-    found = [f"{count} {name}" for name, count in counts.items() if count]
+    read_by = [f"{count} {name}" for name, count in counts.items() if count]
     skipped = read.count(Access.SKIP)
-    return ", ".join([*found, *([f"{skipped} skip"] if skipped else [])])
+    return ", ".join([*read_by, *([f"{skipped} skip"] if skipped else [])])
 
 
 def _planned(table: IndexedTable, query: Query, rows: int) -> dict[str, Any]:
-    """How long planning takes, the rules alone, and what EXPLAIN says of the rows."""
+    """Milliseconds of planning and of the rules alone, and EXPLAIN's estimate of the rows."""
     plans, decisions, coverings = [], [], []
     for _ in range(PLANS):
         scan = scan_of(table, query, "auto")
@@ -147,7 +151,7 @@ def _planned(table: IndexedTable, query: Query, rows: int) -> dict[str, Any]:
             plans.append((perf_counter() - started) * 1000)
         decisions.append(spent["rules"])
         coverings.append(spent["cover"])
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "plan_ms": round(statistics.median(plans), 3),
         "decide_ms": round(statistics.median(decisions), 3),
         "cover_ms": round(statistics.median(coverings), 3),
@@ -156,15 +160,15 @@ def _planned(table: IndexedTable, query: Query, rows: int) -> dict[str, Any]:
     bounds = None if plan is None else stated(plan)
     if bounds is not None:
         least, expected, most = bounds
-        found["stated"] = {"least": least, "expected": round(expected, 1), "most": most}
-        found["within"] = least <= rows <= most
-        found["q_error"] = round(q_error(expected, rows), 3)
-    return found
+        row["stated"] = {"least": least, "expected": round(expected, 1), "most": most}
+        row["within"] = least <= rows <= most
+        row["q_error"] = round(q_error(expected, rows), 3)
+    return row
 
 
 def stated(plan: QueryPlan) -> tuple[int, float, int] | None:
-    """The rows of all file slices, at least, as expected, and at most; None where it is not said of
-    each."""
+    """The least, expected and greatest number of rows of all file slices; None if the plan states
+    none for some slice."""
     least, expected, most = 0, 0.0, 0
     for each in plan.slices:
         if each.access is Access.SKIP:
@@ -177,14 +181,14 @@ def stated(plan: QueryPlan) -> tuple[int, float, int] | None:
 
 
 def q_error(expected: float, actual: int) -> float:
-    """How many times too many or too few; below one row counts as one."""
+    """The factor by which the estimate is too high or too low; numbers below one count as one."""
     one, other = max(expected, 1.0), max(float(actual), 1.0)
     return max(one / other, other / one)
 
 
 @contextmanager
 def _timed_rules() -> Iterator[dict[str, float]]:
-    """The milliseconds that the rules take in the block, and what finding entries takes."""
+    """The milliseconds of the rules in the block, and those of finding entries."""
     spent = {"rules": 0.0, "cover": 0.0}
     optimize = planner.optimize
 

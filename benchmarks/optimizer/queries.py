@@ -1,8 +1,8 @@
-"""The queries: 200 shapes from a fixed seed, each with as many sets of literals as are asked for.
+"""The queries: 200 shapes from a fixed seed, each with several sets of literals.
 
-A shape is a condition without its literals, and what is asked of the matching rows; of each leaf it
-also has the part of the rows that shall match, from one in a million to all, evenly over the orders
-of magnitude. Literals are taken from the table's own values so that they do about match as many.
+A shape is a condition without its literals, and the columns to return; for each leaf it also has
+the part of the rows that should match, from one in a million to all, evenly over the orders of
+magnitude. Literals are chosen from the table's values so that about as many rows match.
 """
 
 import json
@@ -26,11 +26,11 @@ class Query:
     """One query.
 
     Attributes:
-        number: Of its shape.
-        kind: What its shape is an example of.
+        number: The number of its shape.
+        kind: The kind of its shape.
         where: A Spark SQL predicate.
-        columns: Columns asked for; empty for all.
-        counts: Whether only the number of rows is asked for.
+        columns: The columns returned; all if empty.
+        counts: Whether the query returns only the number of rows.
     """
 
     number: int
@@ -49,29 +49,29 @@ def query(columns: Columns, values: Values, number: int, literals: int) -> Query
     """
     dice = Random(f"{SEED} shape {number}")
     counts = dice.random() < 0.2
-    asked = ALL if counts else dice.choice(columns.asked)
+    selected = ALL if counts else dice.choice(columns.selections)
     kind, made = Shapes(columns, dice).condition()
     where = made(values, Random(f"{SEED} literals {literals} of {number}"))
-    return Query(number, kind, where, asked, counts)
+    return Query(number, kind, where, selected, counts)
 
 
-_MADE_BY = [Path(__file__).with_name(f"{n}.py") for n in ("columns", "queries", "shapes", "values")]
+_SOURCES = [Path(__file__).with_name(f"{n}.py") for n in ("columns", "queries", "shapes", "values")]
 
 
 def queries(folder: Path, rows: str, literals: int) -> list[Query]:
-    """All queries on a table, with this set of literals; kept beside the table's folder.
+    """All queries on a table, with this set of literals; cached beside the table's folder.
 
     Args:
         rows: A key of `COLUMNS`.
     """
-    made_by = zlib.crc32(b"".join(each.read_bytes() for each in _MADE_BY))
-    kept = folder.with_name(f"{folder.name}.queries-{made_by:08x}.json")
-    if not kept.is_file():
+    checksum = zlib.crc32(b"".join(each.read_bytes() for each in _SOURCES))
+    cache = folder.with_name(f"{folder.name}.queries-{checksum:08x}.json")
+    if not cache.is_file():
         values, columns = Values(folder, COLUMNS[rows]), COLUMNS[rows]
         made = [
             [asdict(query(columns, values, number, each)) for number in range(QUERIES)]
             for each in range(LITERALS)
         ]
-        kept.write_text(json.dumps(made, indent=0))
-    found = json.loads(kept.read_text())[literals]
-    return [Query(**{**each, "columns": tuple(each["columns"])}) for each in found]
+        cache.write_text(json.dumps(made, indent=0))
+    of_set = json.loads(cache.read_text())[literals]
+    return [Query(**{**each, "columns": tuple(each["columns"])}) for each in of_set]

@@ -18,16 +18,16 @@ def _part(dice: Random, least: float, most: float = 1.0) -> float:
 
 
 _RARE, _COMMON = 1e-6, 3e-2
-"""Of the rows, the part that a leaf leaves at least; conjuncts leave more, or no row would be left
-of most."""
+"""The least part of the rows that match a leaf; more for conjuncts, or most queries would match no
+row."""
 
 
 class Shapes:
-    """Makes conditions without literals: what makes a condition's text with some.
+    """Makes conditions without literals: functions from literals to a condition's text.
 
     Args:
-        columns: What is asked of which.
-        dice: Decides about the shape.
+        columns: The columns to use.
+        dice: Decides the shape.
     """
 
     def __init__(self, columns: Columns, dice: Random) -> None:
@@ -35,7 +35,7 @@ class Shapes:
         self._dice = dice
 
     def condition(self) -> tuple[str, Leaf]:
-        """What it is an example of, and what makes its text."""
+        """Its kind, and the function that makes its text."""
         kinds = ("one", "two", "pair", "many", "or", "or and", "unindexed")
         kind = self._dice.choices(kinds, (28, 22, 16, 12, 10, 6, 6))[0]
         if kind == "one":
@@ -81,8 +81,8 @@ class Shapes:
         length = self._dice.choice((2, 3, 8, 40, 200))
 
         def leaf(values: Values, literals: Random) -> str:
-            found = {literal(values.equal(column, part, literals)) for _ in range(length)}
-            return f"{column} IN ({', '.join(sorted(found))})"
+            chosen = {literal(values.equal(column, part, literals)) for _ in range(length)}
+            return f"{column} IN ({', '.join(sorted(chosen))})"
 
         return leaf
 
@@ -125,7 +125,7 @@ class Shapes:
         return self._range(least, self._columns.unindexed)
 
     def _pair(self, least: float) -> Leaf:
-        """Correlated conjuncts: mostly such as go together, now and then such as cannot."""
+        """Correlated conjuncts: mostly values that occur together, sometimes values that do not."""
         columns = self._columns
         pair = self._dice.choice((*columns.equal, *columns.near, *columns.box))
         apart = self._dice.random() < 0.25

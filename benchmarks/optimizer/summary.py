@@ -1,4 +1,4 @@
-"""What the measured queries say together."""
+"""Summaries of the measured queries."""
 
 import statistics
 from collections import defaultdict
@@ -13,17 +13,17 @@ Row = dict[str, Any]
 
 
 def percentile(values: list[float], part: float) -> float:
-    """The value that so many do not exceed."""
+    """The value that this part of the values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """By number of base files; of TPC-H's tables together."""
+    """By number of base files; TPC-H's tables together."""
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         groups[row["group"]].append(row)
-    return {group: _of(group, found) for group, found in groups.items()}
+    return {group: _of(group, of_group) for group, of_group in groups.items()}
 
 
 def _of(group: str, rows: list[Row]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _of(group: str, rows: list[Row]) -> dict[str, Any]:
         row["ratio"] > ALLOWED and row["ms"]["auto"] - row["ms"][row["better"]] > allowed_ms
         for row in rows
     )
-    found = {
+    result = {
         "queries": len(rows),
         "within_1_2_times": good,
         "share_within_1_2_times": round(good / len(rows), 3),
@@ -57,22 +57,22 @@ def _of(group: str, rows: list[Row]) -> dict[str, Any]:
         "decided_in_time": percentile(decisions, 0.95) <= allowed_ms,
     }
     stated = [row for row in rows if "stated" in row]
-    found["bounds_stated"] = len(stated)
+    result["bounds_stated"] = len(stated)
     if stated:
-        found["bounds_hold"] = sum(row["within"] for row in stated)
-        found["q_error"] = spread([row["q_error"] for row in stated])
-    return found
+        result["bounds_hold"] = sum(row["within"] for row in stated)
+        result["q_error"] = spread([row["q_error"] for row in stated])
+    return result
 
 
-def targets(found: dict[str, Row]) -> list[Target]:
+def targets(groups: dict[str, Row]) -> list[Target]:
     """Nearly all plans close to the better one, none far from it, each decided in time."""
     every = []
-    for group, of_group in found.items():
+    for group, of_group in groups.items():
         name = "TPC-H" if group == "tpch" else f"{group} files"
         good, queries = of_group["within_1_2_times"], of_group["queries"]
-        wanted = round(WITHIN_ALLOWED * queries)
+        bound = round(WITHIN_ALLOWED * queries)
         every += [
-            at_least(f"{name}: of {queries} queries within {ALLOWED} of the better", wanted, good),
+            at_least(f"{name}: of {queries} queries within {ALLOWED} of the better", bound, good),
             at_most(f"{name}: the worst ratio", NEVER_MORE, of_group["worst_ratio"]),
             at_most(
                 f"{name}: ms of a decision, 95 %",
@@ -84,7 +84,7 @@ def targets(found: dict[str, Row]) -> list[Target]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """In the middle, of nearly all, and the most."""
+    """The median, the 95th percentile, and the greatest value."""
     return {
         "median": round(statistics.median(values), 3),
         "p95": round(percentile(values, 0.95), 3),
@@ -95,7 +95,8 @@ def spread(values: list[float]) -> dict[str, float]:
 def worst(rows: list[Row], count: int = 20) -> str:
     """The queries whose plan was worst, as a table."""
     lines = [
-        "ratio (cpu)    auto   index    scan  table, query, rows, chosen; better; why; asked; where"
+        "ratio (cpu)    auto   index    scan  table, query, rows, chosen; better; why; columns; "
+        "where"
     ]
     for row in sorted(rows, key=lambda row: -row["ratio"])[:count]:
         ms = {"index": float("nan"), **row["ms"]}

@@ -1,18 +1,18 @@
-"""The tables that decisions are measured on, written by Hudi, indexed, and kept between runs.
+"""The tables of the optimizer's benchmark, written by Hudi, indexed, and kept between runs.
 
 The same rows in every run: each value is a hash of the row's number. Numbers of base files are 1,
 20 and 100; of each there is one table as it was written, sorted by nothing but `seq`, and one
-clustered by a column. What makes estimates hard:
+clustered by a column. Estimates are hard because of:
 
-- correlated columns: a city lies in one country, a day in one month, an amount goes by category;
-- skew: names, cities, categories and words after Zipf, rare flags and states, one hot key;
+- correlated columns: a city lies in one country, a day in one month; amounts depend on categories;
+- skew: names, cities, categories and words by Zipf's law, rare flags and states, one hot key;
 - the same values sorted (`seq`) and shuffled (`mixed`);
 - NULLs, few and nearly all; near-unique numbers and texts; two columns that no index has.
 
-And two tables of TPC-H's, whose dates and states go together: orders, and lineitem clustered.
+And two tables of TPC-H's, whose dates and states are correlated: orders, and lineitem clustered.
 
 `python -m benchmarks.optimizer.tables <folder> [<name> …]` writes those that are missing, by Spark
-in this process, which ends before anything is measured.
+in this process, which ends before the measurements begin.
 """
 
 import subprocess
@@ -23,14 +23,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks.bench_table import spark_session, write_rows
-from benchmarks.build import say
+from benchmarks.build import log
 from hudi_index_service import Column, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GENERATION = 1
-"""Raised with every change of rows, layouts or indexes: older tables do not count then."""
+"""Increased with every change of rows, layouts or indexes, so that older tables are not used."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """The folder's."""
-        told = "" if self.kind == "generated" else f"{self.kind}-"
-        return f"{told}{self.files}-{self.clustered_by or 'written'}"
+        """The folder's name."""
+        prefix = "" if self.kind == "generated" else f"{self.kind}-"
+        return f"{prefix}{self.files}-{self.clustered_by or 'written'}"
 
     @property
     def group(self) -> str:
-        """What it is measured as: the number of base files, or ``tpch``."""
+        """Its group in the results: the number of base files, or ``tpch``."""
         return str(self.files) if self.kind == "generated" else "tpch"
 
 
@@ -101,7 +101,7 @@ def _rows(spark: "SparkSession", layout: Layout) -> "DataFrame":
         return F.pmod(F.xxhash64("id", F.lit(salt)), F.lit(most))
 
     def zipf(salt: int, most: int):  # type: ignore[no-untyped-def]
-        """Rank k from 0, about as often as 1/(k+1) says."""
+        """Rank k from 0, with a frequency of about 1/(k+1)."""
         part = dice(salt, 1 << 40) / float(1 << 40)
         return F.floor(F.pow(F.lit(float(most)), part)).cast("int") - 1
 
@@ -142,7 +142,7 @@ def _rows(spark: "SparkSession", layout: Layout) -> "DataFrame":
 
 
 def _tpch_rows(spark: "SparkSession", layout: Layout, scratch: Path) -> "DataFrame":
-    """With a key of one column, and one that orders records."""
+    """With a key of one column, and an ordering field."""
     from pyspark.sql import functions as F
 
     command = [str(Path(sys.executable).parent / "tpchgen-cli"), "parquet", "--quiet"]
@@ -163,12 +163,12 @@ def _laid_out(rows: "DataFrame", layout: Layout, then: str) -> "DataFrame":
 
 
 def folder_of(scratch: Path, layout: Layout) -> Path:
-    """Where a table lies."""
+    """The folder of a table."""
     return scratch / f"generation-{GENERATION}" / layout.name
 
 
 def is_ready(scratch: Path, layout: Layout) -> bool:
-    """Whether it is there, indexed."""
+    """Whether the table exists and is indexed."""
     return _mark(scratch, layout).is_file()
 
 
@@ -183,13 +183,13 @@ def prepare(spark: "SparkSession", scratch: Path, layout: Layout) -> None:
     rows = _rows(spark, layout) if generated else _tpch_rows(spark, layout, scratch)
     seconds = write_rows(rows, folder, layout.files)
     (scratch / f"{layout.kind}.parquet").unlink(missing_ok=True)
-    say(f"{layout.name}: written in {seconds:.0f} s; building its index …")
+    log(f"{layout.name}: written in {seconds:.0f} s; building its index …")
     started = perf_counter()
     with open_table(folder) as table:
         table.create_index("bench", INDEXED[layout.kind])
         table.build(strategy="all").raise_for_failures()
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
-    say(f"{layout.name}: indexed in {perf_counter() - started:.0f} s; {size / 2**20:.0f} MiB")
+    log(f"{layout.name}: indexed in {perf_counter() - started:.0f} s; {size / 2**20:.0f} MiB")
     _mark(scratch, layout).touch()
 
 
@@ -204,7 +204,7 @@ def main(scratch: str, *names: str) -> None:
         if spark is None:
             folder.mkdir(parents=True, exist_ok=True)
             spark = spark_session(folder)
-        say(f"{layout.name}: writing {layout.rows:,} rows …")
+        log(f"{layout.name}: writing {layout.rows:,} rows …")
         prepare(spark, folder, layout)
     if spark is not None:
         spark.stop()

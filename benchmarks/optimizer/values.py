@@ -36,7 +36,7 @@ class Values:
         self._counted = {name: self._counts(table[name]) for name in named}
         words = pc.list_flatten(pc.split_pattern(table[columns.words].drop_null(), " "))
         self.words = self._counts(words)
-        # Of correlated columns: for a value of the one, a value of the other that goes with it.
+        # Correlated columns: rows with values of both.
         self._together = table.select(sorted(paired))
 
     @staticmethod
@@ -62,7 +62,7 @@ class Values:
         return literal(values[start].as_py()), literal(values[start + span].as_py())
 
     def below_the_last(self, column: str, part: float, dice: Random) -> str:
-        """A literal that about this part of the rows is greater than."""
+        """A literal that is less than about this part of the rows."""
         values = self._sorted[column]
         span = int(part * self.rows * dice.uniform(0.7, 1.4))
         return literal(values[max(len(values) - 2 - span, 0)].as_py())
@@ -72,12 +72,12 @@ class Values:
         return self.picked(self._counted[column], part, dice)
 
     def picked(self, counted: Counted, part: float, dice: Random) -> Any:
-        """The same of values with their counts, such as `words`."""
+        """The same for values with their counts, such as `words`."""
         values, counts = counted
         # Counts descend: values whose count is within a factor of 1.5, and some beside them.
-        wanted, some, end = part * self.rows, len(values) // 40, len(values)
-        first = int(np.searchsorted(-counts, -wanted * 1.5)) - some
-        last = int(np.searchsorted(-counts, -wanted / 1.5, side="right")) + some
+        count, some, end = part * self.rows, len(values) // 40, len(values)
+        first = int(np.searchsorted(-counts, -count * 1.5)) - some
+        last = int(np.searchsorted(-counts, -count / 1.5, side="right")) + some
         first = max(0, min(first, end - 1 - 2 * some))
         return values[dice.randrange(first, min(max(last, first + 1), end))].as_py()
 
@@ -97,7 +97,7 @@ class Values:
 
 
 def literal(value: Any) -> str:
-    """As Spark SQL reads it."""
+    """The value as a literal of Spark SQL."""
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if isinstance(value, datetime):

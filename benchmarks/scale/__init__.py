@@ -1,1 +1,1 @@
-"""How the service does on tables of one to ten thousand base files: `make bench-scale`."""
+"""The service on tables of one to ten thousand base files: `make bench-scale`."""

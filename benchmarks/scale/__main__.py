@@ -1,10 +1,10 @@
-"""How the service does on tables of one to ten thousand base files: `make bench-scale`.
+"""The service on tables of one to ten thousand base files: `make bench-scale`.
 
-Contestants, each in a process of its own, are asked the same conditions in turn, round by round,
-beginning with another one in each, and no condition twice: the service (the table is open, its
-snapshot revalidated at each query, planning included), DuckDB over the snapshot's base files, and
-Lance on a copy in its own format with an index on each column. Times are medians over all
-conditions; a ratio is the median of the rounds', `spread` its least and greatest.
+Contestants, each in a process of its own, run the same queries in turn, each round starting with
+the next one, and no condition twice: the service (the table is open, its snapshot revalidated at
+each query; planning included), DuckDB over the snapshot's base files, and Lance on a copy in its
+own format with an index on each column. Times are medians over all conditions; a ratio is the
+median over the rounds, `spread` its least and greatest value.
 
 Written to benchmarks/results/scale.json. Tables are kept in the scratch folder. A small run to try
 things out: `python -m benchmarks.scale --files 1,6 --rounds 1 --output /tmp/bench`.
@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.bench_table import ROOT
 from benchmarks.bench_targets import Target, at_least, at_most
-from benchmarks.build import environment, say
+from benchmarks.build import environment, log
 from benchmarks.scale import tables
 from benchmarks.scale.contestant import Contestant
 from benchmarks.scale.queries import (
@@ -45,7 +45,7 @@ from hudi_index_service.storage.store import Storage
 RESULTS = ROOT / "benchmarks" / "results"
 SCRATCH = Path(tempfile.gettempdir()) / "hudi-index-bench-scale"
 A_ROUND = 11
-"""Conditions a round; DuckDB and Lance are asked the first three of them where they are slow."""
+"""Conditions in each round; a contestant that is slow runs only the first three of them."""
 SLOW_MS = 50
 
 
@@ -56,28 +56,28 @@ def in_turn(
     ms: dict[str, list[float]] = defaultdict(list)
     rows: dict[str, int] = defaultdict(int)
     names = [name for name in contestants if name != "lance" or query.lance]
-    asked = dict.fromkeys(names, conditions)
-    for name in names:  # not counted: the first answers of virtual machines
-        took = contestants[name].ask(query.wheres(3, "warm"), **query.options())["ms"]
-        if min(took) < SLOW_MS:
-            contestants[name].ask(query.wheres(10 * conditions, "warmer"), **query.options())
+    limits = dict.fromkeys(names, conditions)
+    for name in names:  # not counted: virtual machines compile
+        first = contestants[name].run(query.wheres(3, "warm"), **query.options())["ms"]
+        if min(first) < SLOW_MS:
+            contestants[name].run(query.wheres(10 * conditions, "warmer"), **query.options())
         else:
-            asked[name] = min(3, conditions)
+            limits[name] = min(3, conditions)
     medians: dict[str, list[float]] = defaultdict(list)
     for number in range(rounds):
         start = number % len(names)
         for name in names[start:] + names[:start]:
-            wheres = query.wheres(conditions, str(number))[: asked[name]]
-            answer = contestants[name].ask(wheres, **query.options())
-            ms[name] += answer["ms"]
-            medians[name].append(statistics.median(answer["ms"]))
-            rows[name] += answer["rows"]
+            wheres = query.wheres(conditions, str(number))[: limits[name]]
+            response = contestants[name].run(wheres, **query.options())
+            ms[name] += response["ms"]
+            medians[name].append(statistics.median(response["ms"]))
+            rows[name] += response["rows"]
     ratios = {
         name: [ours / theirs for ours, theirs in zip(medians["ours"], each, strict=True)]
         for name, each in medians.items()
         if name != "ours"
     }
-    told = {
+    row = {
         "query": query.name,
         "ms": {name: round(statistics.median(each), 3) for name, each in ms.items()},
         "p90_ms": round(sorted(ms["ours"])[int(0.9 * len(ms["ours"]))], 3),
@@ -87,52 +87,52 @@ def in_turn(
             name: [round(min(each), 4), round(max(each), 4)] for name, each in ratios.items()
         },
     }
-    alike = [name for name in names if asked[name] == asked["ours"]]  # the same conditions
+    alike = [name for name in names if limits[name] == limits["ours"]]  # the same conditions
     if any(rows[name] != rows["ours"] for name in alike):
         raise SystemExit(f"{query.name}: other numbers of rows: {dict(rows)}")
-    say(f"{query.name}: {told['ms']}, over {told['over']}")
-    return told
+    log(f"{query.name}: {row['ms']}, over {row['over']}")
+    return row
 
 
 def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
     """The queries on the table of so many base files."""
     table = tables.folder_of(scratch, files)
     names = ("ours", "duckdb", "lance") if files == FEW_FILES else ("ours", "duckdb")
-    say(f"{files} base files: starting {', '.join(names)} …")
+    log(f"{files} base files: starting {', '.join(names)} …")
     contestants = {name: Contestant(name, table) for name in names}
     try:
-        found: dict[str, Any] = {"files": files}
-        found["queries"] = [in_turn(contestants, each, rounds) for each in look_ups(files)]
+        results: dict[str, Any] = {"files": files}
+        results["queries"] = [in_turn(contestants, each, rounds) for each in look_ups(files)]
         if files == 1:
-            found["queries"] += [in_turn(contestants, each, rounds, 3) for each in UNINDEXED]
+            results["queries"] += [in_turn(contestants, each, rounds, 3) for each in UNINDEXED]
         if files == FEW_FILES:
-            found["queries"].append(in_turn(contestants, long_in(files), rounds, 3))
-            found["mixed"] = [in_turn(contestants, each, rounds) for each in mixed(table)]
-            found["queries_a_second"] = by_threads(contestants["ours"], files, rounds)
-        last = contestants["ours"].ask(look_ups(files)[0].wheres(1, "memory"))
-        found["anonymous_mib"] = round(last["anonymous_mib"])
+            results["queries"].append(in_turn(contestants, long_in(files), rounds, 3))
+            results["mixed"] = [in_turn(contestants, each, rounds) for each in mixed(table)]
+            results["queries_a_second"] = by_threads(contestants["ours"], files, rounds)
+        last = contestants["ours"].run(look_ups(files)[0].wheres(1, "memory"))
+        results["anonymous_mib"] = round(last["anonymous_mib"])
     finally:
         for contestant in contestants.values():
             contestant.close()
-    found["first_query_seconds"] = first_query(table, files, rounds)
-    return found
+    results["first_query_seconds"] = first_query(table, files, rounds)
+    return results
 
 
 def by_threads(ours: Contestant, files: int, rounds: int) -> dict[int, float]:
-    """Threads → look-ups a second."""
+    """Threads → look-ups per second."""
     rates: dict[int, list[float]] = defaultdict(list)
     for number in range(rounds):
         for threads in (1, 2, 8):
             wheres = look_ups(files)[0].wheres(400, f"{threads} {number}")
-            rates[threads].append(400 / ours.ask(wheres, threads=threads)["seconds"])
-    found = {threads: round(statistics.median(each), 1) for threads, each in rates.items()}
-    say(f"queries a second: {found}")
-    return found
+            rates[threads].append(400 / ours.run(wheres, threads=threads)["seconds"])
+    medians = {threads: round(statistics.median(each), 1) for threads, each in rates.items()}
+    log(f"queries a second: {medians}")
+    return medians
 
 
 def first_query(table: Path, files: int, rounds: int) -> float:
-    """Seconds from the start of a process to its end, of the service."""
-    took = []
+    """Seconds of the first query of a process, from its start to its end."""
+    seconds = []
     for where in look_ups(files)[0].wheres(rounds + 1, "first"):
         began = perf_counter()
         subprocess.run(
@@ -142,30 +142,30 @@ def first_query(table: Path, files: int, rounds: int) -> float:
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        took.append(perf_counter() - began)
-    median = round(statistics.median(took[1:]), 3)
-    say(f"{files} base files: first query of a process {median} s")
+        seconds.append(perf_counter() - began)
+    median = round(statistics.median(seconds[1:]), 3)
+    log(f"{files} base files: first query of a process {median} s")
     return median
 
 
 def located(scratch: Path, files: int, rounds: int) -> dict[str, float]:
-    """Seconds to locate 1,000 record keys, half of them absent: at first, and again."""
+    """Seconds to locate 1,000 record keys, half of them absent: the first time, and warm."""
     table = tables.folder_of(scratch, files)
     keys = [*some_keys(table, 500), *(f"absent{number}" for number in range(500))]
-    took = []
+    seconds = []
     with open_table(table) as opened:
         for _ in range(rounds + 1):
             began = perf_counter()
-            found = opened.tag_location(keys)
-            took.append(perf_counter() - began)
-    assert sum(each is not None for each in found.column("file_id").to_pylist()) == 500
-    told = {"first": round(took[0], 3), "warm": round(statistics.median(took[1:]), 3)}
-    say(f"{files} base files: 1,000 keys located in {told} s")
-    return told
+            locations = opened.tag_location(keys)
+            seconds.append(perf_counter() - began)
+    assert sum(each is not None for each in locations.column("file_id").to_pylist()) == 500
+    result = {"first": round(seconds[0], 3), "warm": round(statistics.median(seconds[1:]), 3)}
+    log(f"{files} base files: 1,000 keys located in {result} s")
+    return result
 
 
 def build_ms_a_file(scratch: Path, files: int) -> float:
-    """Milliseconds a base file to build the index of a table anew."""
+    """Milliseconds per base file to build the index of a table."""
     table = tables.folder_of(scratch, files)
     copy = table.with_name("built")
     shutil.rmtree(copy, ignore_errors=True)
@@ -174,14 +174,14 @@ def build_ms_a_file(scratch: Path, files: int) -> float:
         opened.create_index("bench", tables.INDEXED)
         began = perf_counter()
         opened.build(strategy="all").raise_for_failures()
-        took = (perf_counter() - began) * 1000 / files
+        ms = (perf_counter() - began) * 1000 / files
     shutil.rmtree(copy)
-    say(f"{files} base files: built in {took:.1f} ms each")
-    return round(took, 2)
+    log(f"{files} base files: built in {ms:.1f} ms each")
+    return round(ms, 2)
 
 
 def routing_bytes_a_pair(scratch: Path, files: int) -> float:
-    """Bytes of the table's runs for each pair of a value and a base file."""
+    """Bytes of the table's runs per pair of a value and a base file."""
     store = SegmentStore(Storage(tables.folder_of(scratch, files)), "lucene")
     runs = [
         column.run
@@ -191,12 +191,12 @@ def routing_bytes_a_pair(scratch: Path, files: int) -> float:
     ]
     size = sum(each.packed_bytes + each.directory_bytes for each in runs)
     bytes_a_pair = round(size / sum(each.pairs for each in runs), 2)
-    say(f"{files} base files: {len(runs)} runs, {bytes_a_pair} bytes a pair")
+    log(f"{files} base files: {len(runs)} runs, {bytes_a_pair} bytes a pair")
     return bytes_a_pair
 
 
 def targets(results: dict[str, Any]) -> list[Target]:
-    """The aims, with the results; None for what the run left out."""
+    """The targets; a measurement is None if the run left it out."""
     by_files = {each["files"]: each for each in results["tables"]}
 
     def row(files: int, name: str, kind: str = "queries") -> dict[str, Any]:
@@ -243,8 +243,8 @@ def targets(results: dict[str, Any]) -> list[Target]:
         at_least("queries a second, 8 threads over 2", 1.0, quotient(rates.get(8), rates.get(2))),
         at_least("queries a second, 2 threads over 1", 1.5, quotient(rates.get(2), rates.get(1))),
         *(
-            at_most(f"{each.name}: over DuckDB", wanted, over(1, each.name, "duckdb"))
-            for each, wanted in zip(UNINDEXED, (1.1, 1.6), strict=True)
+            at_most(f"{each.name}: over DuckDB", bound, over(1, each.name, "duckdb"))
+            for each, bound in zip(UNINDEXED, (1.1, 1.6), strict=True)
         ),
         at_least("20 mixed queries: median times as fast as Lance", 0.8, faster.get("lance")),
         at_least("20 mixed queries: median times as fast as DuckDB", 2, faster.get("duckdb")),
@@ -263,12 +263,12 @@ def targets(results: dict[str, Any]) -> list[Target]:
 
 
 def _first(by_files: dict[int, Any], files: int) -> float | None:
-    found: float | None = by_files.get(files, {}).get("first_query_seconds")
-    return found
+    seconds: float | None = by_files.get(files, {}).get("first_query_seconds")
+    return seconds
 
 
-def options() -> argparse.Namespace:
-    """What the command line asks for."""
+def parse_arguments() -> argparse.Namespace:
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--files", default="1,6,100,1000,10000", help="base files of the tables")
     parser.add_argument("--rounds", type=int, default=5)
@@ -279,25 +279,25 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     """Measures, prints and writes the results."""
-    asked = options()
-    files = [int(each) for each in asked.files.split(",")]
-    writing = [sys.executable, "-m", "benchmarks.scale.tables", str(asked.scratch)]
+    arguments = parse_arguments()
+    files = [int(each) for each in arguments.files.split(",")]
+    writing = [sys.executable, "-m", "benchmarks.scale.tables", str(arguments.scratch)]
     subprocess.run([*writing, *map(str, files)], cwd=ROOT, check=True)
     thousand = 1_000 if 1_000 in files else files[-1]
     results: dict[str, Any] = {
-        "tables": [of_files(asked.scratch, each, asked.rounds) for each in files],
-        "remote": first_remote_query(asked.scratch, thousand, asked.rounds),
-        "located": located(asked.scratch, thousand, asked.rounds),
-        "build_ms_a_file": build_ms_a_file(asked.scratch, thousand),
-        "routing_bytes_a_pair": routing_bytes_a_pair(asked.scratch, thousand),
-        "rounds": asked.rounds,
+        "tables": [of_files(arguments.scratch, each, arguments.rounds) for each in files],
+        "remote": first_remote_query(arguments.scratch, thousand, arguments.rounds),
+        "located": located(arguments.scratch, thousand, arguments.rounds),
+        "build_ms_a_file": build_ms_a_file(arguments.scratch, thousand),
+        "routing_bytes_a_pair": routing_bytes_a_pair(arguments.scratch, thousand),
+        "rounds": arguments.rounds,
         "environment": environment(),
     }
     results = {"targets": targets(results), **results}
-    asked.output.mkdir(parents=True, exist_ok=True)
-    (asked.output / "scale.json").write_text(json.dumps(results, indent=1) + "\n")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    (arguments.output / "scale.json").write_text(json.dumps(results, indent=1) + "\n")
     for each in results["targets"]:
-        say(f"{'reached' if each['reached'] else 'MISSED '}  {each['name']}: {each['measured']}")
+        log(f"{'reached' if each['reached'] else 'MISSED '}  {each['name']}: {each['measured']}")
 
 
 if __name__ == "__main__":

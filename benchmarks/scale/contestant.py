@@ -1,8 +1,9 @@
-"""A contestant, in a process of its own that answers line by line.
+"""A contestant in a process of its own.
 
 `python -m benchmarks.scale.contestant NAME TABLE` reads one JSON object a line, such as
-``{"wheres": ["u = 'u7'"], "columns": ["key"], "counts": false}``, asks each of the conditions once,
-and prints one: milliseconds of each, rows of all, and the process's anonymous memory in MiB.
+``{"wheres": ["u = 'u7'"], "columns": ["key"], "counts": false}``, runs a query for each of the
+conditions, and prints one: the milliseconds of each, the rows of all, and the process's anonymous
+memory in MiB.
 """
 
 import sys
@@ -13,35 +14,35 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.bench_process import AnsweringProcess, answer_lines
+from benchmarks.bench_process import ContestantProcess, serve
 from benchmarks.bench_table import base_files
 
 
-class Contestant(AnsweringProcess):
-    """Starts a contestant, and asks it."""
+class Contestant(ContestantProcess):
+    """Starts a contestant and sends it queries."""
 
     def __init__(self, name: str, table: Path) -> None:
         super().__init__("benchmarks.scale.contestant", name, str(table))
 
-    def ask(self, wheres: list[str], **options: Any) -> dict[str, Any]:
-        """The answer to these conditions, each asked once.
+    def run(self, wheres: list[str], **options: Any) -> dict[str, Any]:
+        """Runs a query for each of these conditions.
 
         Args:
-            options: ``columns``; ``counts``; ``words``, what Lance's full-text index is asked
-                instead; ``threads``, in which the conditions are shared out.
+            options: ``columns``; ``counts``; ``words``, the query for Lance's full-text index, in
+                place of the condition; ``threads``, which share the conditions.
         """
-        return self.answer({"wheres": wheres, **options})
+        return self.request({"wheres": wheres, **options})
 
 
-class Answering(ABC):
-    """The side that answers."""
+class Engine(ABC):
+    """What runs the queries, in the contestant's process."""
 
     @abstractmethod
     def rows(self, where: str, columns: list[str], counts: bool, words: str) -> int:
-        """Asks once; returns how many rows there are."""
+        """Runs a query; returns the number of its rows."""
 
 
-class Ours(Answering):
+class Ours(Engine):
     """The service, without any Spark session in the process."""
 
     def __init__(self, table: Path) -> None:
@@ -54,7 +55,7 @@ class Ours(Answering):
         return int(scan.count() if counts else scan.to_arrow().num_rows)
 
 
-class DuckDB(Answering):
+class DuckDB(Engine):
     """DuckDB on the snapshot's base files."""
 
     def __init__(self, table: Path) -> None:
@@ -70,11 +71,11 @@ class DuckDB(Answering):
         what = "count(*)" if counts else ", ".join(columns)
         query = f"SELECT {what} FROM t WHERE {where}"  # noqa: S608 - all constants
         # A cursor for each thread.
-        found = self._database.cursor().sql(query).to_arrow_table()
-        return int(found.column(0)[0].as_py() if counts else found.num_rows)
+        result = self._database.cursor().sql(query).to_arrow_table()
+        return int(result.column(0)[0].as_py() if counts else result.num_rows)
 
 
-class Lance(Answering):
+class Lance(Engine):
     """Lance on a copy in its own format, with an index on each column that ours has."""
 
     def __init__(self, table: Path) -> None:
@@ -93,17 +94,17 @@ class Lance(Answering):
         self._dataset = lance.dataset(str(folder))
 
     def rows(self, where: str, columns: list[str], counts: bool, words: str) -> int:
-        asked = (
+        condition = (
             {"full_text_query": words, "disable_scoring_autoprojection": True}
             if words
             else {"filter": where}
         )
         if counts and not words:
             return int(self._dataset.count_rows(where))
-        return int(self._dataset.scanner(columns=columns, **asked).to_table().num_rows)
+        return int(self._dataset.scanner(columns=columns, **condition).to_table().num_rows)
 
 
-ANSWERING: dict[str, type[Answering]] = {"ours": Ours, "duckdb": DuckDB, "lance": Lance}
+ENGINES: dict[str, type[Engine]] = {"ours": Ours, "duckdb": DuckDB, "lance": Lance}
 
 
 def anonymous_mib() -> float:
@@ -112,33 +113,33 @@ def anonymous_mib() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
-def answered(answering: Answering, request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a request."""
+def measured(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
+    """Runs the queries of a request; returns the response."""
     columns, counts = request.get("columns", ["key"]), request.get("counts", False)
     words, several = request.get("words", ""), request.get("threads", 1)
 
-    def ask(where: str) -> tuple[float, int]:
+    def run(where: str) -> tuple[float, int]:
         started = perf_counter()
-        rows = answering.rows(where, columns, counts, words)
+        rows = engine.rows(where, columns, counts, words)
         return round((perf_counter() - started) * 1000, 3), rows
 
     began = perf_counter()
     if several == 1:
-        asked = list(map(ask, request["wheres"]))
+        results = list(map(run, request["wheres"]))
     else:
         with ThreadPoolExecutor(several) as threads:
-            asked = list(threads.map(ask, request["wheres"]))
+            results = list(threads.map(run, request["wheres"]))
     return {
-        "ms": [ms for ms, _ in asked],
-        "rows": sum(rows for _, rows in asked),
+        "ms": [ms for ms, _ in results],
+        "rows": sum(rows for _, rows in results),
         "seconds": perf_counter() - began,
         "anonymous_mib": anonymous_mib(),
     }
 
 
 def main(name: str, table: str) -> None:
-    """Answers until there are no more questions."""
-    answer_lines(lambda: partial(answered, ANSWERING[name](Path(table))))
+    """Handles requests until there are no more."""
+    serve(lambda: partial(measured, ENGINES[name](Path(table))))
 
 
 if __name__ == "__main__":

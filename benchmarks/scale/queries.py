@@ -1,4 +1,4 @@
-"""The queries of `benchmarks.scale`: each with as many conditions as it is asked, no two alike."""
+"""The queries of `benchmarks.scale`, each of which makes as many different conditions as needed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class Query:
     """A query.
 
     Attributes:
-        name: Under which it is reported.
+        name: In the results.
         where: Makes a condition.
-        columns: What is returned.
-        counts: Whether only the number of rows is asked for.
-        words: What full-text indexes are asked; "" if there is a condition.
-        lance: Whether Lance is asked, too.
+        columns: The columns returned.
+        counts: Whether the query returns only the number of rows.
+        words: The query for full-text indexes; "" if there is a condition.
+        lance: Whether Lance runs it, too.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Query:
         return [self.where(dice) for _ in range(number)]
 
     def options(self) -> dict[str, Any]:
-        """What a contestant is told besides."""
+        """The further options of a contestant."""
         return {"columns": list(self.columns), "counts": self.counts, "words": self.words}
 
 
@@ -68,8 +68,8 @@ def _any_of(values: list[int]) -> str:
 
 
 def look_ups(files: int) -> list[Query]:
-    """Point look-ups and narrow ranges, of which each base file may hold rows; and one that none
-    can match."""
+    """Point look-ups and narrow ranges, of which each base file may hold rows, and a query that no
+    base file can match."""
     values = distinct_u(files)
     ten_rows = V_VALUES * 10 // rows_of(files)
     return [

@@ -1,4 +1,4 @@
-"""The first query of a process on a remote store that answers each request late."""
+"""The first query of a process on a remote store with latency."""
 
 import json
 import logging
@@ -12,48 +12,48 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.bench_table import ROOT
-from benchmarks.build import say
+from benchmarks.build import log
 from benchmarks.scale import tables
 from benchmarks.scale.queries import look_ups
 from hudi_index_service.metadata.documents import INDEX_ROOT
 from hudi_index_service.storage.store import Storage
 from tests.remote.s3_server import S3Server, serving
 
-logging.getLogger("werkzeug").setLevel(logging.ERROR)  # or it prints each request
+logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it would print each request
 
 LATENCY = 0.025
 """Seconds before each response."""
 
 
 def first_remote_query(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
-    """Point look-ups, each in a process of its own that has cached nothing.
+    """Point look-ups, each in a process of its own with an empty cache.
 
     Returns:
-        The median seconds from the start of a process to its end; and of the query that exceeds
-        `allowed` most, or comes nearest to it, the rows, the requests to the index and to base
-        files (`own`), and those to Hudi's metadata (`hudi`). Six requests are allowed, and three
-        for each base file that is read.
+        The median seconds from the start of a process to its end; and, for the query with the most
+        requests above `allowed` (or the fewest below it), the rows, the requests to the index and
+        to base files (`own`), and those to Hudi's metadata (`hudi`). Six requests are allowed, and
+        three for each base file that is read.
     """
     with serving() as server:
         storage = Storage(f"s3://{server.make_bucket()}/t", server.options)
         _upload(tables.folder_of(scratch, files), storage)
         server.latency = LATENCY
         point = look_ups(files)[0]
-        asked = [_asked(server, storage.uri, where) for where in point.wheres(rounds, "remote")]
-    most = max(asked, key=lambda each: each["own"] - each["allowed"])
-    told = {**most, "seconds": round(statistics.median(each["seconds"] for each in asked), 3)}
-    say(f"{files} base files, remote: {told}")
-    return told
+        queries = [_query(server, storage.uri, where) for where in point.wheres(rounds, "remote")]
+    most = max(queries, key=lambda each: each["own"] - each["allowed"])
+    result = {**most, "seconds": round(statistics.median(each["seconds"] for each in queries), 3)}
+    log(f"{files} base files, remote: {result}")
+    return result
 
 
 def _upload(table: Path, storage: Storage) -> None:
     files = [each for each in sorted(table.rglob("*")) if each.is_file() and each.suffix != ".crc"]
-    say(f"uploading {len(files)} files …")
+    log(f"uploading {len(files)} files …")
     for file in files:
         storage.upload(str(file.relative_to(table)), file)
 
 
-def _asked(server: S3Server, uri: str, where: str) -> dict[str, Any]:
+def _query(server: S3Server, uri: str, where: str) -> dict[str, Any]:
     server.forget()
     options = json.dumps(server.options)
     with TemporaryDirectory() as cache:

@@ -1,8 +1,8 @@
 """The tables of `benchmarks.scale`, written by Hudi, indexed, and kept between runs.
 
 `python -m benchmarks.scale.tables FOLDER FILES...` writes those that are missing, by Spark in this
-process, which ends before anything is measured. Each value is a hash of the row's number, the same
-in every run. A value of `u` stands in about five base files, and `v` is a number without order.
+process, which ends before the measurements begin. Each value is a hash of the row's number, the
+same in every run. A value of `u` occurs in about five base files; `v` is a number without order.
 """
 
 import sys
@@ -11,14 +11,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.bench_table import spark_session, write_rows
-from benchmarks.build import say
+from benchmarks.build import log
 from hudi_index_service import Column, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GENERATION = 2
-"""Raised with every change of rows or indexes: older tables do not count then."""
+"""Increased with every change of rows or indexes, so that older tables are not used."""
 
 ROWS_A_FILE = {1: 2_000_000, 6: 300_000, 100: 20_000, 1_000: 2_000, 10_000: 2_000}
 """Base files of a table → rows of each."""
@@ -31,7 +31,7 @@ INDEXED: list[str | Column] = [
     Column(name="msg", options={"analyzer": "standard", "keyword": "false"}),
 ]
 LARGEST_INDEXED: list[str | Column] = ["key", "u", "v"]
-"""Of the table of 10,000 base files, whose index would take an hour of each run otherwise."""
+"""Of the table of 10,000 base files, whose index would otherwise take an hour of each run."""
 
 _WORDS = ("buying", "selling", "new", "old", "car", "home", "boat", "summer", "winter", "coming")
 
@@ -75,7 +75,7 @@ def _rows(spark: "SparkSession", files: int) -> "DataFrame":
 
 
 def is_ready(scratch: Path, files: int) -> bool:
-    """Whether the table is there, indexed."""
+    """Whether the table exists and is indexed."""
     return _mark(scratch, files).is_file()
 
 
@@ -86,22 +86,22 @@ def _mark(scratch: Path, files: int) -> Path:
 def prepare(spark: "SparkSession", scratch: Path, files: int) -> None:
     """Writes and indexes a table."""
     folder = folder_of(scratch, files)
-    say(f"{files} base files: writing {rows_of(files):,} rows …")
+    log(f"{files} base files: writing {rows_of(files):,} rows …")
     seconds = write_rows(_rows(spark, files), folder, files)
-    say(f"{files} base files: written in {seconds:.0f} s; building their index …")
+    log(f"{files} base files: written in {seconds:.0f} s; building their index …")
     started = perf_counter()
     with open_table(folder) as table:
         table.create_index("bench", LARGEST_INDEXED if files == max(ROWS_A_FILE) else INDEXED)
         table.build(strategy="all").raise_for_failures()
-    say(f"{files} base files: indexed in {perf_counter() - started:.0f} s")
+    log(f"{files} base files: indexed in {perf_counter() - started:.0f} s")
     _mark(scratch, files).touch()
 
 
 def main(scratch: str, *files: str) -> None:
     """Prepares the tables of so many base files; all if none is given."""
     folder = Path(scratch)
-    wanted = [int(each) for each in files] or list(ROWS_A_FILE)
-    missing = [each for each in wanted if not is_ready(folder, each)]
+    selected = [int(each) for each in files] or list(ROWS_A_FILE)
+    missing = [each for each in selected if not is_ready(folder, each)]
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
         spark = spark_session(folder)

@@ -13,7 +13,7 @@ import typer
 
 from hudi_index_service import __version__, config
 from hudi_index_service.cli.build import build, cancel, refresh, status
-from hudi_index_service.cli.console import complain, told
+from hudi_index_service.cli.console import complain, error_line
 from hudi_index_service.cli.define import alter, create, drop, show
 from hudi_index_service.cli.interrupt import INTERRUPTED
 from hudi_index_service.cli.keep import clean, verify
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except IndexServiceError as error:
-        complain(told(error))
+        complain(error_line(error))
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"A file that the command needs is missing: {error}.",
             remedy="If Hudi or a cleaner has just removed it, run the command again.",
         )
-        complain(told(missing))
+        complain(error_line(missing))
         sys.exit(1)
     except BrokenPipeError:  # the reader of the output, such as head, has exited
         sys.exit(141)

@@ -17,7 +17,7 @@ class UseIndex(Enum):
     REQUIRE = "require"
 
 
-class Words(Enum):
+class RequiredWords(Enum):
     """How many of the search words a row must contain."""
 
     ANY = "any"

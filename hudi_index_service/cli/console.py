@@ -24,7 +24,7 @@ def complain(text: str) -> None:
     err.print(text, style="red", highlight=False, markup=False, soft_wrap=True)
 
 
-def told(error: IndexServiceError) -> str:
+def error_line(error: IndexServiceError) -> str:
     """The error in one line: code, message, and the remedy in terms of the command line."""
     return f"{error.code}: {error.message} {error.remedies.command}".rstrip()
 

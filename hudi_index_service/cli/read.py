@@ -12,10 +12,10 @@ from hudi_index_service.cli.arguments import (
     OutputOption,
     QueryType,
     QueryTypeOption,
+    RequiredWords,
     TableArgument,
     UseIndex,
     WhereArgument,
-    Words,
 )
 from hudi_index_service.cli.output import (
     Items,
@@ -81,9 +81,9 @@ def search(
     column: Annotated[str, typer.Argument(metavar="COLUMN", help="The text column.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to search for.")],
     limit: Annotated[int, typer.Option(help="At most this many rows.")] = 10,
-    words: Annotated[Words, typer.Option(help="Rows with any of the words, or with all.")] = (
-        Words.ANY
-    ),
+    words: Annotated[
+        RequiredWords, typer.Option(help="Rows with any of the words, or with all.")
+    ] = RequiredWords.ANY,
     where: Annotated[
         str | None, typer.Option(help="A Spark SQL predicate that rows must also match.")
     ] = None,

@@ -41,7 +41,7 @@ def sql(
     try:
         from hudi_index_service.sql import IndexSession
         from hudi_index_service.sql.local_session import own_session
-        from hudi_index_service.sql.text import FORMATS, spark_errors_named, tells_of_failures
+        from hudi_index_service.sql.text import FORMATS, has_failed_builds, spark_errors_named
     except ModuleNotFoundError as error:
         if error.name not in ("pyspark", "py4j"):
             raise
@@ -61,7 +61,7 @@ def sql(
                 print(line)
                 if kind is Format.TEXT:  # one table, in which four lines are not rows
                     print(counted(line.count("\n") - 3, "row"))
-            if tells_of_failures(statement, result):
+            if has_failed_builds(statement, result):
                 raise typer.Exit(1)
 
 

@@ -53,7 +53,7 @@ class Refusals:
         self._logged_at: dict[str, float] = {}
         self._unlogged: dict[str, int] = {}
 
-    def tell(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Logs or counts a refusal.
 
         Args:
@@ -105,12 +105,12 @@ class Connections:
         if len(self._open) > self._most:
             idle = next(each for each in self._open if not each.is_being_answered)
             if idle is connection:
-                self._refusals.tell(
+                self._refusals.report(
                     f"{self._most} connections are open, and all wait for their builds: others are "
                     "refused (hook.max_connections)."
                 )
             else:
-                self._refusals.tell(
+                self._refusals.report(
                     f"More than {self._most} connections are open (hook.max_connections): the one "
                     "that has waited longest without a request is cut off."
                 )
@@ -126,16 +126,16 @@ class Connections:
             del self._open[connection]
             self._open[connection] = None
 
-    def tell_late(self) -> None:
+    def report_late(self) -> None:
         """Logs that a request has not arrived in time."""
-        self._refusals.tell(
+        self._refusals.report(
             "A connection was cut off because it had not sent a whole request within "
             f"{self.request_seconds:g} s (hook.request_seconds)."
         )
 
-    def tell_malformed(self) -> None:
+    def report_malformed(self) -> None:
         """Logs that a request was not HTTP."""
-        self._refusals.tell("A request was refused because it is not HTTP.")
+        self._refusals.report("A request was refused because it is not HTTP.")
 
 
 class LimitedConnection(H11Protocol):
@@ -177,7 +177,7 @@ class LimitedConnection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self.among.tell_malformed()
+        self.among.report_malformed()
         super().send_400_response(msg)
 
     def _expect_request(self) -> None:
@@ -187,5 +187,5 @@ class LimitedConnection(H11Protocol):
 
     def _end_if_late(self) -> None:
         if not self.is_being_answered:
-            self.among.tell_late()
+            self.among.report_late()
             self.cut_off()

@@ -159,7 +159,7 @@ class CallbackListener:
         Args:
             log_text: Logged instead of an error that contains text from the client.
         """
-        self._refusals.tell(f"Callback refused ({status:d}): {log_text or error}")
+        self._refusals.report(f"Callback refused ({status:d}): {log_text or error}")
         return JSONResponse(_report(error), status)
 
     async def _http_error(self, request: Request, error: Exception) -> Response:

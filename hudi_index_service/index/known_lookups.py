@@ -7,7 +7,7 @@ from typing import Generic, TypeAlias, TypeVar
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.predicate.expression import And, Predicate
 
-_Found = TypeVar("_Found")
+_Lookup = TypeVar("_Lookup")
 _Columns: TypeAlias = Mapping[str, StoredColumn]
 _Layouts: TypeAlias = tuple[Hashable, ...]
 
@@ -16,7 +16,7 @@ MOST_KNOWN = 64
 queries have fewer; the limit exists because a list of 10,000 values takes some megabytes."""
 
 
-class KnownLookups(Generic[_Found]):
+class KnownLookups(Generic[_Lookup]):
     """Returns the results of `lookup`, and caches them for other entries with the same column
     layouts. Safe to use from several threads.
 
@@ -25,14 +25,14 @@ class KnownLookups(Generic[_Found]):
             entry's columns by name. It depends only on the layouts of the columns.
     """
 
-    def __init__(self, lookup: Callable[[Predicate, _Columns], _Found]) -> None:
+    def __init__(self, lookup: Callable[[Predicate, _Columns], _Lookup]) -> None:
         self._lookup = lookup
         # Keyed by the leaves' ids; holds the leaves, so that no id is reused.
         self._cache: dict[
-            tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Layouts, _Found]]
+            tuple[object, ...], tuple[list[Predicate], frozenset[str], dict[_Layouts, _Lookup]]
         ] = {}
 
-    def __call__(self, predicate: Predicate, columns: _Columns) -> _Found:
+    def __call__(self, predicate: Predicate, columns: _Columns) -> _Lookup:
         """The look-up.
 
         Args:

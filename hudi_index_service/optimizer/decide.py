@@ -8,7 +8,7 @@ them in this order, each time with better knowledge:
 known                                   decided by
 ======================================  ======================================================
 manifests, corrected by the history     `index_pays`, `keys_by_index`, `enough_is_indexed`
-estimates of a leaf                     `ask_together`
+estimates of a leaf                     `look_up_together`
 what earlier slices of the query had    `IndexBackoff`
 bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
 row ids, or some of them                `cheapest_reading`, `pages_pay_in_portions`
@@ -153,8 +153,8 @@ def lookups_are_weighed(predicate: Predicate, expected: Expected | None, total: 
     return not few and not are_few(expected.rows.most, total)
 
 
-def ask_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:
-    """Whether one call asks the entries of so many slices for the rows of a leaf.
+def look_up_together(slices: int, expected: Callable[[], RowEstimate | None]) -> bool:
+    """Whether one call looks up the rows of a leaf in the entries of so many slices.
 
     Args:
         expected: The matching rows of one of them; None if that is unknown.

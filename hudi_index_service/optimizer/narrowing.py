@@ -8,18 +8,18 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 
-_Said = TypeVar("_Said")
+_Result = TypeVar("_Result")
 
 
-def asked_once(ask: Callable[[SlicePlan], _Said]) -> Callable[[SlicePlan], _Said]:
-    """Caches `ask`: it is called only once for all slices whose entries answer the same leaves, as
+def cached_by_layout(check: Callable[[SlicePlan], _Result]) -> Callable[[SlicePlan], _Result]:
+    """Caches `check`: it is called once for all slices whose entries have the same layouts, as
     those of most slices of a table do."""
-    results: dict[Hashable, _Said] = {}
+    results: dict[Hashable, _Result] = {}
 
-    def cached(plan: SlicePlan) -> _Said:
+    def cached(plan: SlicePlan) -> _Result:
         layouts = tuple([(each.index_type.name, each.layout) for each in plan.entries])
         if layouts not in results:
-            results[layouts] = ask(plan)
+            results[layouts] = check(plan)
         return results[layouts]
 
     return cached
@@ -42,5 +42,5 @@ def narrows(predicate: Predicate, plan: SlicePlan) -> bool:
 def narrowed_slices(plan: QueryPlan, predicate: Predicate) -> tuple[bool, ...]:
     """For each slice to be read by index, whether its entries narrow the predicate; True for all
     others, which have no entries."""
-    narrowed = asked_once(partial(narrows, predicate))
+    narrowed = cached_by_layout(partial(narrows, predicate))
     return tuple([each.access is not Access.INDEX or narrowed(each) for each in plan.slices])

@@ -204,7 +204,7 @@ class QueryPlan:
         return plan.with_slices(tuple(slices), left_of(slices, left))
 
     @property
-    def asks_index(self) -> bool:
+    def uses_index(self) -> bool:
         """Whether any slice is to be read through an index."""
         return any(each.access is Access.INDEX for each in self.slices)
 

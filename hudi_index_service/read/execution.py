@@ -251,7 +251,7 @@ class Execution:
     def _possible_slices(self) -> Iterator[Job]:
         """The slices that may have matching rows, in order, each with its statistics."""
         plans, left = self.plan.slices, self.plan.left()
-        empty = self.reader.ask_together([plans[number] for number in left])
+        empty = self.reader.look_up_together([plans[number] for number in left])
         self.statistics.start(plans)
         for position, number in enumerate(left):
             statistics = self.statistics.begin(number)

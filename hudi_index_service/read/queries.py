@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hudi_index_service.read.keys.tag_location import Keys
     from hudi_index_service.read.ranked.search_request import SearchRequest
 
-_ASK_SPARK = Remedy(
+_USE_SPARK = Remedy(
     "Or pass spark=<session with Hudi> to open_table: its own Hudi reader answers then.",
     command="Or use `hudi-index sql`.",
 )
@@ -129,7 +129,7 @@ class TableQueries:
                     raise
                 if spark is None:
                     raise PredicateUnsupported(
-                        error.message, remedy=error.remedies + _ASK_SPARK
+                        error.message, remedy=error.remedies + _USE_SPARK
                     ) from error
                 replace(binding, where=None).to(schema())  # the columns have to be there
         planner = Planner(
@@ -196,7 +196,7 @@ class TableQueries:
                 that cannot be derived from its columns.
             SnapshotChanged: files were cleaned during the search, twice.
         """
-        from hudi_index_service.read.keys.tag_location import AskedKeys, KeySearch
+        from hudi_index_service.read.keys.tag_location import KeySearch, RequestedKeys
 
         search = KeySearch(self._table, self.planner, self.pool, self._settings)
         if not isinstance(keys, pa.Table | Sequence):
@@ -208,7 +208,7 @@ class TableQueries:
             from hudi_index_service.read.keys.spark import frame_answer
 
             return frame_answer(search, keys, lambda on: self._reader_on(on, ScanOptions()))
-        requested = AskedKeys.of(keys)
+        requested = RequestedKeys.of(keys)
         session = spark or self._spark
         if session is None:
             return search.answer(requested)

@@ -49,7 +49,7 @@ FORMATS: dict[str, Callable[[DataFrame], Iterator[str]]] = {
 }
 
 
-def tells_of_failures(statement: str, frame: DataFrame) -> bool:
+def has_failed_builds(statement: str, frame: DataFrame) -> bool:
     """Whether a statement's result contains an entry that could not be built."""
     builds = isinstance(parse_statement(statement), OptimizeTable | RefreshIndex)
     return builds and "status" in frame.columns and not frame.where("status = 'failed'").isEmpty()

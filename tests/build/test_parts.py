@@ -252,11 +252,11 @@ def test_an_abandoned_build_removes_files_staged_afterwards(
     staged: list[str] = []
     discard = Staging.discard
 
-    def seen(self: Staging) -> None:
+    def recording_discard(self: Staging) -> None:
         staged.extend(name for name in stored_below(storage) if name.endswith(".part.json"))
         discard(self)
 
-    monkeypatch.setattr(Staging, "discard", seen)
+    monkeypatch.setattr(Staging, "discard", recording_discard)
     rows = numbered_rows(1_000)
     task = build_task(storage, write_base_file(storage, rows), rows.schema)
     running = LocalExecutor(2, patience=0.001).run([task])
@@ -316,15 +316,15 @@ def test_tasks_share_idle_slots_and_the_memory_of_a_process() -> None:
     base_file = BaseFile("f1.parquet", "", "f1", "20260101000000000", 1000)
     task = build_task(storage, base_file, rows.schema, memory_mb=384, part_bytes=2000)
 
-    def given(count: int, slots: int, processes: int | None = None) -> set[tuple[int, int]]:
+    def limits_of(count: int, slots: int, processes: int | None = None) -> set[tuple[int, int]]:
         schedule = Schedule([task] * count, slots=slots, processes=processes)
         return {(each.threads, each.memory_mb) for each in schedule.tasks}
 
-    assert given(1, slots=8) == {(8, 384)}
-    assert given(3, slots=8) == {(2, 384)}
-    assert given(9, slots=8) == {(1, 384)}
-    assert given(1, slots=2, processes=1) == {(2, 384)}
-    assert given(5, slots=2, processes=1) == {(1, 192)}
+    assert limits_of(1, slots=8) == {(8, 384)}
+    assert limits_of(3, slots=8) == {(2, 384)}
+    assert limits_of(9, slots=8) == {(1, 384)}
+    assert limits_of(1, slots=2, processes=1) == {(2, 384)}
+    assert limits_of(5, slots=2, processes=1) == {(1, 192)}
 
 
 @pytest.mark.parametrize(

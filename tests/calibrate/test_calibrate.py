@@ -27,41 +27,45 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def found(settings: Settings) -> Calibration:
+def calibration(settings: Settings) -> Calibration:
     return calibrate(settings, seconds=0, rows=20_000)
 
 
-def test_all_constants_but_those_of_servers_and_spark_are_measured(found: Calibration) -> None:
-    assert found.measured == set(Constants.model_fields) - NOT_MEASURED
-    for name in found.measured:
-        assert getattr(found.new, name) > 0, name
-        assert getattr(found.new, name) != getattr(found.old, name), name
+def test_all_constants_but_those_of_servers_and_spark_are_measured(
+    calibration: Calibration,
+) -> None:
+    assert calibration.measured == set(Constants.model_fields) - NOT_MEASURED
+    for name in calibration.measured:
+        assert getattr(calibration.new, name) > 0, name
+        assert getattr(calibration.new, name) != getattr(calibration.old, name), name
     for name in NOT_MEASURED:
-        assert getattr(found.new, name) == getattr(found.old, name), name
+        assert getattr(calibration.new, name) == getattr(calibration.old, name), name
 
 
-def test_single_steps_take_less_than_whole_operations(found: Calibration) -> None:
-    new = found.new
+def test_single_steps_take_less_than_whole_operations(calibration: Calibration) -> None:
+    new = calibration.new
     assert new.step_ms < new.lookup_ms < new.open_ms
     assert new.btree_step_ms < new.btree_lookup_ms < new.btree_open_ms
     assert new.scanned_value_ms < new.scan_ms
     assert new.value_ms < new.pages_ms
 
 
-def test_measured_constants_are_used_from_then_on(found: Calibration, settings: Settings) -> None:
-    assert load_constants(settings) == found.new
-    assert found.path == constants_path(settings)
-    assert Constants.model_validate_json(found.path.read_bytes()) == found.new
-    assert stat.S_IMODE(found.path.stat().st_mode) == 0o600
-    assert [each.name for each in found.path.parent.iterdir()] == [found.path.name]
+def test_measured_constants_are_used_from_then_on(
+    calibration: Calibration, settings: Settings
+) -> None:
+    assert load_constants(settings) == calibration.new
+    assert calibration.path == constants_path(settings)
+    assert Constants.model_validate_json(calibration.path.read_bytes()) == calibration.new
+    assert stat.S_IMODE(calibration.path.stat().st_mode) == 0o600
+    assert [each.name for each in calibration.path.parent.iterdir()] == [calibration.path.name]
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     settings = Settings(state_folder=tmp_path / "state")
-    found = calibrate(settings, seconds=0, dry_run=True, rows=2_000)
-    assert found.path is None
+    calibration = calibrate(settings, seconds=0, dry_run=True, rows=2_000)
+    assert calibration.path is None
     assert not settings.state_folder.exists()
-    assert load_constants(settings) == found.old
+    assert load_constants(settings) == calibration.old
 
 
 def test_the_error_names_a_file_that_cannot_be_written(tmp_path: Path) -> None:
@@ -76,11 +80,11 @@ def test_each_constant_has_a_description() -> None:
 
 def test_the_fit_recovers_the_constants_behind_the_times() -> None:
     counts = np.random.default_rng(0).integers(1, 1_000, (20, 3))
-    took = counts @ [0.5, 0.01, 3.0]
-    assert explained(counts.tolist(), took.tolist()) == pytest.approx([0.5, 0.01, 3.0])
+    times = counts @ [0.5, 0.01, 3.0]
+    assert explained(counts.tolist(), times.tolist()) == pytest.approx([0.5, 0.01, 3.0])
 
 
 def test_no_fitted_constant_is_negative() -> None:
     # The second quantity seems to save time.
-    found = explained([[1, 0], [1, 1], [1, 5]], [10.0, 9.0, 8.0])
-    assert found == pytest.approx([pytest.approx(9, abs=1), 0.0])
+    constants = explained([[1, 0], [1, 1], [1, 5]], [10.0, 9.0, 8.0])
+    assert constants == pytest.approx([pytest.approx(9, abs=1), 0.0])

@@ -201,7 +201,7 @@ def test_a_copy_made_concurrently_is_used_and_not_replaced(
     with faster:
         with packed_index(remote, entry, settings) as index:
             made = index.path.stat().st_ino
-            assert len(copies(cache)) == 2, "the other copy, and ours, which is superfluous now"
+            assert len(copies(cache)) == 2, "the other copy, and ours, which is no longer needed"
         full = settings.model_copy(update={"cache_max_mb": 0.001})
         copy_of(copy_of_store(remote), entry, full)
         assert index.path.stat().st_ino == made, "evicted while the faster one still opens it"

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_index_service import errors
 from hudi_index_service.build.partition_condition import _BY_PATH
-from hudi_index_service.cli.console import told
+from hudi_index_service.cli.console import error_line
 from hudi_index_service.errors import (
     IndexExists,
     IndexServiceError,
@@ -15,7 +15,7 @@ from hudi_index_service.errors import (
     Remedy,
 )
 from hudi_index_service.read.keys.record_keys import _SEARCH
-from hudi_index_service.read.queries import _ASK_SPARK
+from hudi_index_service.read.queries import _USE_SPARK
 from hudi_index_service.read.spark.slice_task import _LATE_REMEDY
 
 KINDS = [
@@ -27,7 +27,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
 def test_default_remedies_contain_no_python(kind: type[IndexServiceError]) -> None:
-    line = told(kind("Something is wrong."))
+    line = error_line(kind("Something is wrong."))
     assert line.startswith(f"{kind.code}: Something is wrong. ")
     # Write options can only come from an instance of IndexHook; a daemon prints them too.
     for python in ("=True", "spark=", "open_table", "IndexedTable.", "()"):
@@ -43,12 +43,12 @@ def test_default_remedies_contain_no_python(kind: type[IndexServiceError]) -> No
             "first, or give --if-not-exists.",
         ),
         (
-            PredicateUnsupported("No upper.", remedy=Remedy("Write it in small.") + _ASK_SPARK),
+            PredicateUnsupported("No upper.", remedy=Remedy("Write it in small.") + _USE_SPARK),
             "PREDICATE_UNSUPPORTED: No upper. Write it in small. Or use `hudi-index sql`.",
         ),
         (
             PredicateUnsupported(
-                "Not here.", remedy=PredicateUnsupported.default_remedy + _ASK_SPARK
+                "Not here.", remedy=PredicateUnsupported.default_remedy + _USE_SPARK
             ),
             "PREDICATE_UNSUPPORTED: Not here. Rewrite it with the supported operators. Or use "
             "`hudi-index sql`.",
@@ -71,9 +71,9 @@ def test_default_remedies_contain_no_python(kind: type[IndexServiceError]) -> No
 def test_a_python_remedy_is_translated_for_the_command_line(
     error: IndexServiceError, line: str
 ) -> None:
-    assert told(error) == line
-    assert told(pickle.loads(pickle.dumps(error))) == line  # noqa: S301 - of this test
-    assert told(error.reworded(error.message)) == line
+    assert error_line(error) == line
+    assert error_line(pickle.loads(pickle.dumps(error))) == line  # noqa: S301 - of this test
+    assert error_line(error.reworded(error.message)) == line
 
 
 def test_a_remedy_without_another_form_is_the_same_everywhere() -> None:

@@ -14,10 +14,10 @@ from hudi_index_service.cli import main
 from hudi_index_service.errors import StatementFailed
 from hudi_index_service.sql.text import (
     csv_lines,
+    has_failed_builds,
     json_lines,
     spark_errors_named,
     table_lines,
-    tells_of_failures,
 )
 from tests.golden.table import Golden
 
@@ -81,7 +81,7 @@ def test_failed_builds_are_recognized_in_results(
     spark: SparkSession, statement: str, status: str, failed: bool
 ) -> None:
     result = spark.sql("SELECT 'present' AS status UNION ALL SELECT :status", {"status": status})
-    assert tells_of_failures(statement, result) == failed
+    assert has_failed_builds(statement, result) == failed
 
 
 def test_results_are_printed_in_every_format(spark: SparkSession) -> None:

@@ -72,14 +72,14 @@ def _job() -> Job:
 
 def main(what: str, folder: Path) -> None:
     """Goes through all keys, and prints the result."""
-    ask, count = (
+    run, count = (
         (lookups(folder), LOOKUPS // AT_ONCE) if what == "lookups" else (queries(folder), QUERIES)
     )
     for number in range(int(count * BEFORE)):
-        ask(number)
+        run(number)
     before = memory_kb()
     for number in range(int(count * BEFORE), count):
-        ask(number)
+        run(number)
     grown = memory_kb() - before
     jvm.attach()
     from java.lang import Thread

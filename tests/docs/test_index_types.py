@@ -14,8 +14,8 @@ def test_table_is_from_the_last_run() -> None:
 
 
 def test_table_contains_everything_measured() -> None:
-    wanted = {"build": "seconds", "bytes": "bytes", **{kind.name: "ms" for kind in kinds()}}
-    took = {"lucene": [2_000_000.0, 4_000_000.0], "btree": [1_000_000.0, 2_000_000.0]}
+    units = {"build": "seconds", "bytes": "bytes", **{kind.name: "ms" for kind in kinds()}}
+    samples = {"lucene": [2_000_000.0, 4_000_000.0], "btree": [1_000_000.0, 2_000_000.0]}
     results = {
         "where": {"cores": 2, "machine": "x86_64"},
         "load": 0.1,
@@ -23,7 +23,7 @@ def test_table_contains_everything_measured() -> None:
         "files": list(FILE_COUNTS),
         "contestants": {name: {"title": each.title} for name, each in CONTESTANTS.items()},
         "results": [
-            row(what, files, took, unit) for what, unit in wanted.items() for files in FILE_COUNTS
+            row(what, files, samples, unit) for what, unit in units.items() for files in FILE_COUNTS
         ],
     }
 

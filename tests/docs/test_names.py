@@ -18,7 +18,7 @@ from tests.docs.markdown import PAGES, ROOT
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def found(pattern: str, page: Path) -> Iterator[str]:
+def matches(pattern: str, page: Path) -> Iterator[str]:
     """The first group of each match in the page."""
     return (match[1] for match in re.finditer(pattern, page.read_text(), re.MULTILINE))
 
@@ -27,7 +27,7 @@ def found(pattern: str, page: Path) -> Iterator[str]:
 def test_commands_exist(page: Path) -> None:
     known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
-    for name in found(r"hudi-index ([a-z]+)", page):
+    for name in matches(r"hudi-index ([a-z]+)", page):
         assert name in known
 
 
@@ -35,13 +35,13 @@ def test_commands_exist(page: Path) -> None:
 def test_make_targets_exist(page: Path) -> None:
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
-    for name in found(r"(?:^ +|`)make (?:INSTALLER=pip )?([a-z-]+)", page):
+    for name in matches(r"(?:^ +|`)make (?:INSTALLER=pip )?([a-z-]+)", page):
         assert name in known
 
 
 @pages
 def test_links_to_files_exist(page: Path) -> None:
-    for target in found(r"\]\((?!https?:)([^)#]+)\)", page):
+    for target in matches(r"\]\((?!https?:)([^)#]+)\)", page):
         assert (page.parent / target).exists(), target
 
 
@@ -50,7 +50,7 @@ def test_files_exist(page: Path) -> None:
     # Paths below the project's root, or relative to the package.
     places = (ROOT, ROOT / "hudi_index_service")
 
-    for name in found(r"`([\w./-]+/(?:[\w-]+\.(?:py|md|yaml|properties|txt))?)`", page):
+    for name in matches(r"`([\w./-]+/(?:[\w-]+\.(?:py|md|yaml|properties|txt))?)`", page):
         if not name.startswith((".hoodie", "_service")):
             assert any((place / name).exists() for place in places), name
 
@@ -60,7 +60,7 @@ def test_modules_exist(page: Path) -> None:
     package = ROOT / "hudi_index_service"
     known = {path.name for ending in ("py", "java") for path in package.rglob(f"*.{ending}")}
 
-    for name in found(r"`(\w+\.(?:py|java))`", page):
+    for name in matches(r"`(\w+\.(?:py|java))`", page):
         assert name in known
 
 
@@ -99,9 +99,9 @@ def test_design_stays_short() -> None:
 def test_settings_exist(page: Path) -> None:
     sections = "|".join(Settings.model_fields)
     variables = [
-        tuple(name.lower().split("__")) for name in found(r"HUDI_INDEX_([A-Z]+__[A-Z_]+)", page)
+        tuple(name.lower().split("__")) for name in matches(r"HUDI_INDEX_([A-Z]+__[A-Z_]+)", page)
     ]
-    dotted = [tuple(name.split(".")) for name in found(rf"`((?:{sections})\.[a-z_]+)\b", page)]
+    dotted = [tuple(name.split(".")) for name in matches(rf"`((?:{sections})\.[a-z_]+)\b", page)]
 
     for section, key in variables + dotted:
         if key != "py":  # a module of the same name
@@ -115,7 +115,7 @@ def test_error_codes_exist(page: Path) -> None:
         for each in vars(errors).values()
         if isinstance(each, type) and issubclass(each, errors.IndexServiceError)
     }
-    words = set(found(r"`(?!HUDI_INDEX_)([A-Z]+(?:_[A-Z]+)+)`", page))
+    words = set(matches(r"`(?!HUDI_INDEX_)([A-Z]+(?:_[A-Z]+)+)`", page))
 
     others = {"JAVA_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYTEST_ARGS", "FORMAT_MINOR"}
     of_hudi = {
@@ -148,9 +148,9 @@ def test_methods_in_the_design_exist_and_later_ones_do_not() -> None:
 def test_methods_in_the_readme_exist() -> None:
     readme = ROOT / "README.md"
 
-    for name in found(r"`IndexedTable\.(\w+)`", readme):
+    for name in matches(r"`IndexedTable\.(\w+)`", readme):
         assert hasattr(IndexedTable, name), name
-    for name in found(r"`Scan\.(\w+)`", readme):
+    for name in matches(r"`Scan\.(\w+)`", readme):
         assert hasattr(Scan, name), name
 
 

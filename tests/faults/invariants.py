@@ -67,13 +67,13 @@ def check_converged(table: IndexedTable, expected: Expected) -> list[str]:
     assert table.verify(sample=2).problems == ()
     check_answers(table, expected)
     left = files_below_index(path)
-    check_nothing_superfluous(table, left)
+    check_no_stray_files(table, left)
     check_summaries(path)
     check_segments(path)
     return left
 
 
-def check_nothing_superfluous(table: IndexedTable, left: Iterable[str]) -> None:
+def check_no_stray_files(table: IndexedTable, left: Iterable[str]) -> None:
     """Entries have a manifest and a data file per base file, and none for removed base files;
     removed indexes have no files at all."""
     entries = Counter(name.rpartition("/")[0] for name in left if not name.startswith("_service/"))
@@ -116,7 +116,7 @@ def files_below_index(path: Path) -> list[str]:
     differs from run to run: generations, build numbers, random names. Each build leaves a record,
     of which a sweep keeps the newest one's: these files are not listed. Nor are summaries and
     segments: a build that fails to write one has succeeded."""
-    found = [name for name, _ in _found(path)]
+    found = [name for name, _ in _files_and_empty_folders(path)]
     records = [name for name in found if name.startswith(RECORDS)]
     assert len({name.split("/")[2] for name in records}) <= 1, records
     names = (re.sub(r"-\d+\.json$", ".json", _plain(name)) for name in found)
@@ -127,11 +127,12 @@ def shape(path: Path) -> Shape:
     """What distinguishes one state of the index from another: names, without their random parts,
     and sizes. Build records contain times and therefore have no size here."""
     return frozenset(
-        (_plain(name), 0 if name.startswith(RECORDS) else size) for name, size in _found(path)
+        (_plain(name), 0 if name.startswith(RECORDS) else size)
+        for name, size in _files_and_empty_folders(path)
     )
 
 
-def _found(path: Path) -> Iterator[tuple[str, int]]:
+def _files_and_empty_folders(path: Path) -> Iterator[tuple[str, int]]:
     root = path / INDEX
     for each in root.rglob("*"):
         if each.is_file():

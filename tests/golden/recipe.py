@@ -39,7 +39,7 @@ class Writing:
     rows: dict[str, pa.Table] = field(default_factory=dict)
     answers: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
-    def keep(self, step: str = "written", asks: Sequence[str] = ()) -> None:
+    def keep(self, step: str = "written", predicates: Sequence[str] = ()) -> None:
         """Keeps the table in its current state, with its rows and Spark's answers to these
         predicates."""
         from hudi_index_service.hudi.spark import collected
@@ -47,10 +47,12 @@ class Writing:
         shutil.copytree(self.path, self.folder / step)
         frame = self.spark.read.format("hudi").load(str(self.path))
         columns = frame.columns
-        flags = [f"coalesce({where}, false) AS `ask {i}`" for i, where in enumerate(asks)]
+        flags = [
+            f"coalesce({where}, false) AS `predicate {i}`" for i, where in enumerate(predicates)
+        ]
         read = collected(_ordered(frame).selectExpr(*[f"`{name}`" for name in columns], *flags))
         self.rows[step] = read.select(columns)
-        for i, where in enumerate(asks):
+        for i, where in enumerate(predicates):
             flag = read.column(len(columns) + i).to_numpy(zero_copy_only=False)
             self.answers[step, where] = np.flatnonzero(flag).tolist()
 
@@ -96,8 +98,8 @@ def store(writing: Writing, name: str, tables: Path) -> None:
         rows_file = target / f"{step}.rows.parquet"
         pq.write_table(rows, rows_file, compression="zstd", compression_level=19)
     if writing.answers:
-        steps, asks = zip(*writing.answers, strict=True)
-        answers = pa.table([steps, asks, list(writing.answers.values())], schema=_ANSWERS)
+        steps, predicates = zip(*writing.answers, strict=True)
+        answers = pa.table([steps, predicates, list(writing.answers.values())], schema=_ANSWERS)
         pq.write_table(answers, target / "answers.parquet", compression="zstd")
 
 

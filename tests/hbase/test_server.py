@@ -41,25 +41,25 @@ class Listener:
         self.port: int = self._socket.getsockname()[1]
         self.accepted = 0
         self._talk = talk
-        self._taken: list[socket.socket] = []
+        self._connections: list[socket.socket] = []
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         while True:
             try:
-                taken, _ = self._socket.accept()
+                connection, _ = self._socket.accept()
             except OSError:
                 return
             self.accepted += 1
-            self._taken.append(taken)
+            self._connections.append(connection)
             if self._talk is not None:
-                self._talk(taken)
+                self._talk(connection)
 
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        for each in self._taken:
+        for each in self._connections:
             each.close()
         self._thread.join()
 
@@ -74,8 +74,8 @@ def listening(talk: "Any" = None) -> Iterator[Listener]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
     return port
 
 
@@ -98,12 +98,12 @@ def test_server_that_sends_single_bytes_times_out() -> None:
     """Each byte arrives before any single wait times out, but the answer never completes."""
     stop = threading.Event()
 
-    def send_single_bytes(taken: socket.socket) -> None:
-        taken.settimeout(5)
-        taken.recv(1)
+    def send_single_bytes(connection: socket.socket) -> None:
+        connection.settimeout(5)
+        connection.recv(1)
         try:
             while not stop.wait(0.02):
-                taken.send(b"\x80")
+                connection.send(b"\x80")
         except OSError:
             return
 
@@ -212,9 +212,9 @@ def encrypted(hbase: HBase, certificate: Path, key: Path) -> Iterator[int]:
             for each in (source, target):
                 each.close()
 
-    def talk(taken: socket.socket) -> None:
+    def talk(connection: socket.socket) -> None:
         try:
-            plain = context.wrap_socket(taken, server_side=True)
+            plain = context.wrap_socket(connection, server_side=True)
         except (ssl.SSLError, ConnectionError):
             return
         behind = socket.create_connection((hbase.host, hbase.port))

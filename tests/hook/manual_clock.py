@@ -30,12 +30,12 @@ class ManualClock(Clock):
         """Returns once a thread waits for exactly that moment."""
         self.wait_until_a_thread_waits(lambda until: until == moment)
 
-    def wait_until_a_thread_waits(self, wanted: Callable[[float | None], bool]) -> None:
-        """Returns once a thread waits for a moment that is `wanted`; it is None for a thread that
-        waits only for a notification."""
+    def wait_until_a_thread_waits(self, condition: Callable[[float | None], bool]) -> None:
+        """Returns once a thread waits for a moment for which `condition` is true; the moment is
+        None for a thread that waits only for a notification."""
         with self._moved:
             assert self._moved.wait_for(
-                lambda: any(wanted(until) for until in self._waiting.values()), timeout=30
+                lambda: any(condition(until) for until in self._waiting.values()), timeout=30
             )
 
     def advance(self, seconds: float) -> None:

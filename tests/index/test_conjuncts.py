@@ -188,7 +188,7 @@ def searches() -> list[Search]:
     return [*ranges, *prefixes, Terms("f", ()), Terms("f", tuple(BYTES[1::2])), Terms("f", (b"a",))]
 
 
-def found(search: Search, values: list[bytes]) -> set[bytes]:
+def matching(search: Search, values: list[bytes]) -> set[bytes]:
     match search:
         case Terms(terms=terms):
             return {*values} & {*terms}
@@ -205,7 +205,7 @@ def test_an_intersection_of_term_searches_finds_what_both_find(one: Search, othe
     values = [*BYTES, b"a\xfe", b"\xffa", b"\xff\xff\xff"]
     both = intersection(one, other)
     assert both is not None
-    assert found(both, values) == found(one, values) & found(other, values)
+    assert matching(both, values) == matching(one, values) & matching(other, values)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150, database=None)

@@ -125,7 +125,7 @@ def test_elements_of_each_type_are_answered_as_promised(
 
 
 @pytest.mark.parametrize("type", VALUES, ids=str)
-def test_entries_asked_together_give_the_rows_of_each(
+def test_entries_looked_up_together_give_the_rows_of_each(
     build_any: BuildIndex, type: pa.DataType
 ) -> None:
     whole, empty = build_any(rows_of(type), batch_rows=7), build_any(rows_of(type).slice(0, 0))

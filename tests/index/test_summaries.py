@@ -57,8 +57,8 @@ def summarized(storage: Storage) -> Storage:
     return storage
 
 
-def found(storage: Storage, *numbers: int) -> tuple[list[Entry], int]:
-    """The entries of these base files, and how many requests it took to find them."""
+def entries_and_requests(storage: Storage, *numbers: int) -> tuple[list[Entry], int]:
+    """The entries of these base files, and the number of requests to find them."""
     files = [base_file(number) for number in numbers or range(FILES)]
     listing = EntryListing(storage, "lucene")
     before = storage.io.requests
@@ -78,25 +78,25 @@ def summaries(storage: Storage) -> list[str]:
 
 def test_one_summary_gives_all_manifests_of_an_instant(summarized: Storage) -> None:
     assert summaries(summarized) == [f"lucene/{make.INSTANT}-0001.json"]
-    entries, requests = found(summarized)
+    entries, requests = entries_and_requests(summarized)
     assert requests == 2, "a listing, and the summary"
     assert [each.manifest for each in entries] == [manifest_of(base_file(n)) for n in range(FILES)]
-    assert found(summarized)[1] == 0, "they are cached now"
+    assert entries_and_requests(summarized)[1] == 0, "they are cached now"
 
 
 def test_without_summaries_each_manifest_is_read(storage: Storage) -> None:
-    assert found(storage)[1] == 1 + FILES
+    assert entries_and_requests(storage)[1] == 1 + FILES
 
 
 def test_one_manifest_is_read_without_a_summary(summarized: Storage) -> None:
-    assert found(summarized, 1)[1] == 1
+    assert entries_and_requests(summarized, 1)[1] == 1
 
 
 def test_a_large_summary_is_not_read_for_few_manifests(
     summarized: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry, "_BYTES_A_REQUEST", 0)
-    assert found(summarized, 0, 2)[1] == 1 + 2
+    assert entries_and_requests(summarized, 0, 2)[1] == 1 + 2
 
 
 def test_a_summary_does_not_bring_back_a_deleted_entry(summarized: Storage) -> None:
@@ -114,7 +114,7 @@ def test_a_later_generation_is_read_from_its_manifest(summarized: Storage) -> No
     later = later.model_copy(update={"generation": 2})
     publish(summarized, base_file(1), later)
 
-    entries, requests = found(summarized)
+    entries, requests = entries_and_requests(summarized)
 
     assert entries[1].manifest == later
     assert requests == 2 + 1
@@ -127,7 +127,7 @@ def test_a_replaced_entry_is_read_from_its_manifest(summarized: Storage) -> None
     path = publish(summarized, base_file(1), replaced)
     assert len(summarized.read(path)) == len(old.to_json())
 
-    entries, requests = found(summarized)
+    entries, requests = entries_and_requests(summarized)
 
     assert entries[1].manifest == replaced
     assert requests == 2 + 1
@@ -145,7 +145,7 @@ def test_a_manifest_of_another_length_is_read_directly(summarized: Storage) -> N
 @pytest.mark.parametrize("number", ["0001", "0002"])
 def test_a_damaged_summary_is_ignored(summarized: Storage, number: str) -> None:
     summarized.replace(f"{SUMMARIES_FOLDER}/lucene/{make.INSTANT}-{number}.json", b"{}")
-    assert found(summarized)[1] == 2 + FILES
+    assert entries_and_requests(summarized)[1] == 2 + FILES
 
 
 def test_manifests_in_a_summary_are_checked(summarized: Storage) -> None:
@@ -156,7 +156,7 @@ def test_manifests_in_a_summary_are_checked(summarized: Storage) -> None:
     manifests[path] = manifests[path].replace('"null_count": 1', '"null_count": 0')
     store.add(make.INSTANT, manifests, newest=1)
 
-    entries, requests = found(summarized)
+    entries, requests = entries_and_requests(summarized)
 
     assert requests == 2 + 1
     assert entries[0].manifest == manifest_of(base_file(0))
@@ -164,7 +164,7 @@ def test_manifests_in_a_summary_are_checked(summarized: Storage) -> None:
 
 def test_the_newest_summary_is_used(summarized: Storage) -> None:
     SummaryStore(summarized, "lucene").add(make.INSTANT, {}, newest=1)
-    assert found(summarized)[1] == 2 + FILES
+    assert entries_and_requests(summarized)[1] == 2 + FILES
     summarize(summarized, "lucene", {make.INSTANT})
     assert len(summaries(summarized)) == 3
 
@@ -184,4 +184,4 @@ def test_a_summary_is_limited_in_bytes(storage: Storage, monkeypatch: pytest.Mon
     size = len(manifest_of(base_file(0)).to_json())
     monkeypatch.setattr("hudi_index_service.index.entries.summary.MOST_BYTES", 2 * size)
     summarize(storage, "lucene", {make.INSTANT})
-    assert found(storage)[1] == 2 + 1
+    assert entries_and_requests(storage)[1] == 2 + 1

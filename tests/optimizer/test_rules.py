@@ -82,5 +82,5 @@ def assert_expected(plan: QueryPlan, case: Mapping[str, Any]) -> None:
     if "expected_rows" in case:
         expected = [each.expected for each in plan.slices]
         assert [each and round(each.rows.expected) for each in expected] == case["expected_rows"]
-    if "asks" in case:
-        assert [each.index_type.name for each in plan.slices[0].entries] == case["asks"]
+    if "entries" in case:
+        assert [each.index_type.name for each in plan.slices[0].entries] == case["entries"]

@@ -39,10 +39,10 @@ class View:
     as_of: str | None = None
     query_type: str = "snapshot"
 
-    def scan(self, where: str | None, **wanted: Any) -> Scan:
+    def scan(self, where: str | None, **options: Any) -> Scan:
         """The service's scan of these rows."""
         table = opened(self.path, self.time_zone)
-        return table.scan(where, as_of=self.as_of, query_type=self.query_type, **wanted)
+        return table.scan(where, as_of=self.as_of, query_type=self.query_type, **options)
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,9 @@ def time_zone_of(spark: SparkSession, time_zone: str) -> AbstractContextManager[
 
 
 @contextmanager
-def _settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    previous = {key: spark.conf.get(key) for key in wanted}
-    for key, value in wanted.items():
+def _settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    previous = {key: spark.conf.get(key) for key in values}
+    for key, value in values.items():
         spark.conf.set(key, value)
     try:
         yield
@@ -207,25 +207,25 @@ class SparksAnswers:
         self._spark = frame.sparkSession
         self._time_zone = time_zone
 
-    def ask(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
+    def evaluate(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
         """For each predicate, by table the sorted values of `row`; None where Spark refuses."""
         with _settings(self._spark, INTERPRETED), time_zone_of(self._spark, self._time_zone):
-            return self._asked(wheres)
+            return self._evaluate(wheres)
 
-    def _asked(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
+    def _evaluate(self, wheres: Sequence[str]) -> list[dict[int, Rows] | None]:
         try:
             truths = [f"({where}) AS p{number}" for number, where in enumerate(wheres)]
-            asked = collected(self._frame.selectExpr("`table`", "`row`", *truths))
+            result = collected(self._frame.selectExpr("`table`", "`row`", *truths))
         except PySparkException:
             if len(wheres) == 1:
                 return [None]
             half = len(wheres) // 2
-            return self._asked(wheres[:half]) + self._asked(wheres[half:])
-        asked = asked.sort_by([("table", "ascending"), ("row", "ascending")])
-        tables, rows = (asked.column(name).to_numpy() for name in ("table", "row"))
+            return self._evaluate(wheres[:half]) + self._evaluate(wheres[half:])
+        result = result.sort_by([("table", "ascending"), ("row", "ascending")])
+        tables, rows = (result.column(name).to_numpy() for name in ("table", "row"))
         parts = {int(table): tables == table for table in np.unique(tables)}
         answers: list[dict[int, Rows] | None] = []
         for number in range(len(wheres)):
-            true = asked.column(number + 2).fill_null(False).to_numpy()
+            true = result.column(number + 2).fill_null(False).to_numpy()
             answers.append({t: tuple(rows[true & part].tolist()) for t, part in parts.items()})
         return answers

@@ -54,9 +54,9 @@ class Member:
             return "as of an earlier instant"
         return "latest" if self.view.query_type == "snapshot" else self.view.query_type
 
-    def asked(self, asked: Sequence[T]) -> list[T]:
-        """The part of `asked` that is put to it."""
-        return list(asked[:: self.stride])
+    def sample(self, items: Sequence[T]) -> list[T]:
+        """Every `stride`-th of the items, of which there is one for each predicate."""
+        return list(items[:: self.stride])
 
 
 @dataclass
@@ -153,22 +153,22 @@ class FamilyProof:
                 views.append(View(path, zone, query_type="read_optimized"))
             for view in views:
                 stride = STRIDES[shape] if view is views[0] else OTHER_VIEWS[shape]
-                self._ask(Member(view, layout, stride), workers)
+                self._start(Member(view, layout, stride), workers)
         frame = reduce(DataFrame.unionByName, map(self._rows, range(len(self.members))))
         frame = frame.localCheckpoint()
         self._sparks = SparksAnswers(frame, zone)
         self._texts = frame.select("table", "row", "msg").collect()
         self.searches = searches(number, SEARCHES)
         wheres = [each.where for each in self.searches]
-        self._found = {
+        self._search_answers = {
             at: workers.submit(our_answers, member.view, wheres)
             for at, member in enumerate(self.members)
             if member.layout.searchable and member.name == "latest"
         }
 
-    def _ask(self, member: Member, workers: ProcessPoolExecutor) -> None:
+    def _start(self, member: Member, workers: ProcessPoolExecutor) -> None:
         self.members.append(member)
-        chunks = _chunks(member.asked(self.wheres), OURS_AT_ONCE)
+        chunks = _chunks(member.sample(self.wheres), OURS_AT_ONCE)
         self._ours.append([workers.submit(our_answers, member.view, each) for each in chunks])
 
     def _rows(self, number: int) -> DataFrame:
@@ -183,15 +183,17 @@ class FamilyProof:
     def compare(self, counts: Counts) -> list[str]:
         """Compares all answers; returns a report of each disagreement."""
         theirs = [
-            answer for chunk in _chunks(self.wheres, AT_ONCE) for answer in self._sparks.ask(chunk)
+            answer
+            for chunk in _chunks(self.wheres, AT_ONCE)
+            for answer in self._sparks.evaluate(chunk)
         ]
         wrong: dict[str, str] = {}
         shrunk = 0
         for number, futures in enumerate(self._ours):
             ours = [answer for future in futures for answer in future.result()]
             member = self.members[number]
-            asked = member.asked(list(zip(self.conditions, theirs, strict=True)))
-            for (condition, their), our in zip(asked, ours, strict=True):
+            sample = member.sample(list(zip(self.conditions, theirs, strict=True)))
+            for (condition, their), our in zip(sample, ours, strict=True):
                 if our.refused:
                     counts.refused[our.refused] += 1
                 elif _agree(our, their, number):
@@ -200,9 +202,9 @@ class FamilyProof:
                     small = self._shrunk(number, condition)
                     wrong[str(small)] = self._explained(number, small)
             counts.tables += member.name == "latest"
-        for number, found in self._found.items():
+        for number, future in self._search_answers.items():
             texts = {row["row"]: row["msg"] for row in self._texts if row["table"] == number}
-            for search, our in zip(self.searches, found.result(), strict=True):
+            for search, our in zip(self.searches, future.result(), strict=True):
                 expected = tuple(sorted(row for row, text in texts.items() if search.truth(text)))
                 if our.by_index == our.by_scan == expected and not (our.refused or our.wrong):
                     counts.searches[search.function] += 1
@@ -219,7 +221,7 @@ class FamilyProof:
         """The recipe, the predicate, and some of the rows on which the answers differ."""
         member = self.members[number]
         (our,) = our_answers(member.view, [str(small)])
-        (their,) = self._sparks.ask([str(small)])
+        (their,) = self._sparks.evaluate([str(small)])
         by_spark = None if their is None else their.get(number, ())
         differing = {*our.by_index} ^ {*our.by_scan} | {*our.by_index} ^ {*(by_spark or ())}
         roots = {root_column(leaf.place) for leaf in small.leaves()}
@@ -241,14 +243,14 @@ class FamilyProof:
         )
 
     def _places(self, roots: set[str]) -> list[Place]:
-        return [p for p in self.family.asked if root_column(p.name) in roots]
+        return [p for p in self.family.predicate_places if root_column(p.name) in roots]
 
     def _shrunk(self, number: int, condition: Condition) -> Condition:
         while True:
             smaller = list(condition.smaller())
             wheres = [str(each) for each in smaller]
             ours = our_answers(self.members[number].view, wheres)
-            theirs = self._sparks.ask(wheres) if wheres else []
+            theirs = self._sparks.evaluate(wheres) if wheres else []
             wrong = [
                 each
                 for each, our, their in zip(smaller, ours, theirs, strict=True)

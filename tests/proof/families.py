@@ -66,7 +66,7 @@ class Family:
     time_zone: str
 
     @property
-    def asked(self) -> tuple[Place, ...]:
+    def predicate_places(self) -> tuple[Place, ...]:
         """The places that predicates are on."""
         return (*self.places.values(), *KEY_PLACES)
 

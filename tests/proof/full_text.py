@@ -66,18 +66,18 @@ def _or(first: Search, second: Search, text: str | None) -> bool | None:
 
 
 def _single(dice: random.Random) -> Search:
-    asked = dice.choices(_SEARCHED, k=dice.choice((1, 1, 2, 3)))
-    text = " ".join(dice.choice((word, word.upper())) for word in asked)
-    wanted = words(text)
+    chosen = dice.choices(_SEARCHED, k=dice.choice((1, 1, 2, 3)))
+    text = " ".join(dice.choice((word, word.upper())) for word in chosen)
+    searched = words(text)
     match dice.randrange(5):
         case 0:
-            return _made("match", text, lambda found: set(wanted) <= set(found))
+            return _made("match", text, lambda found: set(searched) <= set(found))
         case 1:
-            return _made("match_any", text, lambda found: bool(set(wanted) & set(found)))
+            return _made("match_any", text, lambda found: bool(set(searched) & set(found)))
         case 2:
-            return _made("match_phrase", text, lambda found: _follow(wanted, found))
+            return _made("match_phrase", text, lambda found: _follow(searched, found))
         case 3:
-            start = asked[0][: dice.randint(1, len(asked[0]))]
+            start = chosen[0][: dice.randint(1, len(chosen[0]))]
             return _made("match_prefix", start, lambda found: _begins(start.lower(), found))
     edits = dice.randint(0, 2)
     text = " ".join(_misspelt(word, dice) for word in text.split())
@@ -91,17 +91,17 @@ def _made(function: str, text: str, matches: Callable[[list[str]], bool]) -> Sea
     return Search(where, function, lambda msg: None if msg is None else matches(words(msg)))
 
 
-def _follow(wanted: list[str], found: list[str]) -> bool:
-    starts = range(len(found) - len(wanted) + 1)
-    return any(found[start : start + len(wanted)] == wanted for start in starts)
+def _follow(searched: list[str], found: list[str]) -> bool:
+    starts = range(len(found) - len(searched) + 1)
+    return any(found[start : start + len(searched)] == searched for start in starts)
 
 
 def _begins(start: str, found: list[str]) -> bool:
     return any(word.startswith(start) for word in found)
 
 
-def _near(wanted: list[str], found: list[str], edits: int) -> bool:
-    return all(any(distance(word, each) <= edits for each in found) for word in wanted)
+def _near(searched: list[str], found: list[str], edits: int) -> bool:
+    return all(any(distance(word, each) <= edits for each in found) for word in searched)
 
 
 def _misspelt(word: str, dice: random.Random) -> str:

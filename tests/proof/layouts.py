@@ -230,9 +230,9 @@ def _partition(key: int, layout: Layout) -> int:
 
 
 def _define(path: Path, family: Family, layout: Layout, *, grow: bool) -> None:
-    places = list(family.asked if layout.analyzer else family.places.values())
+    places = list(family.predicate_places if layout.analyzer else family.places.values())
     left_out = places[:: layout.unindexed] if layout.unindexed else []
-    wanted = [
+    columns_to_index = [
         Column(name=place.name, options=_options(place, layout))
         for place in places
         if place not in left_out
@@ -241,7 +241,7 @@ def _define(path: Path, family: Family, layout: Layout, *, grow: bool) -> None:
         if grow:
             table.alter_index("proof", add=[place.name for place in left_out[::2]])
         else:
-            table.create_index("proof", wanted)
+            table.create_index("proof", columns_to_index)
 
 
 def _options(place: Place, layout: Layout) -> dict[str, str]:

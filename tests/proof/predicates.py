@@ -81,7 +81,9 @@ def operators(place: Place) -> tuple[str, ...]:
 
 def cells(family: Family) -> set[tuple[str, str]]:
     """Every operator with every type."""
-    return {(each, place.type_name) for place in family.asked for each in operators(place)}
+    return {
+        (each, place.type_name) for place in family.predicate_places for each in operators(place)
+    }
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,10 @@ def _patterns(values: list[str]) -> dict[str, list[str]]:
 
 def predicates(family: Family) -> st.SearchStrategy[Condition]:
     """Conditions on the family's columns, joined and negated in any nesting."""
-    literals = {place.name: _Literals.of(place) for place in family.asked}
+    literals = {place.name: _Literals.of(place) for place in family.predicate_places}
     # Each type is drawn equally often, whether one column has it or several.
     places_of_cell: dict[tuple[str, str], list[Place]] = {}
-    for place in family.asked:
+    for place in family.predicate_places:
         for operator in operators(place):
             places_of_cell.setdefault((operator, place.type_name), []).append(place)
 

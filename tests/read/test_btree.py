@@ -87,12 +87,12 @@ def test_each_condition_uses_the_fastest_index_type(
     planned = next(each for each in plan.slices if each.access is Access.INDEX)
     assert isinstance(query.normal_form, And)
     with SliceEntries.leased(planned, table._queries.pool) as entries:
-        asked = joined(query.normal_form.operands, entries.answers)
+        conjuncts = joined(query.normal_form.operands, entries.answers)
         answering = {
             (*each.columns(), type(each).__name__): next(entries._answering(each))[
                 1
             ].index_type.name
-            for each in asked
+            for each in conjuncts
         }
     assert answering == {
         ("msg", "Like"): "lucene",

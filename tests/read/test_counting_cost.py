@@ -19,8 +19,8 @@ STEPS = {"city": 10_000, "ref": 300_000, "amount": 900_000}
 class Counted(EachLeaf):
     """Look-ups that take `STEPS` of their column."""
 
-    def estimate(self, asked: Predicate) -> int:
-        return min(self.total, max(STEPS[name] for name in asked.columns()))
+    def estimate(self, predicate: Predicate) -> int:
+        return min(self.total, max(STEPS[name] for name in predicate.columns()))
 
     def answers(self, conjuncts: And) -> bool:
         return len(conjuncts.columns()) == 1

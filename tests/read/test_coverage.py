@@ -35,14 +35,14 @@ def table(path: Path) -> Iterator[IndexedTable]:
 @pytest.fixture
 def looked_up(table: IndexedTable, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The base files whose entries are looked up from now on."""
-    find, asked = EntryListing.find, list[str]()
+    find, paths = EntryListing.find, list[str]()
 
     def counted(self: EntryListing, base_file: BaseFile) -> Entry:
-        asked.append(base_file.path)
+        paths.append(base_file.path)
         return find(self, base_file)
 
     monkeypatch.setattr(EntryListing, "find", counted)
-    return asked
+    return paths
 
 
 def accesses(table: IndexedTable) -> list[Access]:

@@ -1,5 +1,5 @@
-"""Open entries are asked for the rows of each conjunct by one call for all slices, with the same
-result as one by one."""
+"""One call looks up the rows of each conjunct in the open entries of all slices, with the same
+result as one call per slice."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def scanned(table: IndexedTable, where: str) -> pa.Table:
         ("amount = 22 OR amount = 57", 2, 0),
     ],
 )
-def test_a_query_asks_all_slices_together(
+def test_a_query_looks_up_all_slices_together(
     opened: Opened, calls: Counter[str], where: str, together: int, single: int
 ) -> None:
     table = opened("hundred_base_files", ["id", "amount", "msg"])
@@ -95,7 +95,7 @@ def test_a_query_asks_all_slices_together(
     assert table.scan(where, use_index="require").count() == expected.num_rows
 
 
-def test_a_slice_with_many_rows_is_asked_alone(
+def test_a_slice_with_many_rows_is_looked_up_alone(
     opened: Opened, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(early_lookups, "FEW_ROWS", 1)
@@ -128,7 +128,7 @@ def test_a_changed_data_file_answers_nothing(opened: Opened, tmp_path: Path) -> 
     assert scan.statistics.count(Access.SCAN) >= 1
 
 
-def test_a_failing_call_leaves_the_slices_to_be_asked_alone(
+def test_after_a_failing_call_slices_are_looked_up_alone(
     opened: Opened, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, where = opened("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"

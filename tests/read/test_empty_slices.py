@@ -1,4 +1,4 @@
-"""On many base files, the open entries are asked together which slices can have matching rows."""
+"""On many base files, one call finds which slices can have matching rows by the open entries."""
 
 import shutil
 from collections.abc import Callable

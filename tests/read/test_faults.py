@@ -366,15 +366,15 @@ def test_a_base_file_cleaned_after_planning_means_a_new_plan(
         write(awkward_rows(spark, 0, ROWS, version), copy, options)
     gone = [s.file_slice.name for s in before.slices if not (copy / s.file_slice.name).exists()]
     assert gone
-    asked = []
+    bindings = []
 
     def plan(binding: Binding) -> tuple[Query, QueryPlan]:
-        asked.append(binding)
+        bindings.append(binding)
         return (query, plans.pop()) if plans else queries.planner.plan(binding, ScanOptions())
 
     planner = Planner(schema=table.schema, plan=plan, reader=queries.slice_reader, spark=None)
     found = Scan(binding, planner, limit=None).to_arrow()
-    assert len(asked) == 2
+    assert len(bindings) == 2
     rows = spark.read.format("hudi").load(str(copy)).where(WHERE).select("id").collect()
     assert sorted(found.column("id").to_pylist()) == sorted(row["id"] for row in rows)
 

@@ -78,13 +78,13 @@ def test_keys_go_to_the_groups_that_may_hold_them() -> None:
         SliceGroup("p0", (1, 2), KeyRange(b"g", b"k")),
         SliceGroup("p1", (3,), None),
     ]
-    asked = pa.record_batch(
+    keys_batch = pa.record_batch(
         {
             "record_key": ["b", "g", "z", "b", "z", None, "b"],
             "partition": ["p0", "p0", "p0", "p1", "p1", "p0", None],
         }
     )
-    sent = {number: keys.to_pylist() for number, keys in routed(asked, groups)}
+    sent = {number: keys.to_pylist() for number, keys in routed(keys_batch, groups)}
     assert sent == {0: ["b"], 1: ["g"], 2: ["b", "z"]}
     anywhere = [SliceGroup(None, group.slices, group.within) for group in groups]
     keys = pa.record_batch({"record_key": ["b", "z", None]})

@@ -50,7 +50,7 @@ class CountingReader:
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         return [batch for each in group for batch in self.batches(each.plan, each.statistics)]
 
-    def ask_together(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
+    def look_up_together(self, plans: Sequence[SlicePlan]) -> frozenset[int]:
         return frozenset()
 
     def is_index_only(self, plan: SlicePlan) -> bool:

@@ -154,7 +154,7 @@ def test_partitions_ruled_out(where: str | None, left_out: set[str]) -> None:
     schema = pa.schema([("i", pa.int64()), ("s", pa.string()), ("d", pa.float64())])
     slices = tuple(FileSlice(each, "f", None) for each in ("7/a", "7/b", "8/a", NULL, "x"))
     snapshot = Snapshot("1", slices, schema)
-    asked = bind_query(where, None, schema, time_zone="UTC").normal_form
+    normal_form = bind_query(where, None, schema, time_zone="UTC").normal_form
     found = PartitionValues.of(PartitionPaths(("i", "s")), snapshot)
-    assert found.ruled_out(asked) == left_out
-    assert PartitionValues.of(PartitionPaths(), snapshot).ruled_out(asked) == set()
+    assert found.ruled_out(normal_form) == left_out
+    assert PartitionValues.of(PartitionPaths(), snapshot).ruled_out(normal_form) == set()

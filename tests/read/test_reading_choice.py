@@ -35,7 +35,7 @@ def plan(*, pages: int, ranges: int = 10, chunks: int, total: int, row_groups: i
 
 
 @pytest.mark.parametrize(
-    ("asked", "remote", "reading"),
+    ("row_plan", "remote", "reading"),
     [
         (plan(pages=1 * MB, chunks=10 * MB, total=30 * MB), False, Reading.PAGES),
         (plan(pages=9 * MB, chunks=10 * MB, total=30 * MB), False, Reading.PAGES),
@@ -52,9 +52,9 @@ def plan(*, pages: int, ranges: int = 10, chunks: int, total: int, row_groups: i
         (plan(pages=0, ranges=0, chunks=0, total=0, row_groups=0), True, Reading.PAGES),
     ],
 )
-def test_the_cheapest_reading_is_chosen(asked: RowPlan, remote: bool, reading: Reading) -> None:
+def test_the_cheapest_reading_is_chosen(row_plan: RowPlan, remote: bool, reading: Reading) -> None:
     settings = Settings(read=ReadSettings(scan_fraction=0.9))
-    assert cheapest_reading(asked, settings, remote=remote) is reading
+    assert cheapest_reading(row_plan, settings, remote=remote) is reading
     assert request_bytes(Constants()) < MB
 
 
@@ -62,8 +62,8 @@ def test_the_cheapest_reading_is_chosen(asked: RowPlan, remote: bool, reading: R
     ("rows", "reading"), [(60, Reading.PAGES), (70, Reading.FILE), (None, Reading.FILE)]
 )
 def test_few_rows_are_read_by_page_even_from_every_page(rows: int | None, reading: Reading) -> None:
-    asked = plan(pages=30 * MB, chunks=30 * MB, total=30 * MB)  # of 1,000 rows
-    assert cheapest_reading(asked, Settings(), remote=False, rows=rows) is reading
+    row_plan = plan(pages=30 * MB, chunks=30 * MB, total=30 * MB)  # of 1,000 rows
+    assert cheapest_reading(row_plan, Settings(), remote=False, rows=rows) is reading
 
 
 @pytest.fixture(scope="module")
@@ -175,11 +175,11 @@ def test_the_note_states_how_many_rows_led_to_a_scan(table: IndexedTable) -> Non
 def test_only_the_limited_look_up_is_repeated(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    looked_up: list[str] = []
     look_up = SliceEntries.rows
 
     def rows(self: SliceEntries, leaf: Predicate, *args: Any, **kwargs: Any) -> RowSet:
-        asked.append(str(leaf)[:8])
+        looked_up.append(str(leaf)[:8])
         return look_up(self, leaf, *args, **kwargs)
 
     monkeypatch.setattr(SliceEntries, "rows", rows)
@@ -187,7 +187,7 @@ def test_only_the_limited_look_up_is_repeated(
     third = ", ".join(f"'kind{number}'" for number in range(kinds))
     scan = table.scan(f"name = 'name{ROWS - 1}' OR kind IN ({third})", columns=["id", "text"])
     assert scan.to_arrow().num_rows == kinds * RUN + 1
-    assert asked == ["`name` =", "`kind` I", "`kind` I"], "first a few, then all of the kinds"
+    assert looked_up == ["`name` =", "`kind` I", "`kind` I"], "first a few, then all of the kinds"
 
 
 def test_a_small_limit_uses_the_index(table: IndexedTable) -> None:

@@ -33,27 +33,27 @@ class Known:
     superset_ok: bool = True
     total: int = TOTAL
     row_steps: int = ROW_STEPS
-    asked: list[tuple[str, int | None]] = field(default_factory=list)
+    lookups: list[tuple[str, int | None]] = field(default_factory=list)
     narrowed_to: dict[str, tuple[BitMap, bool]] = field(default_factory=dict)
 
     def answers(self, conjuncts: And) -> bool:
         return spelled(conjuncts) in self.answers_to
 
-    def estimate(self, asked: Predicate) -> int:
-        return self.answers_to.get(spelled(asked), (None, TOTAL))[1]
+    def estimate(self, predicate: Predicate) -> int:
+        return self.answers_to.get(spelled(predicate), (None, TOTAL))[1]
 
-    def rows(self, asked: Predicate, most: int | None) -> RowSet:
-        self.asked.append((spelled(asked), most))
-        rows, steps = self.answers_to.get(spelled(asked), (None, TOTAL))
+    def rows(self, predicate: Predicate, most: int | None) -> RowSet:
+        self.lookups.append((spelled(predicate), most))
+        rows, steps = self.answers_to.get(spelled(predicate), (None, TOTAL))
         if rows is None or (most is not None and steps > most):
             return RowSet.everything()
         return RowSet(rows, exact=True)
 
-    def narrowed(self, asked: Predicate, rows: BitMap) -> RowSet:
-        left = self.narrowed_to.get(spelled(asked))
+    def narrowed(self, predicate: Predicate, rows: BitMap) -> RowSet:
+        left = self.narrowed_to.get(spelled(predicate))
         if left is None:
             return RowSet.everything()
-        self.asked.append((f"{len(rows)} of {spelled(asked)}", None))
+        self.lookups.append((f"{len(rows)} of {spelled(predicate)}", None))
         return RowSet(rows & left[0], exact=left[1])
 
 
@@ -64,13 +64,13 @@ def normal_form(where: str) -> Predicate:
 def test_conjuncts_are_looked_up_cheapest_first_until_one_is_empty() -> None:
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
-    assert known.asked == [("a = 1", None)]
+    assert known.lookups == [("a = 1", None)]
 
 
 def test_conjuncts_of_a_small_file_are_looked_up_as_written() -> None:
     known = Known({"a = 1": (BitMap(), 0), "b = 2": (BitMap([7]), 1)}, total=1000)
     assert candidate_rows(normal_form("b = 2 AND a = 1"), known) == RowSet(BitMap(), True)
-    assert [asked for asked, _ in known.asked] == ["b = 2", "a = 1"]
+    assert [predicate for predicate, _ in known.lookups] == ["b = 2", "a = 1"]
 
 
 def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped() -> None:
@@ -79,7 +79,7 @@ def test_a_look_up_slower_than_reading_the_remaining_rows_is_skipped() -> None:
     known = Known({"a = 1": (apart, 2), "b > 2": (half, 2 * ROW_STEPS + 1)})
     found = candidate_rows(normal_form("b > 2 AND a = 1"), known)
     assert found == RowSet(apart, exact=False)
-    assert known.asked == [("a = 1", None), ("b > 2", 2 * ROW_STEPS)]
+    assert known.lookups == [("a = 1", None), ("b > 2", 2 * ROW_STEPS)]
 
     known.answers_to["b > 2"] = (BitMap([1]), 2 * ROW_STEPS)
     assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
@@ -89,13 +89,13 @@ def test_rows_of_one_page_count_as_one() -> None:
     run = BitMap(range(4_000, 8_000))
     known = Known({"a = 1": (run, 4_000), "b > 2": (BitMap([4_001]), ROW_STEPS + 1)})
     assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(run, exact=False)
-    assert known.asked == [("a = 1", None), ("b > 2", ROW_STEPS)]
+    assert known.lookups == [("a = 1", None), ("b > 2", ROW_STEPS)]
 
 
 def test_count_looks_up_every_conjunct() -> None:
     known = Known({"a = 1": (BitMap([1]), 1), "b > 2": (BitMap([1, 5]), TOTAL)}, superset_ok=False)
     assert candidate_rows(normal_form("b > 2 AND a = 1"), known) == RowSet(BitMap([1]), True)
-    assert known.asked == [("a = 1", None), ("b > 2", None)]
+    assert known.lookups == [("a = 1", None), ("b > 2", None)]
 
 
 def test_or_arms_are_limited_by_the_remaining_rows() -> None:
@@ -104,7 +104,7 @@ def test_or_arms_are_limited_by_the_remaining_rows() -> None:
     )
     found = candidate_rows(normal_form("(b = 2 OR s = 'x') AND a = 1"), known)
     assert found == RowSet(BitMap([1]), exact=False)
-    assert known.asked == [("a = 1", None), ("b = 2", ROW_STEPS), ("s = 'x'", ROW_STEPS)]
+    assert known.lookups == [("a = 1", None), ("b = 2", ROW_STEPS), ("s = 'x'", ROW_STEPS)]
 
 
 @pytest.mark.parametrize(
@@ -115,15 +115,15 @@ def test_conjuncts_on_one_column_are_looked_up_together(where: str) -> None:
     both = "(a >= 3) AND (a <= 9)"
     known = Known({both: (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     assert candidate_rows(normal_form(where), known) == RowSet(BitMap([4]), True)
-    assert known.asked[0] == (both, None)
-    assert all("a" not in asked for asked, _ in known.asked[1:])
+    assert known.lookups[0] == (both, None)
+    assert all("a" not in predicate for predicate, _ in known.lookups[1:])
 
 
 def test_other_conjuncts_are_looked_up_separately() -> None:
     known = Known({"a = 1": (BitMap([4]), 1), "b = 1": (BitMap([4, 5]), 2)})
     for where in ("a = 1 AND b = 1", "a = 1 AND a <> 2", "a = 1 AND a IS NOT NULL"):
         candidate_rows(normal_form(where), known)
-    assert not any(" AND " in asked for asked, _ in known.asked)
+    assert not any(" AND " in predicate for predicate, _ in known.lookups)
 
 
 def test_predicates_that_match_everything_or_nothing() -> None:
@@ -138,27 +138,27 @@ def test_few_remaining_rows_are_checked_one_by_one() -> None:
     answers = {"a = 1": (BitMap([3, 5, 8]), 3), "b = 2": (BitMap(range(5, 10_000)), 10_000)}
     exact = Known(answers, narrowed_to={"b = 2": (BitMap([5, 8]), True)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), exact) == RowSet(BitMap([5, 8]), True)
-    assert exact.asked == [("a = 1", None), ("3 of b = 2", None)]
+    assert exact.lookups == [("a = 1", None), ("3 of b = 2", None)]
 
     some = Known(answers, narrowed_to={"b = 2": (BitMap([3, 5]), False)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), some) == RowSet(BitMap([5]), True)
-    assert some.asked[1:] == [("3 of b = 2", None), ("b = 2", ROW_STEPS)]
+    assert some.lookups[1:] == [("3 of b = 2", None), ("b = 2", ROW_STEPS)]
 
     none = Known(answers, narrowed_to={"b = 2": (BitMap(), False)})
     assert candidate_rows(normal_form("b = 2 AND a = 1"), none) == RowSet(BitMap(), True)
-    assert none.asked[1:] == [("3 of b = 2", None)]
+    assert none.lookups[1:] == [("3 of b = 2", None)]
 
     many = Known({**answers, "a = 1": (BitMap(range(5_000)), 3)}, narrowed_to=none.narrowed_to)
     assert candidate_rows(normal_form("b = 2 AND a = 1"), many).rows == BitMap(range(5, 5_000))
-    assert [asked for asked, _ in many.asked] == ["a = 1", "b = 2"]
+    assert [predicate for predicate, _ in many.lookups] == ["a = 1", "b = 2"]
 
 
 def test_exact_row_ids_look_up_all_conjuncts_together() -> None:
     together = {"(a = 1) AND (b = 2)": (BitMap([5]), 2)}
     known = Known(together, superset_ok=False)
     assert candidate_rows(normal_form("a = 1 AND b = 2"), known) == RowSet(BitMap([5]), True)
-    assert known.asked == [("(a = 1) AND (b = 2)", None)]
+    assert known.lookups == [("(a = 1) AND (b = 2)", None)]
 
     superset_ok = Known({**together, "a = 1": (BitMap([5]), 1), "b = 2": (BitMap([5]), 9)})
     candidate_rows(normal_form("a = 1 AND b = 2"), superset_ok)
-    assert [asked for asked, _ in superset_ok.asked] == ["a = 1", "b = 2"]
+    assert [predicate for predicate, _ in superset_ok.lookups] == ["a = 1", "b = 2"]

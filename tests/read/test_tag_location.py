@@ -17,7 +17,7 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
 from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.keys.tag_location import AskedKeys, KeySearch
+from hudi_index_service.read.keys.tag_location import KeySearch, RequestedKeys
 from hudi_index_service.read.statistics import ReadStatistics
 from tests.golden.table import Golden
 from tests.hudi_tables import (
@@ -87,7 +87,7 @@ def assert_row_ids_match_the_keys(path: Path, answer: pa.Table, key: str) -> Non
             assert keys[row["row_id"]].as_py() == row["record_key"]
 
 
-def search(table: IndexedTable, keys: AskedKeys) -> tuple[pa.Table, ReadStatistics]:
+def search(table: IndexedTable, keys: RequestedKeys) -> tuple[pa.Table, ReadStatistics]:
     """The answer, and what was read for it."""
     statistics = ReadStatistics()
     ours = KeySearch(table.hudi_table, table._queries.planner, table._queries.pool, table._settings)
@@ -167,14 +167,14 @@ def test_keys_from_a_dataframe(
 ) -> None:
     # Half of them are above the maximum key of each base file.
     keys = [str(number) if number < 50_000 else f"x{number}" for number in range(100_000)]
-    wanted = spark.range(0, 100_000, 1, 2).selectExpr(
+    requested = spark.range(0, 100_000, 1, 2).selectExpr(
         "concat(if(id < 50000, '', 'x'), id) AS record_key"
     )
     expected = table.tag_location(keys)
     spark.conf.set("spark.sql.adaptive.enabled", "false")  # with it, each shuffle counts as a job
     try:
         before, stage = jobs_so_far(spark), last_stage(spark)
-        answer = collected(table.tag_location(wanted))
+        answer = collected(table.tag_location(requested))
         assert jobs_so_far(spark) - before == 1
         shuffled = rows_shuffled_since(spark, stage)
     finally:
@@ -192,7 +192,7 @@ def test_keys_from_a_dataframe(
     without_index = 2 * 100_000
     assert sent < 100_000
     assert shuffled == 100_000 + 4020 + sent + without_index
-    twice = collected(table.tag_location(wanted.limit(3).union(wanted.limit(3)).coalesce(1)))
+    twice = collected(table.tag_location(requested.limit(3).union(requested.limit(3)).coalesce(1)))
     assert twice.num_rows == 6
     few = [
         ("2026-01-01", "2"),
@@ -209,7 +209,7 @@ def test_keys_from_a_dataframe(
         )
     )
     with pytest.raises(ConfigInvalid, match="no column record_key"):
-        table.tag_location(wanted.withColumnRenamed("record_key", "key"))
+        table.tag_location(requested.withColumnRenamed("record_key", "key"))
 
 
 def test_tables_that_need_spark_give_no_row_ids(
@@ -224,13 +224,13 @@ def test_tables_that_need_spark_give_no_row_ids(
     answer = open_table(copy, spark=spark).tag_location(keys)
     assert locations(answer) == locations(open_table(path).tag_location(keys))
     assert answer.column("row_id").null_count == answer.num_rows == 5
-    wanted = spark.createDataFrame([(key,) for key in keys], "record_key string")
-    frame = open_table(copy).tag_location(wanted)
+    requested = spark.createDataFrame([(key,) for key in keys], "record_key string")
+    frame = open_table(copy).tag_location(requested)
     assert sorted_rows(collected(frame)) == sorted_rows(answer)
 
 
 def test_a_key_index_avoids_reading_other_pages(table: IndexedTable) -> None:
-    answer, read = search(table, AskedKeys.of(["17", "18", "nobody"]))
+    answer, read = search(table, RequestedKeys.of(["17", "18", "nobody"]))
     assert answer.column("file_id").null_count == 1
     by_access = {each.slice_name: each for each in read.slices}
     assert [each.access for each in by_access.values()].count(Access.INDEX) == 2
@@ -243,7 +243,7 @@ def test_a_key_index_avoids_reading_other_pages(table: IndexedTable) -> None:
 
 
 def test_keys_outside_the_key_range_are_not_looked_up(table: IndexedTable) -> None:
-    answer, read = search(table, AskedKeys.of(["nobody", "!", "😀"]))
+    answer, read = search(table, RequestedKeys.of(["nobody", "!", "😀"]))
     assert answer.column("file_id").null_count == 3
     assert read.count(Access.SKIP) == 2
     for each in read.slices:
@@ -251,7 +251,7 @@ def test_keys_outside_the_key_range_are_not_looked_up(table: IndexedTable) -> No
 
 
 def test_many_keys_are_found_by_a_scan(table: IndexedTable) -> None:
-    _, read = search(table, AskedKeys.of([str(number) for number in range(1000)]))
+    _, read = search(table, RequestedKeys.of([str(number) for number in range(1000)]))
     assert read.count(Access.INDEX) == 0
     assert read.pages == 0
 
@@ -262,7 +262,7 @@ def test_a_damaged_entry_is_not_used(path: Path, tmp_path: Path) -> None:
     for data in (copy / ".hoodie" / ".index").rglob("*.pack"):
         data.write_bytes(bytes(data.stat().st_size))
     keys = ["17", "4001", "nobody"]
-    answer, read = search(open_table(copy), AskedKeys.of(keys))
+    answer, read = search(open_table(copy), RequestedKeys.of(keys))
     assert locations(answer) == locations(open_table(path).tag_location(keys))
     assert read.count(Access.INDEX) == 0
 
@@ -305,9 +305,9 @@ def test_keys_with_log_files_are_located_as_by_hudi(spark: SparkSession, tmp_pat
     both = table.tag_location(pairs).to_pylist()
     assert [row["row_id"] is not None for row in both] == [True, False]
     # Hudi's own look-up finds the keys in base files at the same locations.
-    asked = [(day, str(n)) for n in range(60) for day in ("2026-01-01", "2026-01-02")]
-    ours = table.tag_location(asked).to_pylist()
-    hudis = hudi_locations(spark, path, asked)
+    requested = [(day, str(n)) for n in range(60) for day in ("2026-01-01", "2026-01-02")]
+    ours = table.tag_location(requested).to_pylist()
+    hudis = hudi_locations(spark, path, requested)
     assert sum(each is not None for each in hudis) == 40
     for row, location in zip(ours, hudis, strict=True):
         if row["row_id"] is not None or location is not None:
@@ -343,7 +343,7 @@ def test_keys_of_several_columns(name: str, golden: Golden, tmp_path: Path) -> N
     table.build(strategy="all").raise_for_failures()
 
     keys = ["id:k7,number:7", "id:__empty__,number:20", "id:k7,number:8", "k7", "id:k7,number:07"]
-    answer, read = search(table, AskedKeys.of(keys[:3]))
+    answer, read = search(table, RequestedKeys.of(keys[:3]))
     assert answer.column("row_id").is_valid().to_pylist() == [True, True, False]
     assert read.count(Access.INDEX) == 1
     (file,) = path.glob("*.parquet")
@@ -351,7 +351,7 @@ def test_keys_of_several_columns(name: str, golden: Golden, tmp_path: Path) -> N
     assert [numbers[row].as_py() for row in answer.column("row_id").to_pylist()[:2]] == [7, 20]
     assert table.tag_location(keys).column("row_id").null_count == 3
     # Such a key can be parsed in two ways.
-    odd, read = search(table, AskedKeys.of(["id:a,number:31,number:31", "id:k7,number:7"]))
+    odd, read = search(table, RequestedKeys.of(["id:a,number:31,number:31", "id:k7,number:7"]))
     assert odd.column("row_id").null_count == 0
     assert read.count(Access.INDEX) == 0
 
@@ -363,20 +363,20 @@ def test_virtual_keys_of_one_column(spark: SparkSession, tmp_path: Path) -> None
     options = hudi_options("t", partition_column="part", **virtual)
     write(rows, path, options, "bulk_insert")
     table = open_table(path, settings=BY_PAGES)
-    asked = AskedKeys.of(["7", "399", "400", "07", "nobody"])
-    scanned, read = search(table, asked)
+    requested = RequestedKeys.of(["7", "399", "400", "07", "nobody"])
+    scanned, read = search(table, requested)
     assert scanned.column("row_id").is_valid().to_pylist() == [True, True, False, False, False]
     assert {each.note for each in read.slices} == {""}  # Hudi wrote no Bloom filter
     table.create_index("by_id", ["id"])
     table.build(strategy="all").raise_for_failures()
-    answer, read = search(table, asked)
+    answer, read = search(table, requested)
     assert read.count(Access.SCAN) == 0
     # The segments know which base file holds 7 and which 399; none of p0 holds either.
     assert [each.keys for each in read.slices] == [None, None, 1, 1]
     assert read.count(Access.SKIP) == 2
     assert answer.equals(scanned)
     keys = spark.createDataFrame(
-        [(key,) for key in asked.table["record_key"].to_pylist()], "record_key string"
+        [(key,) for key in requested.table["record_key"].to_pylist()], "record_key string"
     )
     assert sorted_rows(collected(table.tag_location(keys))) == sorted_rows(answer)
     # Scans do not need the meta columns either.
@@ -441,14 +441,16 @@ def test_keys_are_looked_for_in_the_base_files_that_hold_them(
             table.build(strategy="all").raise_for_failures()
     truth = by_spark(golden("hundred_base_files").rows())
     places = {key: place for (_, key), place in truth.items()}
-    wanted = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]
+    requested = [*sorted(places)[::37], "nobody", f"{column}:7", *sorted(places)[:2]]
     with open_table(path, settings=BY_PAGES) as table:
-        answer, statistics = search(table, AskedKeys.of(wanted))
-        assert locations(answer) == [(key, places.get(key, (None, None, None))) for key in wanted]
-        holding = {places[key] for key in wanted if key in places}
+        answer, statistics = search(table, RequestedKeys.of(requested))
+        assert locations(answer) == [
+            (key, places.get(key, (None, None, None))) for key in requested
+        ]
+        holding = {places[key] for key in requested if key in places}
         looked_into = len(statistics.slices) - statistics.count(Access.SKIP)
         assert len(holding) <= looked_into < 2 * len(holding), "ranges of keys hardly overlap"
-        in_partitions = [(places[key][0] or "", key) for key in wanted if key in places]
+        in_partitions = [(places[key][0] or "", key) for key in requested if key in places]
         assert table.tag_location(in_partitions).equals(
             answer.filter(pa.compute.is_valid(answer.column("file_id")))
         )
@@ -462,6 +464,6 @@ def test_damaged_segments_cost_time_and_no_key(many: Path, tmp_path: Path) -> No
     for file in path.glob(".hoodie/.index/_service/segments/lucene/*"):
         file.write_bytes(file.read_bytes()[:-100])
     with open_table(path, settings=BY_PAGES) as table:
-        answer, statistics = search(table, AskedKeys.of(keys))
+        answer, statistics = search(table, RequestedKeys.of(keys))
     assert answer.equals(right)
     assert statistics.count(Access.SKIP) > 0, "by the ranges in manifests"

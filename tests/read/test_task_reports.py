@@ -159,11 +159,11 @@ def test_each_run_receives_only_its_own_slices(spark: SparkSession) -> None:
         for of in received.values()
     ]
 
-    def tell(number: int) -> None:
+    def send(number: int) -> None:
         for each in runs[: number + 1]:
-            each.tell(number, slice_read(10 * each.run + number))
+            each.send(number, slice_read(10 * each.run + number))
 
-    spark.sparkContext.parallelize([0, 1], 2).foreach(tell)
+    spark.sparkContext.parallelize([0, 1], 2).foreach(send)
 
     assert sorted(received["first"]) == [(0, 10), (1, 11)]
     assert received["second"] == [(1, 21)]
@@ -176,11 +176,11 @@ def test_the_least_recently_active_runs_are_dropped(
     reports = TaskReports(spark.sparkContext)
     received: list[int] = []
     runs = [reports.expect(4, [lambda number, read: received.append(number)]) for _ in range(2)]
-    runs[0].tell(0, slice_read(1))
+    runs[0].send(0, slice_read(1))
     runs.append(reports.expect(4, [lambda number, read: received.append(number)]))
 
     for number, each in enumerate(runs, 1):
-        each.tell(number, slice_read(1))
+        each.send(number, slice_read(1))
 
     assert received == [0, 1, 3]  # the second run was dropped
     assert reports._slices == 8
@@ -196,7 +196,7 @@ def test_a_failing_report_is_only_logged(
     own = spark.sparkContext.accumulator(0)
 
     def work(number: int) -> None:
-        report.tell(number, slice_read(1))
+        report.send(number, slice_read(1))
         own.add(1)
 
     with caplog.at_level(logging.ERROR):

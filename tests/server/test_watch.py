@@ -140,12 +140,12 @@ def watching() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         yield start
 
 
-def lines_until(stream: IO[str], wanted: str) -> str:
-    """Reads up to the first line with `wanted`; fails if the stream ends first."""
+def lines_until(stream: IO[str], text: str) -> str:
+    """Reads up to the first line with `text`; fails if the stream ends first."""
     for line in stream:
-        if wanted in line:
+        if text in line:
             return line
-    raise AssertionError(f"no line with {wanted!r}")
+    raise AssertionError(f"no line with {text!r}")
 
 
 def test_process_follows_the_timeline_and_stops_on_sigterm(table, cluster, watching):

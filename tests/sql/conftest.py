@@ -104,10 +104,10 @@ def index_session(spark: "SparkSession") -> Iterator[IndexSession]:
 def costs() -> Iterator[Callable[..., None]]:
     """Sets some of the optimizer's cost constants until the end of the test."""
 
-    def given(**milliseconds: float) -> None:
+    def set_milliseconds(**milliseconds: float) -> None:
         set_constants(settings(), Constants(**milliseconds))
 
-    yield given
+    yield set_milliseconds
     unset_constants(settings())
 
 

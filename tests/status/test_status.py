@@ -110,11 +110,11 @@ def test_alerts(table: IndexedTable) -> None:
 
 def test_a_dead_build_is_an_alert_but_a_running_one_is_not(table: IndexedTable) -> None:
     BuildRecords(Storage(table.uri), stale_seconds=60).start({})
-    asked = Thresholds(failed_build=True)
-    assert table.status().alerts(asked) == []
+    thresholds = Thresholds(failed_build=True)
+    assert table.status().alerts(thresholds) == []
     for file in Path(table.uri, ".hoodie/.index/_service/builds/000001").iterdir():
         os.utime(file, (0, 0))
-    assert table.status().alerts(asked) == ["Build 000001 died."]
+    assert table.status().alerts(thresholds) == ["Build 000001 died."]
 
 
 def test_bytes_that_indexes_share_are_counted_once(table: IndexedTable) -> None:

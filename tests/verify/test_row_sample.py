@@ -20,13 +20,13 @@ from tests.build.base_files import build_task, write_base_file
 FAR = 3_700_007  # days after 1970: beyond the year 9999, the last that Python's dates know
 
 
-def found_wrong(storage: Storage, rows: pa.Table, *, indexed: list[str]) -> list[str]:
+def mismatches_of(storage: Storage, rows: pa.Table, *, indexed: list[str]) -> list[str]:
     """Builds an entry for the rows and compares every row with it."""
     base_file = write_base_file(storage, rows)
-    return compared(storage, base_file, rows.schema, indexed)
+    return mismatches(storage, base_file, rows.schema, indexed)
 
 
-def compared(
+def mismatches(
     storage: Storage, base_file: BaseFile, schema: pa.Schema, indexed: list[str]
 ) -> list[str]:
     columns = pa.schema([schema.field(name) for name in indexed])
@@ -44,7 +44,7 @@ def test_dates_and_timestamps_beyond_the_year_9999(tmp_path: Path) -> None:
     days = pa.array([0, FAR, None], pa.int32()).cast(pa.date32())
     moments = pa.array([0, FAR * 86_400_000_000, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
     rows = pa.table({"id": ["a", "b", "c"], "day": days, "at": moments})
-    assert found_wrong(Storage(tmp_path), rows, indexed=["id", "day", "at"]) == []
+    assert mismatches_of(Storage(tmp_path), rows, indexed=["id", "day", "at"]) == []
 
 
 def test_dates_in_structs_arrays_and_maps(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_dates_in_structs_arrays_and_maps(tmp_path: Path) -> None:
     rows = pa.table({"id": ["a", "b", "c"], "home": home, "days": lists})
     schema = rows.schema.append(pa.field("home.inner.name", pa.string()))
     base_file = write_base_file(Storage(tmp_path), rows)
-    assert compared(Storage(tmp_path), base_file, schema, ["id", "home.inner.name", "days"]) == []
+    assert mismatches(Storage(tmp_path), base_file, schema, ["id", "home.inner.name", "days"]) == []
 
 
 def test_a_different_date_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_different_date_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(RowSample, "_rows", other_days)
     rows = pa.table({"day": pa.array([FAR, FAR], pa.int32()).cast(pa.date32())})
-    (wrong,) = found_wrong(Storage(tmp_path), rows, indexed=["day"])
+    (wrong,) = mismatches_of(Storage(tmp_path), rows, indexed=["day"])
     assert wrong == "its copy of the base file's footer leads to other rows."
 
 
@@ -90,7 +90,7 @@ def broken_text(storage: Storage) -> tuple[BaseFile, pa.Schema]:
 def test_text_that_is_not_utf8_is_not_damage(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     base_file, schema = broken_text(storage)
-    assert compared(storage, base_file, schema, ["id", "s"]) == []
+    assert mismatches(storage, base_file, schema, ["id", "s"]) == []
 
 
 def test_a_wrong_row_is_reported_next_to_text_that_is_not_utf8(
@@ -104,7 +104,7 @@ def test_a_wrong_row_is_reported_next_to_text_that_is_not_utf8(
         return scanned(self).set_column(0, "id", pa.array(["b", "a", "c", "d", "e"]))
 
     monkeypatch.setattr(RowSample, "_scanned", others)
-    wrong = compared(storage, base_file, schema, ["id", "s"])
+    wrong = mismatches(storage, base_file, schema, ["id", "s"])
     assert wrong == ["column id: row 0 is not indexed under its value."]
 
 

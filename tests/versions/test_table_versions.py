@@ -9,7 +9,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.protocol import ServiceKind
 from hudi_index_service.optimizer.plan import Access
-from tests.golden.recipes.versions import ASKS
+from tests.golden.recipes.versions import PREDICATES
 from tests.golden.table import Golden, GoldenTable
 from tests.same_rows import assert_same_rows
 
@@ -18,7 +18,7 @@ VERSIONS = ["version_6", "version_8", "version_9"]
 
 def assert_gives_sparks_rows(table: IndexedTable, golden: GoldenTable, step: str) -> None:
     assert_same_rows(table.scan().to_arrow(), golden.rows(step))
-    for where in ASKS:
+    for where in PREDICATES:
         for use_index in ("auto", "never"):
             scan = table.scan(where, use_index=use_index)  # type: ignore[arg-type]
             assert_same_rows(scan.to_arrow(), golden.answer(where, step))
@@ -46,7 +46,7 @@ def test_compacted_base_files_are_built_and_used(name: str, golden: Golden, tmp_
         assert len(build.built) == (1 if step == "compacted" else 0), step
         assert {each.base_file.instant for each in build.due} <= compacted
         assert_gives_sparks_rows(table, hudi, step)
-    plan = table.scan(ASKS[0]).explain().plan
+    plan = table.scan(PREDICATES[0]).explain().plan
     assert plan is not None
     assert plan.count(Access.MERGE) == 1
 
@@ -65,6 +65,6 @@ def test_earlier_steps_are_read_as_of_their_instant(
     assert len(set(latest.values())) == len(hudi.steps)
     for step, instant in latest.items():
         assert_same_rows(table.scan(as_of=instant).to_arrow(), hudi.rows(step))
-        for where in ASKS:
+        for where in PREDICATES:
             found = table.scan(where, as_of=instant).to_arrow()
             assert_same_rows(found, hudi.answer(where, step))

@@ -13,7 +13,7 @@ from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import ByteKeys, Keys, key_bytes
 from hudi_index_service.index.btree.leaf_file import LeafStore
 from hudi_index_service.index.btree.tree import Branch, LeafPlace
-from hudi_index_service.index.btree.writing.merge import Source
+from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.column_kinds import is_array
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
 
@@ -24,14 +24,14 @@ def check_index(index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str
     """The defects of the index, one sentence each; see `IndexType.verify`."""
     try:
         with ExitStack() as stack:
-            source = Source.of_part(index)
+            source = MergeSource.of_part(index)
             stack.callback(source.close)
             return list(findings(source, index.rows, columns))
     except EntryInvalid as error:
         return [error.message]
 
 
-def findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
+def findings(source: MergeSource, rows: int, columns: Sequence[StoredColumn]) -> Iterator[str]:
     """The defects of a tree and its leaves, wherever the leaves are stored.
 
     Raises:
@@ -48,7 +48,7 @@ def findings(source: Source, rows: int, columns: Sequence[StoredColumn]) -> Iter
         yield from _of_column(source, rows, column, numbers[column.name])
 
 
-def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> Iterator[str]:
+def _of_column(source: MergeSource, rows: int, column: StoredColumn, number: int) -> Iterator[str]:
     nulls = source.rows(number, Branch.NULLS)
     if len(nulls) != column.null_count:
         yield (
@@ -75,7 +75,7 @@ def _of_column(source: Source, rows: int, column: StoredColumn, number: int) -> 
         yield f"column {column.name} has {values} values and {len(nulls)} NULLs in {rows} rows."
 
 
-def _leaf_places(source: Source, column: int) -> Iterator[LeafPlace]:
+def _leaf_places(source: MergeSource, column: int) -> Iterator[LeafPlace]:
     """The leaves of a column's values, fetched in batches."""
     places = source.tree.leaves(column, Branch.VALUES)
     while batch := list(islice(places, _AT_ONCE)):

@@ -7,7 +7,7 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.check import findings
 from hudi_index_service.index.btree.leaf_file import TREE
 from hudi_index_service.index.btree.tree import Tree
-from hudi_index_service.index.btree.writing.merge import Source
+from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import PackedIndex, StoredColumn
 from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.index.hbase.reader import stored_leaves
@@ -24,7 +24,7 @@ def check_index(
     """
     tree = Tree(lambda: read_member(index, TREE))
     try:
-        source = Source(tree, stored_leaves(index, server), tree.description())
+        source = MergeSource(tree, stored_leaves(index, server), tree.description())
         if source.description.rows != index.rows:
             return [f"{index.path} holds {source.description.rows} rows."]
         return list(findings(source, index.rows, columns))

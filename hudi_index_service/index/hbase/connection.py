@@ -48,10 +48,10 @@ def make_table(connection: Any, name: str, families: dict[str, dict[str, object]
 
 def is_absence(error: BaseException) -> bool:
     """Whether a failure means that the table or its column family does not exist."""
-    return isinstance(error, IOError) and any(each in told(error) for each in _ABSENCES)
+    return isinstance(error, IOError) and any(each in failure_reason(error) for each in _ABSENCES)
 
 
-def told(error: BaseException) -> str:
+def failure_reason(error: BaseException) -> str:
     """The reason of a failure, in a few words without a full stop."""
     if isinstance(error, TimeoutError):
         return "it does not answer in time"

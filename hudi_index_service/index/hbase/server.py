@@ -92,7 +92,7 @@ class HBaseServer:
         began = monotonic()
         count(requests=1)
         try:
-            answer = self._ask(request, deadline)
+            answer = self._send(request, deadline)
         except self._failures as error:
             if _connecting().is_absence(error):
                 raise EntryInvalid(
@@ -112,7 +112,7 @@ class HBaseServer:
         settings = self.settings
         for attempt in range(1, settings.attempts + 1):
             try:
-                return self._ask(request, monotonic() + settings.write_seconds)
+                return self._send(request, monotonic() + settings.write_seconds)
             except self._failures as error:
                 failure = self._failure(error)
                 if attempt == settings.attempts or isinstance(error, _connecting().REFUSALS):
@@ -145,7 +145,7 @@ class HBaseServer:
         failures: tuple[type[BaseException], ...] = _connecting().FAILURES
         return failures
 
-    def _ask(self, request: "Request[T]", deadline: float) -> T:
+    def _send(self, request: "Request[T]", deadline: float) -> T:
         """Uses an idle connection; if the server has closed it meanwhile, a new one."""
         self.requests += 1
         idle = self._idle.take()
@@ -172,7 +172,9 @@ class HBaseServer:
 
     def _failure(self, error: BaseException) -> str:
         """The failure as a sentence without its full stop."""
-        return f"HBase at {self.name}, table {self.table_name}: {_connecting().told(error)}"
+        return (
+            f"HBase at {self.name}, table {self.table_name}: {_connecting().failure_reason(error)}"
+        )
 
 
 _servers: "WeakSet[HBaseServer]" = WeakSet()

@@ -101,10 +101,10 @@ class ByteBounds:
 
     def with_prefix(self, prefix: bytes) -> Mask:
         """Where a value may begin with the prefix."""
-        wanted = binary_scalar(prefix)
+        scalar = binary_scalar(prefix)
         begins = pc.binary_slice(self.least, 0, len(prefix))
-        return _true_or_null(pc.less_equal(begins, wanted)) & _true_or_null(
-            pc.greater_equal(self.greatest, wanted)
+        return _true_or_null(pc.less_equal(begins, scalar)) & _true_or_null(
+            pc.greater_equal(self.greatest, scalar)
         )
 
     def known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -292,18 +292,18 @@ class Run:
             Positions in `keys`, and the file of each; a position for each file that may hold it.
         """
         layout = self.layout
-        positions, wanted = self._cut(keys)
-        if not len(wanted):
+        positions, cut = self._cut(keys)
+        if not len(cut):
             return positions, np.zeros(0, dtype=np.int64)
-        buckets = (wanted >> np.uint64(layout.key_bits - layout.bucket_bits)).astype(np.int64)
-        if len(wanted) * 256 >= layout.pairs:
+        buckets = (cut >> np.uint64(layout.key_bits - layout.bucket_bits)).astype(np.int64)
+        if len(cut) * 256 >= layout.pairs:
             found = [
-                self._among(wanted, *self._unpack(first, end))
+                self._among(cut, *self._unpack(first, end))
                 for first, end in self._portions(int(buckets[0]), int(buckets[-1]) + 1)
             ]
         else:
             distinct_buckets = buckets[np.diff(buckets, prepend=-1) > 0]
-            found = [self._among(wanted, *self._unpack_buckets(distinct_buckets))]
+            found = [self._among(cut, *self._unpack_buckets(distinct_buckets))]
         which = np.concatenate([each for each, _ in found])
         return positions[which], np.concatenate([each for _, each in found])
 
@@ -378,11 +378,11 @@ class Run:
         )
 
     @staticmethod
-    def _among(wanted: Keys, keys: Keys, files: Files) -> tuple[npt.NDArray[np.int64], Files]:
-        """Positions in the sorted wanted keys, and files, of the pairs with one of them. Wanted
-        keys that were cut may be equal: the pair counts for each."""
-        first = np.searchsorted(wanted, keys, "left")
-        count = np.searchsorted(wanted, keys, "right") - first
+    def _among(cut: Keys, keys: Keys, files: Files) -> tuple[npt.NDArray[np.int64], Files]:
+        """Positions in sorted, cut keys, and files, of the pairs with one of these keys. Cut keys
+        may be equal: the pair counts for each."""
+        first = np.searchsorted(cut, keys, "left")
+        count = np.searchsorted(cut, keys, "right") - first
         pairs = np.repeat(np.arange(len(keys)), count)
         within = np.arange(len(pairs)) - np.repeat(np.cumsum(count) - count, count)
         return (first[pairs] + within).astype(np.int64), files[pairs]

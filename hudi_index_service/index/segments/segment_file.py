@@ -263,11 +263,11 @@ def stated_generations(
     segments: Iterable[SegmentFile], base_files: Sequence[BaseFile]
 ) -> dict[str, StatedGeneration]:
     """The highest generation of the entries of base files, by path, as far as segments state it."""
-    wanted = texts_array([each.path for each in base_files], pa.string())
+    paths = texts_array([each.path for each in base_files], pa.string())
     stated: dict[str, StatedGeneration] = {}
     for each in segments:
-        is_wanted = pc.index_in(each.files["path"], value_set=wanted).is_valid()
-        for path, number in newest_generations([each.files.filter(is_wanted)]).items():
+        is_among = pc.index_in(each.files["path"], value_set=paths).is_valid()
+        for path, number in newest_generations([each.files.filter(is_among)]).items():
             if path not in stated or number > stated[path].number:
                 stated[path] = StatedGeneration(number, each.name)
     return stated

@@ -99,8 +99,8 @@ class CostModel:
             by_index += constants.cheap_steps(total) * constants.step_ms + by_scan
         return Expected(rows, pages, page_bytes, index_bytes, by_index, round(scan_bytes), by_scan)
 
-    def asking_ms(self, serving: ServingEntry) -> float:
-        """Milliseconds until the first answer of an entry."""
+    def first_result_ms(self, serving: ServingEntry) -> float:
+        """Milliseconds until the first result of an entry."""
         lookup = self.of_type(serving.index_type.name).lookup_ms
         return self.opening_ms((serving,)) + lookup
 

@@ -68,12 +68,12 @@ def optimize(
     """
     for rule in WITHOUT_ENTRIES:
         plan = rule(plan, settings)
-    if plan.asks_index:
+    if plan.uses_index:
         plan = exclude(plan)
     # A query for one value leaves few of a table's thousands of slices.
     every_slice, left = plan, plan.left()
     plan = replace(plan, slices=tuple([plan.slices[number] for number in left]))
-    if plan.asks_index:
+    if plan.uses_index:
         plan = find_entries(plan)
     for rule in WITH_ENTRIES:
         plan = rule(plan, settings)

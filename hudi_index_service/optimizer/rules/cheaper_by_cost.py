@@ -18,7 +18,7 @@ _REASON, _RULE = "a scan is cheaper than reading these rows through the index", 
 def cheaper_by_cost(plan: QueryPlan, settings: Settings) -> QueryPlan:
     """Estimates the cost of every slice that has an entry, and scans where that is cheaper, unless
     the index is required."""
-    if plan.predicate is None or not plan.asks_index:
+    if plan.predicate is None or not plan.uses_index:
         return plan
     model = CostModel.of(plan, settings)
     required = plan.use_index == "require"
@@ -28,7 +28,7 @@ def cheaper_by_cost(plan: QueryPlan, settings: Settings) -> QueryPlan:
             return each
         if len(each.entries) > 1:
             # Sorting is stable: equals keep their order.
-            each = replace(each, entries=tuple(sorted(each.entries, key=model.asking_ms)))
+            each = replace(each, entries=tuple(sorted(each.entries, key=model.first_result_ms)))
         expected = model.expected(each, rows)
         if required or index_pays(model, each, expected):
             return each.costing(expected)

@@ -20,7 +20,7 @@ def exclusion_reason(index_types: Sequence[str]) -> str:
 
 def excluded_by_statistics(plan: QueryPlan, settings: Settings) -> QueryPlan:
     """Skips the slices where no row can match by the statistics of the entries that serve them."""
-    if plan.predicate is None or not plan.asks_index:
+    if plan.predicate is None or not plan.uses_index:
         return plan
     estimates = ManifestEstimates(plan.predicate, plan.partitions)
     row_estimates = tuple(

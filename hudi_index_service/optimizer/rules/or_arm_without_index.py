@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.narrowing import asked_once, narrowed_slices, narrows
+from hudi_index_service.optimizer.narrowing import cached_by_layout, narrowed_slices, narrows
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.predicate.expression import And, Or, Predicate
 
@@ -19,7 +19,7 @@ def or_arm_without_index(plan: QueryPlan, settings: Settings) -> QueryPlan:
     narrowed = narrowed_slices(plan, predicate)
     if all(narrowed):
         return replace(plan, narrowed=narrowed)
-    reason_of = asked_once(partial(_reason, predicate))
+    reason_of = cached_by_layout(partial(_reason, predicate))
 
     def planned(each: SlicePlan) -> SlicePlan:
         reason = reason_of(each)

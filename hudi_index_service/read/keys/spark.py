@@ -26,8 +26,8 @@ from hudi_index_service.read.keys.tag_location import (
     KEY_NAMES,
     PARTITION,
     PARTITION_NAMES,
-    AskedKeys,
     KeySearch,
+    RequestedKeys,
     named_column,
 )
 from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
@@ -77,7 +77,7 @@ def _location_function(
 
 
 def answer(
-    search: KeySearch, requested: AskedKeys, reader: SparkHudiReader, *, by_tasks: bool
+    search: KeySearch, requested: RequestedKeys, reader: SparkHudiReader, *, by_tasks: bool
 ) -> pa.Table:
     """The answer (`ANSWER`) for keys that the driver holds.
 
@@ -108,7 +108,7 @@ def answer(
 
 
 def _locations_by_job(
-    spark: SparkSession, locator: KeyLocator, plan: QueryPlan, requested: AskedKeys
+    spark: SparkSession, locator: KeyLocator, plan: QueryPlan, requested: RequestedKeys
 ) -> pa.Table:
     """The locations (`LOCATIONS`) of keys that the driver holds, found by one job."""
     keys = requested.by_partition()
@@ -119,7 +119,7 @@ def _locations_by_job(
     broadcast = spark.sparkContext.broadcast(requested.table)
 
     def locate(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keys_in = AskedKeys(broadcast.value).by_partition()
+        keys_in = RequestedKeys(broadcast.value).by_partition()
         slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
         plans = (unpacked(slices[number]) for number in slice_numbers)
         yield from locations((each, keys_in(each.file_slice.partition)) for each in plans)

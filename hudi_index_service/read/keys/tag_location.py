@@ -43,7 +43,7 @@ all. Hudi's own names of the two columns will do."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedKeys:
+class RequestedKeys:
     """The requested keys. Make it by `of`.
 
     Attributes:
@@ -54,7 +54,7 @@ class AskedKeys:
     table: pa.Table
 
     @classmethod
-    def of(cls, keys: Keys) -> "AskedKeys":
+    def of(cls, keys: Keys) -> "RequestedKeys":
         """Checks and converts the keys.
 
         Raises:
@@ -99,10 +99,10 @@ class AskedKeys:
         locations = living(locations) if not self.partitioned else locations
         on = [KEY, PARTITION] if self.partitioned else [KEY]
         numbered_keys = self.table.append_column(
-            "asked", pa.array(range(self.table.num_rows), pa.int64())
+            "number", pa.array(range(self.table.num_rows), pa.int64())
         )
         joined = numbered_keys.join(locations.drop_columns(["deleted"]), on, join_type="left outer")
-        order = [("asked", "ascending"), (PARTITION, "ascending"), ("file_id", "ascending")]
+        order = [("number", "ascending"), (PARTITION, "ascending"), ("file_id", "ascending")]
         return joined.sort_by([*order, ("row_id", "ascending")]).select(ANSWER.names).cast(ANSWER)
 
 
@@ -117,7 +117,9 @@ class KeySearch:
         self._pool = pool
         self._settings = settings
 
-    def answer(self, requested: AskedKeys, statistics: ReadStatistics | None = None) -> pa.Table:
+    def answer(
+        self, requested: RequestedKeys, statistics: ReadStatistics | None = None
+    ) -> pa.Table:
         """The answer (`ANSWER`), found by threads of this process.
 
         Args:
@@ -167,7 +169,7 @@ class KeySearch:
         return KeyLocator(reader, keys, find_deleted)
 
     def _searched(
-        self, base_files: BaseFiles, keys: RecordKeys, requested: AskedKeys
+        self, base_files: BaseFiles, keys: RecordKeys, requested: RequestedKeys
     ) -> dict[int, pa.StringArray]:
         """The keys to look for in each slice, by its number. Slices that can have none of them are
         left out."""

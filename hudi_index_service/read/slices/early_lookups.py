@@ -1,5 +1,5 @@
-"""Looks up many slices by few calls: their open entries are asked together for the rows of each
-leaf. Slices with few rows then need no look-up of their own; those without any are not read.
+"""Looks up many slices by few calls: one call returns the rows of a leaf in all open entries.
+Slices with few rows then need no look-up of their own; those without any are not read.
 
 A call to an index takes longer than most look-ups in it, so a query on many base files, most of
 which hold few rows or none, would otherwise spend its time on calls.
@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.index.contract import Answer, Conjunction
 from hudi_index_service.optimizer.cost.constants import FEW_ROWS
-from hudi_index_service.optimizer.decide import ask_together
+from hudi_index_service.optimizer.decide import look_up_together
 from hudi_index_service.optimizer.estimates.manifests import estimated_rows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
@@ -51,12 +51,12 @@ class EarlyLookups:
         """The rows of leaves in the slice that are known."""
         return self._found.get(_path(plan), _NOTHING)
 
-    def ask(
+    def look_up(
         self, plans: Sequence[SlicePlan], predicate: Predicate | None, pool: ReaderPool
     ) -> Set[int]:
-        """Looks up what many slices answer together, and returns the positions of those in which no
-        row makes the predicate TRUE. Slices without an open entry, or with a damaged one, answer
-        nothing.
+        """Looks up the predicate in many slices together, and returns the positions of those in
+        which no row makes it TRUE. Slices without an open entry, or with a damaged one, are left
+        out.
 
         Args:
             predicate: In negation normal form. It outlives this object.
@@ -140,8 +140,8 @@ class _Slices:
 
     def answering(self, leaf: Predicate, among: Set[int]) -> list[_Entries]:
         """For each slice, the first of the entries that answer the leaf best, by their layout; none
-        if each is better asked by itself."""
-        if not ask_together(len(among), lambda: estimated_rows(self.plans[min(among)], leaf)):
+        if each slice is better looked up by itself."""
+        if not look_up_together(len(among), lambda: estimated_rows(self.plans[min(among)], leaf)):
             return []
         groups: dict[tuple[str, int], _Entries] = {}
         columns = leaf.columns()

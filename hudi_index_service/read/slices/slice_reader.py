@@ -118,10 +118,10 @@ class SliceReader:
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
-    def ask_together(self, plans: Sequence[SlicePlan]) -> Set[int]:
-        """Looks up what many slices answer together, and returns the positions of those that need
+    def look_up_together(self, plans: Sequence[SlicePlan]) -> Set[int]:
+        """Looks up the query in many slices together, and returns the positions of those that need
         not be read; see `EarlyLookups`."""
-        return self.early.ask(plans, self.query.normal_form, self.pool)
+        return self.early.look_up(plans, self.query.normal_form, self.pool)
 
     def candidates(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[NumberedRows]:
         """The rows of the base file that may match, with the columns that the query needs; log

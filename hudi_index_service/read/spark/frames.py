@@ -107,7 +107,7 @@ def _reading(
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
         plans = ((number, unpacked(slices[number])) for number in slice_numbers)
-        for batch in task.batches(plans, None if report is None else report.tell):
+        for batch in task.batches(plans, None if report is None else report.send):
             if batch.num_columns:
                 yield batch.cast(schema)
             else:

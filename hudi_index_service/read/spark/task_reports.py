@@ -28,17 +28,17 @@ Listener: TypeAlias = Callable[[int, SliceStatistics], None]
 """Takes the number and the statistics of a slice. Called in the driver by the thread that Spark's
 scheduler waits for, so it must be fast."""
 
-_Told: TypeAlias = tuple[int, int, SliceStatistics]
+_SliceReport: TypeAlias = tuple[int, int, SliceStatistics]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """The data that a task needs to report a run's slices to the driver; sent by pickling."""
 
-    accumulator: "Accumulator[list[_Told]]"
+    accumulator: "Accumulator[list[_SliceReport]]"
     run: int
 
-    def tell(self, number: int, statistics: SliceStatistics) -> None:
+    def send(self, number: int, statistics: SliceStatistics) -> None:
         """Sends the statistics of a slice with the task's result; nothing is sent if the task fails
         or is stopped early. If Spark runs a task twice, they are sent twice."""
         self.accumulator.add([(self.run, number, statistics)])
@@ -66,7 +66,7 @@ class TaskReports:
                 self._slices -= dropped_slices
         return TaskReport(self._accumulator, run)
 
-    def _deliver(self, reports: Sequence[_Told]) -> None:
+    def _deliver(self, reports: Sequence[_SliceReport]) -> None:
         for run, number, statistics in reports:
             with self._lock:
                 if run not in self._runs:
@@ -80,13 +80,15 @@ class TaskReports:
                     log.exception("The statistics of a task are not counted.")
 
 
-class _CollectingParam(AccumulatorParam[list[_Told]]):
+class _CollectingParam(AccumulatorParam[list[_SliceReport]]):
     """The task's end: collects reports."""
 
-    def zero(self, value: list[_Told]) -> list[_Told]:
+    def zero(self, value: list[_SliceReport]) -> list[_SliceReport]:
         return []
 
-    def addInPlace(self, value1: list[_Told], value2: list[_Told]) -> list[_Told]:
+    def addInPlace(
+        self, value1: list[_SliceReport], value2: list[_SliceReport]
+    ) -> list[_SliceReport]:
         value1.extend(value2)
         return value1
 
@@ -94,10 +96,12 @@ class _CollectingParam(AccumulatorParam[list[_Told]]):
 class _DeliveringParam(_CollectingParam):
     """The driver's end: passes reports on."""
 
-    def __init__(self, deliver: Callable[[Sequence[_Told]], None]) -> None:
+    def __init__(self, deliver: Callable[[Sequence[_SliceReport]], None]) -> None:
         self._deliver = deliver
 
-    def addInPlace(self, value1: list[_Told], value2: list[_Told]) -> list[_Told]:
+    def addInPlace(
+        self, value1: list[_SliceReport], value2: list[_SliceReport]
+    ) -> list[_SliceReport]:
         self._deliver(value2)
         return value1
 

@@ -61,10 +61,10 @@ public final class JoinReader {
     }
     List links = new ArrayList();
     addLinks(plan, leaves, links);
-    Map found = new LinkedHashMap();
-    found.put("leaves", described);
-    found.put("links", links);
-    return reader.written(found);
+    Map fields = new LinkedHashMap();
+    fields.put("leaves", described);
+    fields.put("links", links);
+    return reader.written(fields);
   }
 
   /** The leaf at a place among those of a plan. */
@@ -73,12 +73,12 @@ public final class JoinReader {
   }
 
   private static List leaves(LogicalPlan plan) {
-    List found = new ArrayList();
+    List nodes = new ArrayList();
     scala.collection.Iterator leaves = plan.collectLeaves().iterator();
     while (leaves.hasNext()) {
-      found.add(leaves.next());
+      nodes.add(leaves.next());
     }
-    return found;
+    return nodes;
   }
 
   private static void addLinks(LogicalPlan node, List leaves, List links) {
@@ -146,7 +146,7 @@ public final class JoinReader {
     }
   }
 
-  /** Leaves are told apart as objects: equal ones may stand in several places. */
+  /** Leaves are compared as objects: equal ones may occur in several places. */
   private static int place(List leaves, Object leaf) {
     int place = 0;
     while (leaves.get(place) != leaf) {
@@ -170,8 +170,8 @@ public final class JoinReader {
         plan = takes ? taken(plan, attribute) : given(plan, attribute);
       }
     }
-    boolean found = plan != null && has(plan, attribute);
-    return found ? new Object[] {plan, Long.valueOf(attribute)} : null;
+    boolean exists = plan != null && has(plan, attribute);
+    return exists ? new Object[] {plan, Long.valueOf(attribute)} : null;
   }
 
   /** What has an id in a Project or an Aggregate; null if nothing has. */

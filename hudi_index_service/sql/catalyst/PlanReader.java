@@ -19,41 +19,41 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * What the service asks of Catalyst's plans, each answer one text of JSON: to ask for every node,
- * child and attribute on its own takes most of the time that looking at a query takes. Texts are
- * compressed, since Py4J sends 8 KiB at once: what is longer waits for the first part to be
- * acknowledged, 40 ms on Linux (Nagle's algorithm).
+ * Describes Catalyst's plans to the service, each response one text of JSON: a call for every node,
+ * child and attribute would be most of the time spent on a query. Texts are compressed, since Py4J
+ * sends 8 KiB at once: a longer text waits until the first part is acknowledged, 40 ms on Linux
+ * (Nagle's algorithm).
  *
- * <p>Janino compiles this, which Spark has for the code that it generates: no lambdas, and no
- * generic types of Scala's. Of Hudi's classes none is named, since a session may have none.
+ * <p>Compiled by Janino, which Spark ships for its generated code: no lambdas, and no generic types
+ * of Scala. No class of Hudi is named, since a session may not have Hudi.
  */
 public final class PlanReader {
   private final ObjectMapper json = new ObjectMapper();
 
-  /** What an analyzed plan reads: the base paths of Hudi tables; and whether it calls Python. */
+  /** The sources of an analyzed plan: the base paths of Hudi tables; whether it calls Python. */
   public byte[] sources(LogicalPlan plan) throws Exception {
-    Map found = new LinkedHashMap();
-    found.put("calls_python", Boolean.valueOf(plan.containsPattern(TreePattern.PYTHON_UDF())));
-    found.put("tables", tables(plan));
-    return written(found);
+    Map fields = new LinkedHashMap();
+    fields.put("calls_python", Boolean.valueOf(plan.containsPattern(TreePattern.PYTHON_UDF())));
+    fields.put("tables", tables(plan));
+    return written(fields);
   }
 
-  /** The nodes of a plan in the order of a walk that takes a node before its children. */
+  /** The nodes of a plan in pre-order. */
   public byte[] nodes(LogicalPlan plan) throws Exception {
-    List found = new ArrayList();
+    List nodes = new ArrayList();
     for (Object each : walked(plan)) {
       LogicalPlan node = (LogicalPlan) each;
-      Map told = new LinkedHashMap();
-      told.put("kind", node.getClass().getName());
-      told.put("children", Integer.valueOf(node.children().size()));
-      told.put("has_subquery", Boolean.valueOf(node.containsPattern(TreePattern.PLAN_EXPRESSION())));
-      told.put("has_join", Boolean.valueOf(node.containsPattern(TreePattern.JOIN())));
-      told.put("table", table(node));
-      told.put("functions", node instanceof Aggregate ? functions((Aggregate) node) : null);
-      told.put("indeterminate", indeterminate(node));
-      found.add(told);
+      Map fields = new LinkedHashMap();
+      fields.put("kind", node.getClass().getName());
+      fields.put("children", Integer.valueOf(node.children().size()));
+      fields.put("has_subquery", Boolean.valueOf(node.containsPattern(TreePattern.PLAN_EXPRESSION())));
+      fields.put("has_join", Boolean.valueOf(node.containsPattern(TreePattern.JOIN())));
+      fields.put("table", table(node));
+      fields.put("functions", node instanceof Aggregate ? functions((Aggregate) node) : null);
+      fields.put("indeterminate", indeterminate(node));
+      nodes.add(fields);
     }
-    return written(found);
+    return written(nodes);
   }
 
   /** The node at a place in that order. */
@@ -72,34 +72,34 @@ public final class PlanReader {
     if (location == null || !location.getClass().getName().startsWith("org.apache.hudi.")) {
       return null;
     }
-    return asked(asked(location, "metaClient"), "getBasePath").toString();
+    return invoke(invoke(location, "metaClient"), "getBasePath").toString();
   }
 
   /**
-   * What a plan asks of a leaf that reads a Hudi table.
+   * The request of a plan to a leaf that reads a Hudi table.
    *
-   * @param filter the place of the Filter right above it; negative if there is none
-   * @param above the place of the node above these that tells which columns are needed; negative if
-   *     all are
+   * @param filter the place of the Filter directly above it; negative if there is none
+   * @param above the place of the node above these that determines the needed columns; negative if
+   *     all are needed
    */
-  public byte[] asked(LogicalPlan plan, int relation, int filter, int above) throws Exception {
+  public byte[] scanRequest(LogicalPlan plan, int relation, int filter, int above) throws Exception {
     List nodes = walked(plan);
-    Map found = new LinkedHashMap();
-    found.put("relation", described((LogicalRelation) nodes.get(relation)));
+    Map fields = new LinkedHashMap();
+    fields.put("relation", described((LogicalRelation) nodes.get(relation)));
     if (filter >= 0) {
       Expression condition = ((Filter) nodes.get(filter)).condition();
-      // As SQL all Python functions have one name; the other text may leave out values.
-      found.put("filter", condition.toString() + "\n" + condition.sql());
-      found.put("condition", described(condition));
+      // In SQL, all Python functions have one name; the other text may omit values.
+      fields.put("filter", condition.toString() + "\n" + condition.sql());
+      fields.put("condition", described(condition));
     }
     if (above >= 0) {
       List ids = ids(((LogicalPlan) nodes.get(above)).references().iterator());
       if (filter >= 0) {
         ids.addAll(ids(((LogicalPlan) nodes.get(filter)).references().iterator()));
       }
-      found.put("ids", ids);
+      fields.put("ids", ids);
     }
-    return written(found);
+    return written(fields);
   }
 
   /** A leaf that reads a Hudi table. */
@@ -112,29 +112,29 @@ public final class PlanReader {
     return written(described(condition));
   }
 
-  /** A node's own expressions of which Catalyst says that they are not deterministic, as SQL. */
+  /** A node's own expressions that Catalyst calls nondeterministic, as SQL. */
   private static List indeterminate(LogicalPlan node) {
-    List found = new ArrayList();
+    List texts = new ArrayList();
     if (node.deterministic()) {
-      return found; // nor is any below it
+      return texts; // all expressions are deterministic
     }
     scala.collection.Iterator expressions = node.expressions().iterator();
     while (expressions.hasNext()) {
       Expression each = (Expression) expressions.next();
       if (!each.deterministic()) {
-        found.add(each.sql());
+        texts.add(each.sql());
       }
     }
-    return found;
+    return texts;
   }
 
-  /** An answer. */
-  public byte[] written(Object found) throws Exception {
+  /** A response. */
+  public byte[] written(Object result) throws Exception {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     Deflater fast = new Deflater(Deflater.BEST_SPEED);
     try {
       OutputStream compressed = new DeflaterOutputStream(bytes, fast);
-      json.writeValue(compressed, found);
+      json.writeValue(compressed, result);
       compressed.close();
     } finally {
       fast.end();
@@ -143,37 +143,37 @@ public final class PlanReader {
   }
 
   private static List walked(LogicalPlan plan) {
-    List found = new ArrayList();
-    walk(plan, found);
-    return found;
+    List nodes = new ArrayList();
+    walk(plan, nodes);
+    return nodes;
   }
 
-  private static void walk(LogicalPlan node, List found) {
-    found.add(node);
+  private static void walk(LogicalPlan node, List nodes) {
+    nodes.add(node);
     scala.collection.Iterator children = node.children().iterator();
     while (children.hasNext()) {
-      walk((LogicalPlan) children.next(), found);
+      walk((LogicalPlan) children.next(), nodes);
     }
   }
 
   private List tables(LogicalPlan plan) throws Exception {
-    List found = new ArrayList();
-    addTables(plan, found);
+    List paths = new ArrayList();
+    addTables(plan, paths);
     if (plan.containsPattern(TreePattern.PLAN_EXPRESSION())) {
       scala.collection.Iterator plans = plan.subqueriesAll().iterator();
       while (plans.hasNext()) {
-        addTables((LogicalPlan) plans.next(), found);
+        addTables((LogicalPlan) plans.next(), paths);
       }
     }
-    return found;
+    return paths;
   }
 
-  private void addTables(LogicalPlan plan, List found) throws Exception {
+  private void addTables(LogicalPlan plan, List paths) throws Exception {
     scala.collection.Iterator leaves = plan.collectLeaves().iterator();
     while (leaves.hasNext()) {
       String path = table((LogicalPlan) leaves.next());
       if (path != null) {
-        found.add(path);
+        paths.add(path);
       }
     }
   }
@@ -188,19 +188,19 @@ public final class PlanReader {
 
   private static Map described(LogicalRelation relation) throws Exception {
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-    Object metadata = asked(files.location(), "metaClient");
-    Object commits = asked(asked(metadata, "getActiveTimeline"), "getCommitsTimeline");
-    Map found = new LinkedHashMap();
-    found.put("table", asked(metadata, "getBasePath").toString());
-    found.put("location", files.location().getClass().getName());
-    found.put("streaming", Boolean.valueOf(relation.isStreaming()));
+    Object metadata = invoke(files.location(), "metaClient");
+    Object commits = invoke(invoke(metadata, "getActiveTimeline"), "getCommitsTimeline");
+    Map fields = new LinkedHashMap();
+    fields.put("table", invoke(metadata, "getBasePath").toString());
+    fields.put("location", files.location().getClass().getName());
+    fields.put("streaming", Boolean.valueOf(relation.isStreaming()));
     Map options = new LinkedHashMap();
     scala.collection.Iterator entries = files.options().iterator();
     while (entries.hasNext()) {
       scala.Tuple2 each = (scala.Tuple2) entries.next();
       options.put(each._1(), each._2());
     }
-    found.put("options", options);
+    fields.put("options", options);
     List names = new ArrayList();
     List types = new ArrayList();
     scala.collection.Iterator attributes = relation.output().iterator();
@@ -209,16 +209,16 @@ public final class PlanReader {
       names.add(each.name());
       types.add(each.dataType().json());
     }
-    found.put("names", names);
-    found.put("types", types);
-    found.put("ids", ids(relation.output().iterator()));
-    found.put("commits", asked(asked(commits, "filterCompletedInstants"), "getInstants").toString());
-    return found;
+    fields.put("names", names);
+    fields.put("types", types);
+    fields.put("ids", ids(relation.output().iterator()));
+    fields.put("commits", invoke(invoke(commits, "filterCompletedInstants"), "getInstants").toString());
+    return fields;
   }
 
   private static Map described(Expression condition) {
-    Map found = new LinkedHashMap();
-    found.put("nodes", written(condition));
+    Map fields = new LinkedHashMap();
+    fields.put("nodes", written(condition));
     List values = new ArrayList();
     scala.collection.Iterator leaves = condition.collectLeaves().iterator();
     while (leaves.hasNext()) {
@@ -227,11 +227,11 @@ public final class PlanReader {
       // Days and microseconds; Catalyst's own JSON has them as local time.
       values.add(value instanceof Number ? value.toString() : null);
     }
-    found.put("values", values);
-    return found;
+    fields.put("values", values);
+    return fields;
   }
 
-  /** As Catalyst writes it; null of what it cannot write. */
+  /** The JSON of Catalyst; null if it cannot write the condition. */
   private static String written(Expression condition) {
     try {
       return condition.toJSON();
@@ -244,36 +244,36 @@ public final class PlanReader {
 
   /** The classes of the functions that an Aggregate calls. */
   private static List functions(Aggregate node) {
-    List found = new ArrayList();
+    List names = new ArrayList();
     scala.collection.Iterator columns = node.aggregateExpressions().iterator();
     while (columns.hasNext()) {
-      addFunctions((Expression) columns.next(), found);
+      addFunctions((Expression) columns.next(), names);
     }
-    return found;
+    return names;
   }
 
-  private static void addFunctions(Expression expression, List found) {
+  private static void addFunctions(Expression expression, List names) {
     if (expression instanceof AggregateExpression) {
       Object function = ((AggregateExpression) expression).aggregateFunction();
-      found.add(function.getClass().getName());
+      names.add(function.getClass().getName());
       return;
     }
     scala.collection.Iterator children = expression.children().iterator();
     while (children.hasNext()) {
-      addFunctions((Expression) children.next(), found);
+      addFunctions((Expression) children.next(), names);
     }
   }
 
   /** The numbers of the expression ids of attributes. */
   public static List ids(scala.collection.Iterator attributes) {
-    List found = new ArrayList();
+    List ids = new ArrayList();
     while (attributes.hasNext()) {
-      found.add(Long.valueOf(((Attribute) attributes.next()).exprId().id()));
+      ids.add(Long.valueOf(((Attribute) attributes.next()).exprId().id()));
     }
-    return found;
+    return ids;
   }
 
-  private static Object asked(Object object, String method) throws Exception {
+  private static Object invoke(Object object, String method) throws Exception {
     return object.getClass().getMethod(method).invoke(object);
   }
 }

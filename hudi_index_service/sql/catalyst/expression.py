@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self
 
-from hudi_index_service.sql.catalyst.plan_reader import plan_reader, told
+from hudi_index_service.sql.catalyst.plan_reader import decoded, plan_reader
 from hudi_index_service.sql.catalyst.scala import class_name
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
@@ -23,21 +23,21 @@ class Expression:
         children: As in Catalyst.
     """
 
-    __slots__ = ("_asked", "_java", "children", "fields", "kind")
+    __slots__ = ("_fetch", "_java", "children", "fields", "kind")
 
     def __init__(self, fields: dict[str, Any], java: Callable[[], Any]) -> None:
         package, _, name = str(fields["class"]).rpartition(".")
         self.kind = name if f"{package}." == _EXPRESSIONS else ""
         self.fields = fields
         self.children: list[Expression] = []
-        self._asked = java
+        self._fetch = java
         self._java: Any = None
 
     @property
     def java(self) -> Any:
         """The node in the JVM, fetched once."""
         if self._java is None:
-            self._java = self._asked()
+            self._java = self._fetch()
         return self._java
 
     def conjuncts(self) -> "Iterator[Expression]":
@@ -72,7 +72,7 @@ class Described:
 
 def read_condition(condition: Any) -> Described:
     """Reads a condition in the JVM."""
-    return Described.of(told(plan_reader(condition).condition(condition)), lambda: condition)
+    return Described.of(decoded(plan_reader(condition).condition(condition)), lambda: condition)
 
 
 def read_conjuncts(condition: Described) -> list[Expression]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_index_service.sql.catalyst.expression import Described
-from hudi_index_service.sql.catalyst.plan_reader import plan_reader, told
+from hudi_index_service.sql.catalyst.plan_reader import decoded, plan_reader
 from hudi_index_service.sql.catalyst.relation import HudiRelation, read_relation
 from hudi_index_service.sql.catalyst.unordered import left_to_spark
 
@@ -25,7 +25,7 @@ class Sources:
 
 def sources(analyzed: Any) -> Sources:
     """The sources of a plan in the JVM."""
-    fields = told(plan_reader(analyzed).sources(analyzed))
+    fields = decoded(plan_reader(analyzed).sources(analyzed))
     return Sources(fields["calls_python"], tuple(fields["tables"]))
 
 
@@ -62,7 +62,7 @@ class PlanNode:
             self._java = plan_reader(self._plan).node(self._plan, self._place)
         return self._java
 
-    def asked(self, condition: "PlanNode | None", above: "PlanNode | None") -> "ScanRequest":
+    def scan_request(self, condition: "PlanNode | None", above: "PlanNode | None") -> "ScanRequest":
         """The plan's request to a leaf that reads a Hudi table, fetched from the JVM once.
 
         Args:
@@ -75,7 +75,7 @@ class PlanNode:
         return self._requests[places]
 
     def _read_request(self, condition: "PlanNode | None", places: tuple[int, ...]) -> "ScanRequest":
-        fields = told(plan_reader(self._plan).asked(self._plan, self._place, *places))
+        fields = decoded(plan_reader(self._plan).scanRequest(self._plan, self._place, *places))
         description = None
         if condition is not None:
             description = Described.of(fields["condition"], lambda: condition.java.condition())
@@ -97,7 +97,7 @@ class PlanNode:
         sub-queries there."""
         if not self.children and not self.has_subquery:
             return [] if self.table is None else [self.table]
-        return list(told(plan_reader(self._plan).tablesIn(self.java)))
+        return list(decoded(plan_reader(self._plan).tablesIn(self.java)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class ScanRequest:
 
 def read_plan(plan: Any) -> PlanNode:
     """Reads a plan in the JVM, from its topmost node."""
-    descriptions = enumerate(told(plan_reader(plan).nodes(plan)))
+    descriptions = enumerate(decoded(plan_reader(plan).nodes(plan)))
     return _with_children(descriptions, plan)
 
 

@@ -48,6 +48,6 @@ def _compile(client: Any, name: str, below: Any) -> Any:
     return compiler.getClassLoader().loadClass(name).newInstance()
 
 
-def told(answer: bytes) -> Any:
-    """A reader's answer, decoded."""
-    return json.loads(zlib.decompress(answer))
+def decoded(response: bytes) -> Any:
+    """A reader's response, decoded."""
+    return json.loads(zlib.decompress(response))

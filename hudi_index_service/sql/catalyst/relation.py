@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_index_service.read.planner import QueryType
-from hudi_index_service.sql.catalyst.plan_reader import plan_reader, told
+from hudi_index_service.sql.catalyst.plan_reader import decoded, plan_reader
 
 # Incremental and change data queries have other file indexes.
 _FILE_INDEX = "org.apache.hudi.HoodieFileIndex"
@@ -76,7 +76,7 @@ class Columns:
     ids: list[int]
     java: Callable[[], Any]
 
-    def asked(self, ids: frozenset[int] | None) -> "Columns":
+    def with_ids(self, ids: frozenset[int] | None) -> "Columns":
         """The columns with these attribute ids; None for all."""
         if ids is None:
             return self
@@ -121,7 +121,7 @@ def reads_hudi(node: Any) -> bool:
 def hudi_relation(node: Any) -> HudiRelation | str:
     """The relation of a leaf in the JVM for which `reads_hudi` is true; or the reason why it is
     left to Spark."""
-    return read_relation(told(plan_reader(node).relation(node)), lambda: node)
+    return read_relation(decoded(plan_reader(node).relation(node)), lambda: node)
 
 
 def read_relation(description: dict[str, Any], java: Callable[[], Any]) -> HudiRelation | str:

@@ -92,7 +92,7 @@ class BestRows:
             if where is None:
                 return None
         ids = (attribute_ids(each.references()) for each in ranking.above[-2:])
-        columns = relation.columns.asked(frozenset().union(*ids))
+        columns = relation.columns.with_ids(frozenset().union(*ids))
         search = str(call.scored)
         run = pinned(table, relation, search, columns.names)
         if isinstance(run, str):

@@ -71,10 +71,10 @@ class Origins:
                     ]
         raise NoColumn
 
-    def _below(self, node: Any, attribute: Any) -> "Iterator[_Found]":
+    def _below(self, node: Any, attribute: Any) -> "Iterator[_Column]":
         kind = class_name(node)
         if reads_hudi(node):
-            yield _Found(node, (str(attribute.name()),))
+            yield _Column(node, (str(attribute.name()),))
         elif kind == f"{_LOGICAL}CTERelationRef":
             definition = self.ctes.get(int(node.cteId()))
             if definition is None:
@@ -91,7 +91,7 @@ class Origins:
         else:
             yield from self._through(node, attribute)
 
-    def _through(self, node: Any, attribute: Any) -> "Iterator[_Found]":
+    def _through(self, node: Any, attribute: Any) -> "Iterator[_Column]":
         for child in elements(node.children()):
             if child.outputSet().contains(attribute):
                 yield from self._below(child, attribute)
@@ -101,13 +101,13 @@ class Origins:
             if is_alias and expression.exprId().equals(attribute.exprId()):
                 inner, fields = path_of(expression.child())
                 for column in self._through(node, inner):
-                    yield _Found(column.relation, (*column.parts, *fields))
+                    yield _Column(column.relation, (*column.parts, *fields))
                 return
         raise NoColumn
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Column:
     relation: Any
     parts: tuple[str, ...]
 

@@ -8,7 +8,6 @@ from hudi_index_service.predicate.expression import Constant, Match, MatchMode
 from hudi_index_service.read.spark.frames import frame_of_plan
 from hudi_index_service.sql.catalyst.relation import table_path
 from hudi_index_service.sql.catalyst.scala import class_name, elements
-from hudi_index_service.sql.full_text.asked import SearchCall
 from hudi_index_service.sql.full_text.call import STANDS_IN, Call, search, search_text
 from hudi_index_service.sql.full_text.calls import Calls
 from hudi_index_service.sql.full_text.evaluation import Matching, Scores
@@ -16,6 +15,7 @@ from hudi_index_service.sql.full_text.functions import RETURNED, SCORE, FullText
 from hudi_index_service.sql.full_text.here import DriverRows
 from hudi_index_service.sql.full_text.origin import NoColumn, Origin, Origins, cte_definitions
 from hudi_index_service.sql.full_text.score import block, scoring_of
+from hudi_index_service.sql.full_text.search_call import SearchCall
 from hudi_index_service.sql.full_text.tree import (
     AGGREGATE,
     PROJECT,

@@ -8,9 +8,9 @@ from hudi_index_service.predicate.expression import Match, MatchMode
 from hudi_index_service.read.ranked.scoring import Scoring
 from hudi_index_service.sql.catalyst.relation import hudi_relation
 from hudi_index_service.sql.catalyst.scala import class_name, elements
-from hudi_index_service.sql.full_text.asked import SearchCall
 from hudi_index_service.sql.full_text.call import search_text
 from hudi_index_service.sql.full_text.origin import Origin
+from hudi_index_service.sql.full_text.search_call import SearchCall
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.table import IndexedTable
 

@@ -55,7 +55,7 @@ class Candidates:
     by_tasks: bool
     scanned: int
 
-    def as_told_by(self, plan: QueryPlan) -> "Candidates":
+    def with_estimates(self, plan: QueryPlan) -> "Candidates":
         """These candidates with a plan's expected rows, which the decision did not need."""
         estimates = [each.expected for each in plan.slices if each.access is Access.INDEX]
         bounds = [each.rows for each in estimates if each is not None]

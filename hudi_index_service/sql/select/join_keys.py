@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql
-from hudi_index_service.sql.catalyst.plan_reader import join_reader, told
+from hudi_index_service.sql.catalyst.plan_reader import decoded, join_reader
 from hudi_index_service.sql.catalyst.relation import Columns
 
 MOST_KEYS = 1_000
@@ -63,7 +63,7 @@ class JoinKeys:
         """Finds the leaves of some plans whose joins can take keys from other leaves."""
         seen: set[int] = set()
         for plan in plans:
-            joins = told(join_reader(plan).read(plan))
+            joins = decoded(join_reader(plan).read(plan))
             leaves = joins["leaves"]
             for number in (each["ids"][0] for each in leaves if each["table"] is not None):
                 (self.shared if number in seen else seen).add(number)

@@ -85,7 +85,7 @@ class RelationLeaves:
         """
         if use.table not in self.indexed:
             return None, replace(use, reason="the table has no index")
-        request = node.asked(condition, above)
+        request = node.scan_request(condition, above)
         # The plan is visited again for each set of keys.
         key = (*request.key, self.keys.changed[request.number])
         if key in self._leaf_of_request:
@@ -121,7 +121,7 @@ class RelationLeaves:
             if condition is None:
                 reason = "the query has no condition on it alone"
             return None, replace(use, reason=reason)
-        columns = relation.columns.asked(ids)
+        columns = relation.columns.with_ids(ids)
         # Identical rows, such as those of a CTE that must not be computed twice, are one leaf.
         key = (relation.uri, where, *columns.ids, *columns.types)
         if key not in self._leaf_of_query:
@@ -189,7 +189,7 @@ class RelationLeaves:
             self._reason_of_query[query] = decision.reason
             return None, replace(use, reason=decision.reason)
         if use.plan is not None:
-            decision = decision.as_told_by(use.plan)
+            decision = decision.with_estimates(use.plan)
         use = replace(use, columns=tuple(columns.names), by_index=True)
         row_count = counted(decision.rows, "row")
         most = row_count if decision.exact else f"at most {row_count}"

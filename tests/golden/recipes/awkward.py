@@ -8,7 +8,7 @@ from tests.hudi_tables import hudi_options, run_clustering, run_compaction, writ
 
 ROWS = 600
 
-_ASKS = list(dict.fromkeys([*PREDICATES, *RANGES, *CELL_BY_CELL]))
+_ALL_PREDICATES = list(dict.fromkeys([*PREDICATES, *RANGES, *CELL_BY_CELL]))
 
 
 def awkward_rows(spark: SparkSession, start: int, end: int, version: int = 0) -> DataFrame:
@@ -65,10 +65,10 @@ def awkward_clustered_partitioned(table: Writing) -> None:
 @recipe
 def awkward_half_clustered(table: Writing) -> None:
     """Copy on write, three partitions, clustered; then one of them rewritten by an upsert."""
-    options = _clustered(table, "part", asks=())
+    options = _clustered(table, "part", predicates=())
     changed = awkward_rows(table.spark, 0, 60, version=1).where("part = 'p1'")
     write(changed, table.path, options, "upsert")
-    table.keep("upserted", _ASKS)
+    table.keep("upserted", _ALL_PREDICATES)
 
 
 @recipe
@@ -84,14 +84,16 @@ def awkward_with_logs_partitioned(table: Writing) -> None:
 
 
 def _clustered(
-    table: Writing, partition_column: str | None, asks: list[str] | tuple[str, ...] = _ASKS
+    table: Writing,
+    partition_column: str | None,
+    predicates: list[str] | tuple[str, ...] = _ALL_PREDICATES,
 ) -> dict[str, str]:
     spark, path = table.spark, table.path
     options = hudi_options("clustered", partition_column=partition_column)
     write(awkward_rows(spark, 0, ROWS), path, options, "bulk_insert")
     table.keep("written")
     run_clustering(spark, path)
-    table.keep("clustered", asks)
+    table.keep("clustered", predicates)
     return options
 
 
@@ -107,4 +109,4 @@ def _with_logs(table: Writing, partition_column: str | None) -> None:
     write(changed, path, options, "upsert")
     deleted = awkward_rows(spark, 60, 75, version=3).where("part = 'p2'")
     write(deleted, path, options, "delete")
-    table.keep("deleted", _ASKS)
+    table.keep("deleted", _ALL_PREDICATES)

@@ -3,7 +3,7 @@
 from tests.golden.recipe import Writing, recipe
 from tests.hudi_tables import hudi_options, numbered_rows, run_compaction, write
 
-ASKS = ["amount = 12", "amount > 40 AND msg = 'Buying car 3'", "NOT (amount < 90)", "ts = 1"]
+PREDICATES = ["amount = 12", "amount > 40 AND msg = 'Buying car 3'", "NOT (amount < 90)", "ts = 1"]
 
 
 @recipe
@@ -35,11 +35,11 @@ def _logged_and_compacted(table: Writing, version: str) -> None:
     )
     even = "dt = '2026-01-01'"
     write(numbered_rows(spark, 0, 40).coalesce(1), path, options, "bulk_insert")
-    table.keep("written", ASKS)
+    table.keep("written", PREDICATES)
     write(numbered_rows(spark, 0, 10, version=1).where(even), path, options)
-    table.keep("logged", ASKS)
+    table.keep("logged", PREDICATES)
     run_compaction(spark, path)
-    table.keep("compacted", ASKS)
+    table.keep("compacted", PREDICATES)
     write(numbered_rows(spark, 10, 20, version=2).where(even), path, options)
     write(numbered_rows(spark, 0, 4, version=3).where(even), path, options, "delete")
-    table.keep("logged again", ASKS)
+    table.keep("logged again", PREDICATES)

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.btree.tree import Branch, Description, LeafPlace, Tree, write_tree
-from hudi_index_service.index.btree.writing.merge import Source
+from hudi_index_service.index.btree.writing.merge import MergeSource
 from hudi_index_service.index.contract import ColumnStatistics, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import checksums, pack
@@ -117,7 +117,7 @@ def test_verify_finds_errors_that_checksums_miss(indexed: IndexedData, tmp_path:
 
 def test_verify_finds_leaves_in_the_wrong_order(indexed: IndexedData, tmp_path: Path) -> None:
     """Only a bug in the builder could write this: all checksums are correct."""
-    source = Source.of_part(indexed.index)
+    source = MergeSource.of_part(indexed.index)
     places: list[tuple[int, Branch, LeafPlace]] = [
         (column, branch, place)
         for column in range(3)

@@ -34,12 +34,12 @@ def rows_below(reader: IndexReader, value: int) -> BitMap:
 
 
 def test_concurrent_threads_get_correct_answers(indexed: IndexedData) -> None:
-    def ask(value: int) -> bool:
+    def is_correct(value: int) -> bool:
         expected = {row for row in range(ROWS) if (row * 7919) % ROWS < value}
         return {*rows_below(indexed.reader, value)} == expected
 
     with ThreadPoolExecutor(8) as threads:
-        assert all(threads.map(ask, [1, 50, 2_047, 2_048, 5_000, 30_000, ROWS] * 6))
+        assert all(threads.map(is_correct, [1, 50, 2_047, 2_048, 5_000, 30_000, ROWS] * 6))
 
 
 def in_a_fork(reader: IndexReader) -> str:

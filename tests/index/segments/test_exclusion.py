@@ -227,12 +227,12 @@ def test_columns_that_may_not_be_used_exclude_nothing(segments: list[SegmentFile
 
 
 def test_more_values_than_files_are_not_routed(tmp_path: Path) -> None:
-    """Each file has one of them; hashing and searching them all would be in vain."""
+    """Each file has one of them, so hashing and searching them all would exclude no file."""
     segment = opened(tmp_path, merged([facts(n, values) for n, values in enumerate(INDEXED[:4])]))
-    for values, asked in ((2, True), (9, False)):
+    for values, routed in ((2, True), (9, False)):
         _, normal_form = bound(f"number IN ({', '.join(map(str, range(values)))})")
         Exclusion(segment, segment.columns.keys()).may_match(normal_form)
-        assert (("number", "int64") in segment._runs) is asked
+        assert (("number", "int64") in segment._runs) is routed
         segment._runs.clear()
 
 

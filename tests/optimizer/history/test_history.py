@@ -19,7 +19,7 @@ TABLE = "/data/messages"
 SETTINGS = HistorySettings()
 
 
-def seen(
+def observation(
     shape: str = "a = ?",
     *,
     expected: float = 10,
@@ -46,7 +46,7 @@ def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
     history = History(folder, SETTINGS)
     factors = []
     for _ in range(10):
-        history.record(TABLE, seen(expected=10, actual=109))  # ten times as many
+        history.record(TABLE, observation(expected=10, actual=109))  # ten times as many
         factors.append(rows_factor(history))
 
     assert factors[:2] == [None, None]  # two queries may be chance
@@ -60,9 +60,9 @@ def test_a_correction_needs_several_similar_queries(folder: Path) -> None:
 def test_contradictory_queries_correct_little(folder: Path) -> None:
     alike, mixed = History(folder / "1", SETTINGS), History(folder / "2", SETTINGS)
     for number in range(4):
-        alike.record(TABLE, seen(expected=10, actual=87))
+        alike.record(TABLE, observation(expected=10, actual=87))
         mixed.record(
-            TABLE, seen(expected=10, actual=0 if number % 2 else 703)
+            TABLE, observation(expected=10, actual=0 if number % 2 else 703)
         )  # same mean logarithm
 
     assert 1 < (rows_factor(mixed) or 0) < (rows_factor(alike) or 0)
@@ -71,7 +71,7 @@ def test_contradictory_queries_correct_little(folder: Path) -> None:
 def test_one_outlier_has_limited_effect(folder: Path) -> None:
     history = History(folder, SETTINGS)
     for actual in (10, 10, 10, 10_000_000):
-        history.record(TABLE, seen(expected=10, actual=actual))
+        history.record(TABLE, observation(expected=10, actual=actual))
 
     assert 1 < (rows_factor(history) or 0) < 2.5
 
@@ -79,7 +79,7 @@ def test_one_outlier_has_limited_effect(folder: Path) -> None:
 def test_later_queries_count_more(folder: Path) -> None:
     history = History(folder, HistorySettings(half_life_queries=4))
     for actual in [109] * 20 + [10] * 20:
-        history.record(TABLE, seen(expected=10, actual=actual))
+        history.record(TABLE, observation(expected=10, actual=actual))
 
     assert (rows_factor(history) or 0) == pytest.approx(1, abs=0.1)
 
@@ -89,10 +89,10 @@ def test_old_queries_count_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "time", lambda: clock)
     history = History(folder, HistorySettings(half_life_days=1))
     for _ in range(20):
-        history.record(TABLE, seen(expected=10, actual=109))
+        history.record(TABLE, observation(expected=10, actual=109))
     clock += 30 * 86_400
     for _ in range(3):
-        history.record(TABLE, seen(expected=10, actual=10))
+        history.record(TABLE, observation(expected=10, actual=10))
 
     (shape,) = history.shapes(TABLE)
     assert shape.queries == 23
@@ -106,25 +106,25 @@ def test_old_queries_count_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_next_process_continues_the_history(folder: Path) -> None:
     first = History(folder, SETTINGS)
     for _ in range(5):
-        first.record(TABLE, seen(bytes=100.0))
+        first.record(TABLE, observation(bytes=100.0))
     first.flush()
 
     second = History(folder, SETTINGS)
     assert second.correction(TABLE, "a = ?") == first.correction(TABLE, "a = ?")
-    second.record(TABLE, seen(used=frozenset()))
+    second.record(TABLE, observation(used=frozenset()))
     (shape,) = second.shapes(TABLE)
     assert shape.queries == 6
     assert shape.unindexed == {"a"}
     assert 0 < shape.last_used < shape.last
     assert 450 < shape.sums["bytes"] < 500
-    first.record(TABLE, seen())
+    first.record(TABLE, observation())
     (shape,) = first.shapes(TABLE)
     assert shape.queries == 7
 
 
 def test_files_are_accessible_only_to_the_user(folder: Path) -> None:
     history = History(folder, SETTINGS)
-    history.record(TABLE, seen())
+    history.record(TABLE, observation())
     assert not folder.exists()  # nothing is written during the query
     history.flush()
 
@@ -135,9 +135,9 @@ def test_files_are_accessible_only_to_the_user(folder: Path) -> None:
 def test_least_recently_queried_shapes_are_dropped(folder: Path) -> None:
     history = History(folder, HistorySettings(max_shapes=3))
     for name in "abcad":
-        history.record(TABLE, seen(f"{name} = ?"))
+        history.record(TABLE, observation(f"{name} = ?"))
         history.flush()
-    history.record("/data/others", seen("x = ?"))
+    history.record("/data/others", observation("x = ?"))
     history.flush()
 
     left = History(folder, SETTINGS)
@@ -150,7 +150,7 @@ def test_memory_is_bounded_while_nothing_can_be_written(folder: Path) -> None:
     folder.write_text("no folder")
     history = History(folder, HistorySettings(max_shapes=3))
     for number in range(500):
-        history.record(TABLE, seen(f"column_{number} = ?"))
+        history.record(TABLE, observation(f"column_{number} = ?"))
     history.flush()
 
     assert len(history.shapes(TABLE)) == 3
@@ -161,7 +161,7 @@ def test_forgetting_leaves_no_trace(folder: Path) -> None:
     history = History(folder, SETTINGS)
     for table in (TABLE, "/data/others"):
         for number in range(50):
-            history.record(table, seen(f"very_telling_column_{number} = ?"))
+            history.record(table, observation(f"very_telling_column_{number} = ?"))
     history.flush()
 
     assert history.forget(TABLE) == 50
@@ -185,7 +185,7 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def _use(history: History) -> None:
     for _ in range(4):
-        history.record(TABLE, seen())
+        history.record(TABLE, observation())
         history.flush()
 
 
@@ -208,7 +208,7 @@ def test_a_file_with_damaged_pages_is_replaced(
 ) -> None:
     first = History(folder, SETTINGS)
     for number in range(400):
-        first.record(TABLE, seen(f"column_{number} = ?"))
+        first.record(TABLE, observation(f"column_{number} = ?"))
     first.flush()
     path = folder / "queries.sqlite"
     content = bytearray(path.read_bytes())
@@ -322,17 +322,17 @@ def test_a_killed_process_leaves_an_intact_file(folder: Path) -> None:
     process.kill()
     process.wait()
 
-    history.record(TABLE, seen())
+    history.record(TABLE, observation())
     assert {each.shape for each in history.shapes(TABLE)} == {"a = ?", "column_0 = ?"}
 
 
 @pytest.mark.parametrize("fork", ["child"])
 def test_a_forked_child_writes_only_its_own_queries(folder: Path, fork: str) -> None:
     history = History(folder, SETTINGS)
-    history.record(TABLE, seen("parent = ?"))
+    history.record(TABLE, observation("parent = ?"))
     child = os.fork()
     if child == 0:
-        history.record(TABLE, seen(f"{fork} = ?"))
+        history.record(TABLE, observation(f"{fork} = ?"))
         history.flush()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0

@@ -16,7 +16,7 @@ from hudi_index_service.index.btree.fields import has_number_keys
 from hudi_index_service.index.btree.keys import byte_keys, number_keys
 from hudi_index_service.index.btree.tree import Branch
 from hudi_index_service.index.btree.writing.groups import Groups
-from hudi_index_service.index.btree.writing.merge import Source, merge
+from hudi_index_service.index.btree.writing.merge import MergeSource, merge
 from hudi_index_service.index.btree.writing.sorting import sorted_bytes, sorted_numbers
 from hudi_index_service.index.btree.writing.writer import TreeWriter
 from hudi_index_service.index.column_kinds import is_array
@@ -158,7 +158,7 @@ class BTreeBuilder:
         if self._runs:
             if any(column.keys for column in self._columns):
                 self._write_run()
-            sources = [Source.of_folder(run) for run in self._runs]
+            sources = [MergeSource.of_folder(run) for run in self._runs]
             try:
                 files, distinct = merge(sources, self._folder)
             finally:

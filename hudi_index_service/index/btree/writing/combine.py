@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from hudi_index_service.index.btree.writing.merge import Source, merge
+from hudi_index_service.index.btree.writing.merge import MergeSource, merge
 from hudi_index_service.index.contract import FileRange, PackedIndex
 
 
@@ -14,6 +14,6 @@ def combine(parts: Sequence[PackedIndex], folder: Path) -> Mapping[str, Path | F
     with ExitStack() as stack:
         sources = []
         for part in parts:
-            sources.append(Source.of_part(part))
+            sources.append(MergeSource.of_part(part))
             stack.callback(sources[-1].close)
         return merge(sources, folder, restarts=True)[0]

@@ -22,7 +22,7 @@ _LEAVES_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MergeSource:
     """An index to be merged with others."""
 
     tree: Tree
@@ -30,7 +30,7 @@ class Source:
     description: Description
 
     @classmethod
-    def of_folder(cls, folder: Path) -> "Source":
+    def of_folder(cls, folder: Path) -> "MergeSource":
         """A run: its row ids are the base file's."""
         path = folder / LEAVES
         length = path.stat().st_size
@@ -39,7 +39,7 @@ class Source:
         return cls(tree, LeafFile(index), tree.description())
 
     @classmethod
-    def of_part(cls, part: PackedIndex) -> "Source":
+    def of_part(cls, part: PackedIndex) -> "MergeSource":
         """A part: its row ids begin at 0."""
         tree = Tree(lambda: read_member(part, TREE))
         source = cls(tree, LeafFile(part), tree.description())
@@ -70,7 +70,7 @@ class Source:
 
 
 def merge(
-    sources: Sequence[Source], folder: Path, *, restarts: bool = False
+    sources: Sequence[MergeSource], folder: Path, *, restarts: bool = False
 ) -> tuple[dict[str, Path], dict[str, int]]:
     """Writes one index over all rows into `folder`.
 
