@@ -13,7 +13,6 @@ things out: `python -m benchmarks.scale --files 1,6 --rounds 1 --output /tmp/ben
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -27,7 +26,9 @@ from benchmarks.bench_table import ROOT
 from benchmarks.bench_targets import Target, at_least, at_most
 from benchmarks.build import environment, log
 from benchmarks.scale import tables
+from benchmarks.scale.building import build_ms_a_file
 from benchmarks.scale.contestant import Contestant
+from benchmarks.scale.joined import KEYS, located_over_join
 from benchmarks.scale.queries import (
     FEW_FILES,
     UNINDEXED,
@@ -38,9 +39,8 @@ from benchmarks.scale.queries import (
     some_keys,
 )
 from benchmarks.scale.remote import first_remote_query
+from benchmarks.scale.routing import routing_bytes_a_pair, without_runs
 from hudi_index_service import open_table
-from hudi_index_service.index.segments.store import SegmentStore
-from hudi_index_service.storage.store import Storage
 
 RESULTS = ROOT / "benchmarks" / "results"
 SCRATCH = Path(tempfile.gettempdir()) / "hudi-index-bench-scale"
@@ -56,6 +56,7 @@ def in_turn(
     ms: dict[str, list[float]] = defaultdict(list)
     rows: dict[str, int] = defaultdict(int)
     names = [name for name in contestants if name != "lance" or query.lance]
+    reading_ms: list[float] = []
     limits = dict.fromkeys(names, conditions)
     for name in names:  # not counted: virtual machines compile
         first = contestants[name].run(query.wheres(3, "warm"), **query.options())["ms"]
@@ -70,6 +71,7 @@ def in_turn(
             wheres = query.wheres(conditions, str(number))[: limits[name]]
             response = contestants[name].run(wheres, **query.options())
             ms[name] += response["ms"]
+            reading_ms += response["reading_ms"] if name == "ours" else []
             medians[name].append(statistics.median(response["ms"]))
             rows[name] += response["rows"]
     ratios = {
@@ -81,6 +83,7 @@ def in_turn(
         "query": query.name,
         "ms": {name: round(statistics.median(each), 3) for name, each in ms.items()},
         "p90_ms": round(sorted(ms["ours"])[int(0.9 * len(ms["ours"]))], 3),
+        "reading_ms": round(statistics.median(reading_ms), 3),
         "rows": dict(rows),
         "over": {name: round(statistics.median(each), 4) for name, each in ratios.items()},
         "spread": {
@@ -108,6 +111,7 @@ def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
         if files == FEW_FILES:
             results["queries"].append(in_turn(contestants, long_in(files), rounds, 3))
             results["mixed"] = [in_turn(contestants, each, rounds) for each in mixed(table)]
+            results["far_behind_lance"] = far_behind_lance(results["mixed"])
             results["queries_a_second"] = by_threads(contestants["ours"], files, rounds)
         last = contestants["ours"].run(look_ups(files)[0].wheres(1, "memory"))
         results["anonymous_mib"] = round(last["anonymous_mib"])
@@ -164,35 +168,31 @@ def located(scratch: Path, files: int, rounds: int) -> dict[str, float]:
     return result
 
 
-def build_ms_a_file(scratch: Path, files: int) -> float:
-    """Milliseconds per base file to build the index of a table."""
-    table = tables.folder_of(scratch, files)
-    copy = table.with_name("built")
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(table, copy, ignore=shutil.ignore_patterns(".index"))
-    with open_table(copy) as opened:
-        opened.create_index("bench", tables.INDEXED)
-        began = perf_counter()
-        opened.build(strategy="all").raise_for_failures()
-        ms = (perf_counter() - began) * 1000 / files
-    shutil.rmtree(copy)
-    log(f"{files} base files: built in {ms:.1f} ms each")
-    return round(ms, 2)
+def unrouted(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
+    """Point look-ups of the service on the table of so many base files, by statistics alone."""
+    table, query = tables.folder_of(scratch, files), look_ups(files)[0]
+    with without_runs(table):
+        contestants = {"ours": Contestant("ours", table)}
+        try:
+            # All entries are opened once.
+            contestants["ours"].run(query.wheres(1, "open"), **query.options())
+            return {"files": files, **in_turn(contestants, query, rounds)}
+        finally:
+            contestants["ours"].close()
 
 
-def routing_bytes_a_pair(scratch: Path, files: int) -> float:
-    """Bytes of the table's runs per pair of a value and a base file."""
-    store = SegmentStore(Storage(tables.folder_of(scratch, files)), "lucene")
-    runs = [
-        column.run
-        for file in store.listed()
-        for column in store.open(file).document.columns
-        if column.run is not None
+def far_behind_lance(mixed_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The mixed queries that take more than twice Lance's time, and the share of their time that
+    goes into reading pages of gzip and checking their rows."""
+    return [
+        {
+            "query": each["query"],
+            "times_as_fast_as_lance": round(1 / each["over"]["lance"], 2),
+            "share_of_reading": round(each["reading_ms"] / each["ms"]["ours"], 2),
+        }
+        for each in mixed_rows
+        if each["over"]["lance"] > 2
     ]
-    size = sum(each.packed_bytes + each.directory_bytes for each in runs)
-    bytes_a_pair = round(size / sum(each.pairs for each in runs), 2)
-    log(f"{files} base files: {len(runs)} runs, {bytes_a_pair} bytes a pair")
-    return bytes_a_pair
 
 
 def targets(results: dict[str, Any]) -> list[Target]:
@@ -222,6 +222,8 @@ def targets(results: dict[str, Any]) -> list[Target]:
         if rows
     }
     many = long_in(FEW_FILES).name
+    built, by_statistics = results["build_ms_a_file"], results["unrouted"]
+    unrouted_ms = by_statistics["ms"]["ours"] if by_statistics["files"] == 10_000 else None
     remote = results["remote"]
     return [
         at_most("u = x, 1,000 files: ms", 10, ms(1_000, point)),
@@ -252,7 +254,18 @@ def targets(results: dict[str, Any]) -> list[Target]:
         at_most(
             "remote store: requests to the index and base files", remote["allowed"], remote["own"]
         ),
-        at_most("building 1,000 files: ms a file", 12, results["build_ms_a_file"]),
+        at_most(
+            f"{KEYS:,} keys located in 1,000 files: over Spark's join",
+            0.2,
+            results["located_by_spark"]["over_join"],
+        ),
+        at_most("u = x, 10,000 files, without routing: ms", 80, unrouted_ms),
+        at_most("building 1,000 files: ms a file", 12, built.get("1000", {}).get("routed")),
+        at_most(
+            "building 6 files: over a build without routing",
+            1.15,
+            built.get(str(FEW_FILES), {}).get("over_unrouted"),
+        ),
         at_most("routing: bytes a pair", 3.2, results["routing_bytes_a_pair"]),
         at_most(
             "reading 10,000 files: anonymous MiB",
@@ -288,7 +301,12 @@ def main() -> None:
         "tables": [of_files(arguments.scratch, each, arguments.rounds) for each in files],
         "remote": first_remote_query(arguments.scratch, thousand, arguments.rounds),
         "located": located(arguments.scratch, thousand, arguments.rounds),
-        "build_ms_a_file": build_ms_a_file(arguments.scratch, thousand),
+        "located_by_spark": located_over_join(arguments.scratch, thousand, arguments.rounds),
+        "unrouted": unrouted(arguments.scratch, files[-1], arguments.rounds),
+        "build_ms_a_file": {
+            str(each): build_ms_a_file(arguments.scratch, each, arguments.rounds)
+            for each in sorted({min(FEW_FILES, thousand), thousand})
+        },
         "routing_bytes_a_pair": routing_bytes_a_pair(arguments.scratch, thousand),
         "rounds": arguments.rounds,
         "environment": environment(),

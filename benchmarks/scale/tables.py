@@ -15,6 +15,7 @@ from benchmarks.build import log
 from hudi_index_service import Column, open_table
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 GENERATION = 2
@@ -51,6 +52,14 @@ def distinct_u(files: int) -> int:
     return rows_of(files) // FILES_A_VALUE
 
 
+def key_of(number: "SparkColumn") -> "SparkColumn":
+    """The record key of the row of this number."""
+    from pyspark.sql import functions as F
+
+    digits = F.lpad(F.abs(F.xxhash64(number)).cast("string"), 19, "0")
+    return F.concat(F.lit("k"), digits)
+
+
 def _rows(spark: "SparkSession", files: int) -> "DataFrame":
     from pyspark.sql import functions as F
 
@@ -60,7 +69,7 @@ def _rows(spark: "SparkSession", files: int) -> "DataFrame":
     words = F.array(*map(F.lit, _WORDS))
     common = [F.element_at(words, (dice(i, len(_WORDS)) + 1).cast("int")) for i in range(6)]
     return spark.range(0, rows_of(files), 1, files).select(
-        F.concat(F.lit("k"), F.lpad(F.abs(F.xxhash64("id")).cast("string"), 19, "0")).alias("key"),
+        key_of(F.col("id")).alias("key"),
         F.concat(F.lit("u"), dice(30, distinct_u(files)).cast("string")).alias("u"),
         dice(31, V_VALUES).alias("v"),
         F.col("id").alias("seq"),
