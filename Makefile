@@ -12,7 +12,7 @@ SHARED_OUT = pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
+.PHONY: calibrate help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -53,6 +53,9 @@ wheels: setup-demo ## Build the three distributions into dist/
 
 bench-access: setup ## Measure rows by position against a scan: benchmarks/results/access.json
 	@$(ENVIRONMENT) && python -m benchmarks.access
+
+calibrate: setup ## Measure what reading costs on this machine, for the optimizer; BENCH_ARGS=--dry-run shows it
+	@$(ENVIRONMENT) && python -m benchmarks.calibrate $(BENCH_ARGS)
 
 bench-build: setup ## Measure builds against Hudi and Lance: benchmarks/results/build.json
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \

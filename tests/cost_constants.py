@@ -6,7 +6,7 @@ from hudi_index_service.optimizer.cost.constants import constants_path, forget_c
 
 
 def set_constants(settings: Settings, constants: Constants) -> None:
-    """As `hudi-index calibrate` would have written them."""
+    """As `make calibrate` would have written them."""
     path = constants_path(settings)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(constants.model_dump_json())

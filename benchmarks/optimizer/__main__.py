@@ -40,6 +40,7 @@ from typing import Any
 
 from benchmarks.bench_table import ROOT
 from benchmarks.build import environment, log
+from benchmarks.calibrate import calibrate
 from benchmarks.optimizer import learning
 from benchmarks.optimizer.learning import (
     LEARNT,
@@ -54,7 +55,6 @@ from benchmarks.optimizer.queries import QUERIES, Query, queries
 from benchmarks.optimizer.summary import summary, targets, worst
 from benchmarks.optimizer.tables import LAYOUTS, Layout, folder_of, is_ready
 from hudi_index_service import open_table
-from hudi_index_service.calibrate import calibrate
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost import constants_path
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hudi_index_service.calibrate import MEANINGS, Calibration, calibrate
-from hudi_index_service.calibrate.stored import store_constants
-from hudi_index_service.calibrate.timing import explained
+from benchmarks.calibrate import MEANINGS, Calibration, calibrate
+from benchmarks.calibrate.stored import store_constants
+from benchmarks.calibrate.timing import explained
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants

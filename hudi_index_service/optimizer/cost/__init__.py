@@ -1,4 +1,4 @@
-"""The cost of reading: constants that a short calibration run measures, and a model over them."""
+"""The cost of reading: constants, and a model over them."""
 
 from hudi_index_service.optimizer.cost.constants import (
     Constants,

@@ -155,7 +155,7 @@ class Constants(BaseModel):
     """Costs in milliseconds. A MiB is counted as stored in the file, that is, compressed.
 
     The defaults were measured on two cores of a virtual machine, warm, on gzip files with pages of
-    20,000 rows, as Hudi writes them; `hudi-index calibrate` measures those of the present machine.
+    20,000 rows, as Hudi writes them; `make calibrate` measures those of the present machine.
     The constants of Spark (from `spark_scan_ms` on) are the additional time of whole queries on
     TPC-H's tables at scale 0.1 with Spark's scan, or with more rows handed over. They are not
     calibrated.
@@ -256,7 +256,7 @@ FILE_NAME = "costs.json"
 
 
 def constants_path(settings: Settings) -> Path:
-    """The file of calibrated constants: JSON of a `Constants`, mode 0600."""
+    """The file of this machine's constants: JSON of a `Constants`, mode 0600."""
     return settings.state_folder / FILE_NAME
 
 

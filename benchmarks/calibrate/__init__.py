@@ -1,4 +1,4 @@
-"""`hudi-index calibrate`: measures the cost of single reading steps on this machine.
+"""Measures the cost of single reading steps on this machine: `make calibrate`.
 
 In a temporary folder and without Spark, it writes a Parquet file as Hudi does, and an index of each
 file-based type. It reads them in many ways with the code of queries, and fits the optimizer's
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from hudi_index_service.calibrate.lookups import lookup_costs
-from hudi_index_service.calibrate.reading import reading_costs
-from hudi_index_service.calibrate.sample import ROWS, write_sample
-from hudi_index_service.calibrate.stored import store_constants
-from hudi_index_service.calibrate.timing import Stopwatch
+from benchmarks.calibrate.lookups import lookup_costs
+from benchmarks.calibrate.reading import reading_costs
+from benchmarks.calibrate.sample import ROWS, write_sample
+from benchmarks.calibrate.stored import store_constants
+from benchmarks.calibrate.timing import Stopwatch
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost import Constants, constants_path, load_constants
 

@@ -6,8 +6,8 @@ from functools import partial
 
 from hudi_index_parquet import Footer
 
-from hudi_index_service.calibrate.sample import GROUPS, KINDS, Sample, SampleIndex
-from hudi_index_service.calibrate.timing import Stopwatch, explained
+from benchmarks.calibrate.sample import GROUPS, KINDS, Sample, SampleIndex
+from benchmarks.calibrate.timing import Stopwatch, explained
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.packed_file import read_member
 from hudi_index_service.predicate import negation_normal_form, parse_predicate

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from hudi_index_parquet import Footer
 
-from hudi_index_service.calibrate.sample import Sample
-from hudi_index_service.calibrate.timing import Stopwatch, explained
+from benchmarks.calibrate.sample import Sample
+from benchmarks.calibrate.timing import Stopwatch, explained
 from hudi_index_service.config import Settings
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
