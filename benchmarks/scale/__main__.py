@@ -112,7 +112,7 @@ def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
             results["queries"].append(in_turn(contestants, long_in(files), rounds, 3))
             results["mixed"] = [in_turn(contestants, each, rounds) for each in mixed(table)]
             results["far_behind_lance"] = far_behind_lance(results["mixed"])
-            results["queries_a_second"] = by_threads(contestants["ours"], files, rounds)
+            results |= by_threads(contestants["ours"], files, rounds)
         last = contestants["ours"].run(look_ups(files)[0].wheres(1, "memory"))
         results["anonymous_mib"] = round(last["anonymous_mib"])
     finally:
@@ -122,16 +122,23 @@ def of_files(scratch: Path, files: int, rounds: int) -> dict[str, Any]:
     return results
 
 
-def by_threads(ours: Contestant, files: int, rounds: int) -> dict[int, float]:
-    """Threads → look-ups per second."""
+def by_threads(ours: Contestant, files: int, rounds: int) -> dict[str, dict[int, float]]:
+    """``queries_a_second`` and ``busy_cores`` by the number of threads that share the queries. One
+    query alone decodes pages on all cores, so more threads gain only what it leaves idle."""
     rates: dict[int, list[float]] = defaultdict(list)
+    cores: dict[int, list[float]] = defaultdict(list)
     for number in range(rounds):
         for threads in (1, 2, 8):
             wheres = look_ups(files)[0].wheres(400, f"{threads} {number}")
-            rates[threads].append(400 / ours.run(wheres, threads=threads)["seconds"])
-    medians = {threads: round(statistics.median(each), 1) for threads, each in rates.items()}
-    log(f"queries a second: {medians}")
-    return medians
+            response = ours.run(wheres, threads=threads)
+            rates[threads].append(400 / response["seconds"])
+            cores[threads].append(response["cpu_seconds"] / response["seconds"])
+    results = {
+        "queries_a_second": {n: round(statistics.median(each), 1) for n, each in rates.items()},
+        "busy_cores": {n: round(statistics.median(each), 2) for n, each in cores.items()},
+    }
+    log(f"by threads: {results}")
+    return results
 
 
 def first_query(table: Path, files: int, rounds: int) -> float:

@@ -27,6 +27,9 @@ const ONE_ROUND_BYTES: u64 = 32 * 1024 * 1024;
 const SMALLEST_PIECE: u64 = 64 * 1024;
 /// Pieces per thread, so that no thread waits long for the last piece.
 const PIECES_A_THREAD: u64 = 3;
+/// The same for dictionary arrays: each piece decodes the dictionary again, and has its values
+/// compared.
+const DICTIONARY_PIECES_A_THREAD: u64 = 1;
 
 /// Rows in file order, columns in the requested order.
 pub struct Rows {
@@ -245,7 +248,8 @@ pub fn read_dictionaries(
         pages: 0,
     };
     for groups in &request.batches {
-        let (columns, pages) = decode_batch(&file, source, &request, groups, threads)?;
+        let pieces = threads as u64 * DICTIONARY_PIECES_A_THREAD;
+        let (columns, pages) = decode_batch(&file, source, &request, groups, threads, pieces)?;
         for array in columns.into_iter().flatten() {
             let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(|| {
                 Error::Malformed("a dictionary was decoded as something else".into())
@@ -298,7 +302,8 @@ fn decode(
     let mut batches = Vec::with_capacity(request.batches.len());
     let mut pages = 0;
     for groups in &request.batches {
-        let (columns, decoded) = decode_batch(file, source, request, groups, threads)?;
+        let pieces = threads as u64 * PIECES_A_THREAD;
+        let (columns, decoded) = decode_batch(file, source, request, groups, threads, pieces)?;
         pages += decoded;
         let rows = groups.iter().map(GroupRows::count).sum();
         batches.push(assemble(columns, request.positions(), &schema, rows)?);
@@ -310,13 +315,15 @@ fn decode(
     })
 }
 
-/// The arrays of each decoded column for one batch, and the number of data pages decoded.
+/// The arrays of each decoded column for one batch, and the number of data pages decoded. Several
+/// threads decode about `number_of_pieces` pieces.
 fn decode_batch(
     file: &ParquetFile,
     source: &mut Source,
     request: &Request,
     groups: &[GroupRows],
     threads: usize,
+    number_of_pieces: u64,
 ) -> Result<(Vec<Vec<ArrayRef>>, u64)> {
     let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); request.root_count()];
     let mut pages = 0;
@@ -330,7 +337,11 @@ fn decode_batch(
             .map(|piece| piece.pages.data_pages)
             .sum::<u64>();
         let fetched = source.fetch_merged(&ranges, threads)?;
-        let round = split(file, request, round, threads)?;
+        let round = if threads > 1 {
+            split(file, request, round, number_of_pieces)?
+        } else {
+            round
+        };
         let roots: Vec<usize> = round.iter().map(|piece| piece.root).collect();
         let decoded = in_parallel(round, threads, SMALLEST_PIECE, |piece| {
             decode_piece(piece, &fetched)
@@ -373,18 +384,18 @@ fn rounds(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
     rounds
 }
 
-/// Splits large pieces at page boundaries, so that every thread has work.
+/// Splits large pieces at page boundaries into about so many, so that every thread has work.
 fn split(
     file: &ParquetFile,
     request: &Request,
     pieces: Vec<Piece>,
-    threads: usize,
+    number: u64,
 ) -> Result<Vec<Piece>> {
     let total: u64 = pieces.iter().map(Work::weight).sum();
-    let fair = (total / (threads as u64 * PIECES_A_THREAD)).max(SMALLEST_PIECE);
+    let fair = (total / number.max(1)).max(SMALLEST_PIECE);
     let mut cut = Vec::with_capacity(pieces.len());
     for piece in pieces {
-        let parts = if threads > 1 && piece.weight() > 2 * fair {
+        let parts = if piece.weight() >= 2 * fair {
             parts_of(file, request, &piece, fair)
         } else {
             Vec::new()

@@ -1,0 +1,36 @@
+"""Queries that begin together share the snapshot: its files are listed once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from hudi_index_service.hudi import open_hudi_table
+from hudi_index_service.hudi.hudi_rs import table as hudi_rs_table
+from tests.golden.table import Golden
+
+
+def test_threads_share_one_snapshot(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = open_hudi_table(str(golden("hundred_base_files").put(tmp_path / "table")))
+    table.schema()
+    list_data_files, listings = hudi_rs_table.list_data_files, list[str]()
+    begun = Barrier(4)
+
+    def counted(*arguments: Any) -> Any:
+        listings.append("once")
+        return list_data_files(*arguments)
+
+    def snapshot(_: int) -> Any:
+        begun.wait(10)
+        return table.snapshot()
+
+    monkeypatch.setattr(hudi_rs_table, "list_data_files", counted)
+    with ThreadPoolExecutor(4) as threads:
+        first, *others = threads.map(snapshot, range(4))
+    assert len(first.slices) == 100
+    assert all(each is first for each in others)
+    assert listings == ["once"]
