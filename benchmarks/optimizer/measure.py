@@ -192,13 +192,13 @@ def _timed_rules() -> Iterator[dict[str, float]]:
     spent = {"rules": 0.0, "cover": 0.0}
     optimize = planner.optimize
 
-    def timed(plan: QueryPlan, settings: Settings, cover: Cover) -> QueryPlan:
+    def timed(plan: QueryPlan, settings: Settings, cover: Cover, exclude: Cover) -> QueryPlan:
         def covered(plan: QueryPlan) -> QueryPlan:
             with _clocked(spent, "cover"):
                 return cover(plan)
 
         with _clocked(spent, "rules"):
-            return optimize(plan, settings, covered)
+            return optimize(plan, settings, covered, exclude)
 
     with patch.object(planner, "optimize", timed):
         yield spent
