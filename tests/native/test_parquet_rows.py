@@ -218,11 +218,34 @@ def test_rows_are_found_by_the_distinct_values_of_a_text_column(
 
         for rows in (range(ROWS), np.arange(0, ROWS, 7), range(6_000, 9_000), range(5, 5)):
             dictionaries.clear()
-            found, did = footer.matching(path, rows, name, matches) or pytest.fail(name)
+            found, _, did = footer.matching(path, rows, name, matches) or pytest.fail(name)
             assert found.to_pylist() == [row for row in rows if values[row] in some]
             row_groups = len({row // ROW_GROUP_ROWS for row in rows})
             assert min(row_groups, 1) <= len(dictionaries) <= row_groups  # equal ones are seen once
             assert did.bytes == footer.plan(rows, [name]).page_bytes
+
+
+def test_values_of_few_rows_are_returned(write: Callable[..., Path], table: pa.Table) -> None:
+    path = write(version="1.0", use_dictionary=["word", "blob"])
+    footer = Footer(stripped_footer(path))
+
+    def even(dictionary: pa.Array) -> bytes:
+        return bytes(number % 2 for number in range(len(dictionary) + 1))
+
+    for name in ("word", "blob"):
+        for rows in (range(ROWS), np.arange(3, ROWS, 11)):
+            found, none, _ = footer.matching(path, rows, name, even) or pytest.fail(name)
+            assert none is None
+            found, values, _ = footer.matching(
+                path, rows, name, even, most_values=len(found)
+            ) or pytest.fail(name)
+            assert values is not None
+            assert values.equals(table[name].combine_chunks().take(found))
+            assert footer.matching(path, rows, name, even, most_values=len(found) - 1)[1] is None
+    assert footer.matching(path, range(5, 5), "word", even, most_values=9)[:2] == (
+        pa.array([], pa.int64()),
+        None,
+    )
 
 
 def test_rows_are_found_by_values_only_if_all_are_in_dictionaries(

@@ -16,6 +16,7 @@ from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate import keep, negation_normal_form, parse_predicate
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file import distinct_values
 from hudi_index_service.read.base_file.distinct_values import DistinctValues
 from hudi_index_service.read.base_file.file_scan import FileScan
 from hudi_index_service.read.statistics import SliceStatistics
@@ -108,12 +109,39 @@ def parsed(where: str, table: pa.Table) -> Predicate:
     ],
 )
 def test_rows_are_those_of_the_predicate(where: str, table: pa.Table, scanned: Scanned) -> None:
+    assert_same_rows(where, table, scanned, "noise")
+
+
+@pytest.mark.parametrize("most", [10, 2_000])
+def test_values_of_many_rows_are_read_again(
+    most: int, table: pa.Table, scanned: Scanned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distinct_values, "KEPT_VALUES", most)
+    assert_same_rows("city IN ('city1', 'city2') AND note <= 'note 3'", table, scanned, "noise")
+    assert_same_rows("city IS NULL AND note <= 'note 3'", table, scanned, "noise")
+
+
+def test_a_column_whose_values_are_known_is_not_read_again(
+    table: pa.Table, scanned: Scanned
+) -> None:
+    predicate = parsed("city = 'city123'", table)
+    file_scan = scanned(["city"])
+    (batch,) = (batch for _, batch in file_scan.candidates(predicate))
+    assert set(batch["city"].to_pylist()) == {"city123"}
+    footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
+    texts = footer.plan(np.arange(ROWS), ["city"]).page_bytes
+    probe = footer.plan(np.arange(1), ["city"]).page_bytes
+    assert file_scan.statistics.bytes_read == texts + probe
+
+
+def assert_same_rows(where: str, table: pa.Table, scanned: Scanned, other: str) -> None:
+    """A scan returns the matching rows, with the columns of the predicate and another one."""
     predicate = parsed(where, table)
-    columns = [*sorted(predicate.columns()), "noise"]
+    columns = [*sorted(predicate.columns()), other]
     file_scan = scanned(columns)
     found = []
     for row_ids, batch in file_scan.candidates(negation_normal_form(predicate)):
-        assert batch["noise"].equals(table["noise"].take(np.array(row_ids)).combine_chunks())
+        assert batch[other].equals(table[other].take(np.array(row_ids)).combine_chunks())
         found.append(keep(predicate, batch))
     expected = keep(predicate, table).select(columns)
     assert pa.Table.from_batches(found, expected.schema).equals(expected)
@@ -128,7 +156,7 @@ def test_other_columns_are_read_only_where_a_value_matches(
     rows = [row for row_ids, _ in file_scan.candidates(predicate) for row in row_ids]
     assert rows == table["number"].filter(pa.compute.equal(table["city"], "city123")).to_pylist()
     footer = Footer(stripped_footer(file_scan.storage.local_path("f.parquet")))
-    pages = footer.plan(np.array(rows), ["city", "noise"]).page_bytes
+    pages = footer.plan(np.array(rows), ["noise"]).page_bytes
     texts = footer.plan(np.arange(ROWS), ["city"]).page_bytes
     probe = footer.plan(np.arange(1), ["city"]).page_bytes
     assert file_scan.statistics.bytes_read <= pages + probe + 1.1 * texts

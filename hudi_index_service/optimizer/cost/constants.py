@@ -91,6 +91,9 @@ DISTINCT_VALUES_ROWS = 40_000
 DISTINCT_VALUES_SHARE = 1 / 8
 """The share of distinct values that match from which finding their rows is not worth trying."""
 
+KEPT_VALUES = 65_536
+"""Rows up to which the values of such a column are kept, so that it is not read again."""
+
 WORTH_PICKING = 1 / 2
 """The share of a scan's rows from which rows are not worth picking out of the others."""
 

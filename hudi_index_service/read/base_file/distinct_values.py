@@ -1,4 +1,5 @@
 """Finds the rows of a base file that conditions on text leave, before any other column is read.
+The values of few rows are taken from the dictionaries, so that the column is not read again.
 
 Parquet writers store a text column with few distinct values as a dictionary, and each row as a
 number of a value in it. So a condition is checked once for each distinct value, and no text is made
@@ -6,7 +7,7 @@ for each row.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError
 
-from hudi_index_service.arrow import FALSE, as_numbers, as_truths
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths, numbers_array
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source, unreadable
 from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.optimizer.cost.constants import KEPT_VALUES
 from hudi_index_service.optimizer.decide import (
     are_worth_picking,
     distinct_values_pay,
@@ -24,7 +26,7 @@ from hudi_index_service.optimizer.decide import (
 )
 from hudi_index_service.predicate import evaluate
 from hudi_index_service.predicate.expression import And, Predicate
-from hudi_index_service.read.base_file.row_reader import RowIds
+from hudi_index_service.read.base_file.row_reader import RowIds, positions
 from hudi_index_service.read.base_file.value_bounds import stored_type
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
@@ -50,7 +52,7 @@ class DistinctValues:
     columns: pa.Schema
     statistics: SliceStatistics
 
-    def rows(self, predicate: Predicate, rows: RowIds | range) -> RowIds | range:
+    def rows(self, predicate: Predicate, rows: RowIds | range) -> "RowsLeft":
         """The given rows without those for which a conjunct on a single text column is not TRUE, as
         far as checking this by distinct values pays.
 
@@ -58,21 +60,23 @@ class DistinctValues:
             FileNotFoundError: the base file is gone.
             PermissionDenied, StorageFailed: it cannot be read.
         """
+        left = RowsLeft(rows, {})
         for conjunct in predicate.operands if isinstance(predicate, And) else (predicate,):
-            if not may_read_distinct_values(len(rows)):
+            if not may_read_distinct_values(len(left.rows)):
                 break
             column = self._text_column(conjunct)
             if column is None:
                 continue
             try:
-                left = self._matching(conjunct, column, rows)
+                matching = self._matching(conjunct, column, left.rows)
             except ParquetReadError as error:
                 # The row reader meets it again, and leaves the file to Arrow.
                 log.info("The dictionaries of %s are not used: %s", self.base_file.path, error)
                 break
-            self.statistics.rows_checked += len(rows) - len(left)
-            rows = left
-        return rows
+            if matching is not None:
+                self.statistics.rows_checked += len(left.rows) - len(matching.rows)
+                left = left.narrowed(matching)
+        return left
 
     def _text_column(self, conjunct: Predicate) -> pa.Field | None:
         """The only column of a conjunct, if it is text that the file stores as the table does."""
@@ -85,8 +89,8 @@ class DistinctValues:
 
     def _matching(
         self, conjunct: Predicate, column: pa.Field, rows: RowIds | range
-    ) -> RowIds | range:
-        """The rows for which a conjunct is TRUE; all if finding them does not pay, or if the file
+    ) -> "RowsLeft | None":
+        """The rows for which a conjunct is TRUE; None if finding them does not pay, or if the file
         does not store the column so."""
         known: list[tuple[pa.Array, npt.NDArray[np.bool_]]] = []  # the last dictionary
 
@@ -99,21 +103,22 @@ class DistinctValues:
             return known[0][1]
 
         if self._found(column, rows[:1], truths) is None:
-            return rows
+            return None
         (values, matches) = known[0]
         if not distinct_values_pay(int(matches.sum()), len(values)):
-            return rows
+            return None
         found = self._found(column, rows, truths)
-        return found if found is not None and are_worth_picking(len(found), len(rows)) else rows
+        return found if found and are_worth_picking(len(found.rows), len(rows)) else None
 
     def _found(
         self,
         column: pa.Field,
         rows: RowIds | range,
         truths: Callable[[pa.Array], npt.NDArray[np.bool_]],
-    ) -> RowIds | None:
+    ) -> "RowsLeft | None":
         """The rows whose values `truths` chooses; None if the file does not store the column so."""
         found = [np.empty(0, dtype=np.int64)]
+        values: list[pa.Array | None] = []
         for start in range(0, len(rows), _MOST_ROWS):
             portion = rows[start : start + _MOST_ROWS]
             try:
@@ -123,6 +128,7 @@ class DistinctValues:
                         portion,
                         column.name,
                         lambda values: truths(values).tobytes(),
+                        most_values=KEPT_VALUES,
                         size=self.base_file.size,
                     )
             except FileNotFoundError:
@@ -131,6 +137,37 @@ class DistinctValues:
                 raise unreadable(self.base_file.path, error) from error
             if matching is None:
                 return None
-            self.statistics.bytes_read += matching[1].bytes
-            found.append(as_numbers(matching[0]))
-        return np.concatenate(found)
+            of_portion, of_rows, did = matching
+            self.statistics.bytes_read += did.bytes
+            found.append(as_numbers(of_portion))
+            values.append(of_rows)
+        known = [each for each in values if each is not None]
+        are_all_known = bool(known) and len(known) == len(values)
+        by_name = {column.name: pa.concat_arrays(known)} if are_all_known else {}
+        return RowsLeft(np.concatenate(found), by_name)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsLeft:
+    """Rows that may match.
+
+    Attributes:
+        values: Columns whose values of these rows are known.
+    """
+
+    rows: RowIds | range
+    values: Mapping[str, pa.Array]
+
+    def narrowed(self, matching: "RowsLeft") -> "RowsLeft":
+        """Those rows that are among these."""
+        values = dict(matching.values)
+        if self.values:
+            places = _places(self.rows, positions(matching.rows))
+            values = {name: each.take(places) for name, each in self.values.items()} | values
+        return RowsLeft(matching.rows, values)
+
+
+def _places(rows: RowIds | range, some: RowIds) -> pa.Array:
+    """The places of some of the rows among them."""
+    places = some - rows.start if isinstance(rows, range) else np.searchsorted(rows, some)
+    return numbers_array(places)

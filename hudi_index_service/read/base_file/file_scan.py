@@ -28,7 +28,7 @@ from hudi_index_service.hudi.files.row_batches import FIRST_ROWS
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.decide import page_indexes_pay, pages_pay_in_portions
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.base_file.distinct_values import DistinctValues
+from hudi_index_service.read.base_file.distinct_values import DistinctValues, RowsLeft
 from hudi_index_service.read.base_file.page_bounds import PageBounds
 from hudi_index_service.read.base_file.row_group_bounds import (
     places_in,
@@ -87,11 +87,11 @@ class FileScan:
         TRUE; all rows for None. Of a local file, text columns may be read whole before the first
         batch, unless there is a limit."""
         if self.footer is not None and self.footer_check is None:
-            row_ids: RowIds | range = range(self.footer.rows)
+            left = RowsLeft(range(self.footer.rows), {})
             if predicate is not None:
-                row_ids = self._rows_of_matching_pages(self.footer, predicate, row_ids)
-                row_ids = self._rows_of_matching_values(self.footer, predicate, row_ids)
-            yield from numbered(row_ids, self._by_footer(self.footer, row_ids))
+                row_ids = self._rows_of_matching_pages(self.footer, predicate, left.rows)
+                left = self._rows_of_matching_values(self.footer, predicate, row_ids)
+            yield from numbered(left.rows, self._by_footer(self.footer, left))
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             if self.footer_check is not None and not self.footer_check(file.metadata.metadata):
@@ -99,6 +99,7 @@ class FileScan:
             present = self._checked_columns(file)
             groups = row_groups_to_read(file, predicate)
             rows: RowIds | range = _rows_of(file, groups)
+            values: Mapping[str, pa.Array] = {}
             footer: Footer | None = None
             local = self.storage.is_local
             size = 0 if local or predicate is None else column_bytes(file, present, groups)
@@ -109,18 +110,19 @@ class FileScan:
                 if not local and not self._by_pages(footer, present, rows):
                     rows, footer = _rows_of(file, groups), None
                 elif local:
-                    rows = self._rows_of_matching_values(footer, predicate, rows)
-            yield from numbered(rows, self._rows(file, footer, rows))
+                    left = self._rows_of_matching_values(footer, predicate, rows)
+                    rows, values = left.rows, left.values
+            yield from numbered(rows, self._rows(file, footer, RowsLeft(rows, values)))
 
     def rows(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The rows at these ascending positions."""
         if self.footer is not None:
-            yield from self._by_footer(self.footer, rows)
+            yield from self._by_footer(self.footer, RowsLeft(rows, {}))
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             self._checked_columns(file)
             footer = self._footer() if self.storage.is_local else None
-            yield from self._rows(file, footer, rows)
+            yield from self._rows(file, footer, RowsLeft(rows, {}))
 
     def rows_by_arrow(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
         """The same by Arrow, after the row reader has failed on the file."""
@@ -158,11 +160,11 @@ class FileScan:
 
     def _rows_of_matching_values(
         self, footer: Footer, predicate: Predicate, rows: RowIds | range
-    ) -> RowIds | range:
+    ) -> RowsLeft:
         """The given rows of a local file whose texts may match. With a limit, the first portions
         may hold enough rows."""
         if self.limit is not None:
-            return rows
+            return RowsLeft(rows, {})
         values = DistinctValues(self.storage, self.base_file, footer, self.columns, self.statistics)
         return values.rows(predicate, rows)
 
@@ -175,25 +177,27 @@ class FileScan:
         return pages_pay_in_portions(plan, self.settings)
 
     def _rows(
-        self, file: "pq.ParquetFile", footer: Footer | None, rows: RowIds | range
+        self, file: "pq.ParquetFile", footer: Footer | None, left: RowsLeft
     ) -> Iterator[pa.RecordBatch]:
         rows_read = 0
         if footer is not None:
-            rows_read = yield from self._by_row(footer, rows)
-            if rows_read == len(rows):
+            rows_read = yield from self._by_row(footer, left)
+            if rows_read == len(left.rows):
                 return
-        yield from self._by_arrow(file, rows[rows_read:])
+        yield from self._by_arrow(file, left.rows[rows_read:])
 
-    def _by_footer(self, footer: Footer, rows: RowIds | range) -> Iterator[pa.RecordBatch]:
-        rows_read = yield from self._by_row(footer, rows)
-        if rows_read < len(rows):
+    def _by_footer(self, footer: Footer, left: RowsLeft) -> Iterator[pa.RecordBatch]:
+        rows_read = yield from self._by_row(footer, left)
+        if rows_read < len(left.rows):
             with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
-                yield from self._by_arrow(file, rows[rows_read:])
+                yield from self._by_arrow(file, left.rows[rows_read:])
 
-    def _by_row(self, footer: Footer, rows: RowIds | range) -> Generator[pa.RecordBatch, None, int]:
-        """Yields rows by the row reader; returns the number that it could read."""
-        rows_read = 0
-        reader = RowReader(self.storage, self.base_file, footer, self.columns)
+    def _by_row(self, footer: Footer, left: RowsLeft) -> Generator[pa.RecordBatch, None, int]:
+        """Yields rows by the row reader, with the values that are known already; returns the number
+        that it could read."""
+        rows, rows_read = left.rows, 0
+        columns = pa.schema([each for each in self.columns if each.name not in left.values])
+        reader = RowReader(self.storage, self.base_file, footer, columns)
         limit = None if self.limit is None else max(self.limit, FIRST_ROWS)
         portions = reader.batches(rows, limit=limit)
         try:
@@ -201,11 +205,26 @@ class FileScan:
                 with damage_named(self.base_file.path):
                     portion = next(portions)
                 self.statistics.bytes_read += portion.did.bytes
-                yield from portion.batches
+                start = rows_read
+                for batch in portion.batches:
+                    yield self._completed(batch, left.values, start)
+                    start += batch.num_rows
                 rows_read += portion.count
         except ParquetReadError as error:
             log.info("%s is read by Arrow: %s", self.base_file.path, error)
         return rows_read
+
+    def _completed(
+        self, batch: pa.RecordBatch, values: Mapping[str, pa.Array], start: int
+    ) -> pa.RecordBatch:
+        """The batch with the known values of its rows, the first of which is number `start`."""
+        if not values:
+            return batch
+        arrays = [
+            values[name].slice(start, batch.num_rows) if name in values else batch[name]
+            for name in self.columns.names
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
 
     def _by_arrow(self, file: "pq.ParquetFile", rows: RowIds | range) -> Iterator[pa.RecordBatch]:
         groups, places = list(range(file.metadata.num_row_groups)), None

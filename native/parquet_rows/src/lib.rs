@@ -39,6 +39,8 @@ use crate::source::{Gaps, Source, Traffic, copy_buffer};
 
 /// (calls, ranges, bytes, pages)
 type StatsFields = (u64, u64, u64, u64);
+/// (positions, values, what was read)
+type MatchingFields<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, StatsFields);
 /// (pages, page_bytes, ranges, chunk_bytes, total_bytes, row_groups, group_rows, plain_bytes)
 type PlanFields = (u64, u64, u64, u64, u64, u64, u64, u64);
 /// (start, stop, nulls, least and greatest value)
@@ -129,9 +131,10 @@ impl KnownFile {
         rows: &Bound<'py, PyAny>,
         column: &str,
         matches: &Bound<'py, PyAny>,
+        most_values: usize,
         size: Option<u64>,
         threads: Option<usize>,
-    ) -> PyResult<Option<(Bound<'py, PyAny>, StatsFields)>> {
+    ) -> PyResult<Option<MatchingFields<'py>>> {
         let mut source = open_source(source, size, None)?;
         let rows = row_positions(rows)?;
         let threads = thread_count(threads);
@@ -152,9 +155,13 @@ impl KnownFile {
             }
             last = Some(values.clone());
         }
-        let chosen = py.detach(|| guard(|| found.chosen(&rows, &truths, threads)))?;
-        let chosen = Int64Array::from(chosen).to_data().to_pyarrow(py)?;
-        Ok(Some((chosen, stats_fields(source.traffic, found.pages))))
+        let chosen = py.detach(|| guard(|| found.chosen(&rows, &truths, threads, most_values)))?;
+        let values = match &chosen.values {
+            None => None,
+            Some(values) => Some(values.to_data().to_pyarrow(py)?),
+        };
+        let rows = Int64Array::from(chosen.rows).to_data().to_pyarrow(py)?;
+        Ok(Some((rows, values, stats_fields(source.traffic, found.pages))))
     }
 
     /// None if no bounds of the column are reliable.

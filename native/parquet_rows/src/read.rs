@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions,
+};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::{concat, concat_batches};
+use arrow_select::take::take;
 use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
@@ -169,8 +172,16 @@ pub struct Dictionaries {
     pub pages: u64,
 }
 
+/// The rows that were chosen by their values.
+pub struct Chosen {
+    /// Their positions.
+    pub rows: Vec<i64>,
+    /// The value of each, unless there are too many, or no rows were read.
+    pub values: Option<ArrayRef>,
+}
+
 impl Dictionaries {
-    /// The positions of rows whose value is chosen, of the rows that were read.
+    /// The rows whose value is chosen, of the rows that were read.
     ///
     /// `truths` has for each array one byte for each value of its dictionary, and at the end one
     /// for NULL; a row is chosen if the byte of its value is not 0.
@@ -179,7 +190,8 @@ impl Dictionaries {
         rows: &Positions,
         truths: &[Arc<Vec<u8>>],
         threads: usize,
-    ) -> Result<Vec<i64>> {
+        most_values: usize,
+    ) -> Result<Chosen> {
         let mut parts = Vec::with_capacity(self.arrays.len());
         let mut first = 0;
         for (array, truths) in self.arrays.iter().zip(truths) {
@@ -190,12 +202,39 @@ impl Dictionaries {
             });
             first += array.len();
         }
-        let chosen = in_parallel(parts, threads, SMALLEST_PIECE, |part| Ok(part.chosen(rows)))?;
-        Ok(chosen.concat())
+        let numbers = in_parallel(parts, threads, SMALLEST_PIECE, |part| Ok(part.chosen()))?;
+        let numbers = numbers.concat();
+        let values = if numbers.len() <= most_values && !self.arrays.is_empty() {
+            Some(self.values(&numbers)?)
+        } else {
+            None
+        };
+        let rows = numbers.into_iter().map(|number| rows.at(number)).collect();
+        Ok(Chosen { rows, values })
+    }
+
+    /// The values of the rows with these ascending numbers.
+    fn values(&self, numbers: &[usize]) -> Result<ArrayRef> {
+        let mut parts = Vec::with_capacity(self.arrays.len());
+        let (mut left, mut first) = (numbers, 0);
+        for array in &self.arrays {
+            let end = first + array.len();
+            let (here, others) = left.split_at(left.partition_point(|&number| number < end));
+            let keys = array.keys();
+            let keys: Int32Array = here
+                .iter()
+                .map(|number| number - first)
+                .map(|place| keys.is_valid(place).then(|| keys.value(place)))
+                .collect();
+            parts.push(take(array.values(), &keys, None)?);
+            (left, first) = (others, end);
+        }
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        Ok(concat(&parts)?)
     }
 }
 
-/// An array of dictionary values, which of these are chosen, and its first row among all rows.
+/// An array of dictionary values, which of these are chosen, and the number of its first row.
 struct Part<'a> {
     array: &'a DictionaryArray<Int32Type>,
     truths: &'a [u8],
@@ -203,7 +242,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn chosen(&self, rows: &Positions) -> Vec<i64> {
+    /// The numbers of the rows that are chosen.
+    fn chosen(&self) -> Vec<usize> {
         let keys = self.array.keys();
         let Some((of_null, of_values)) = self.truths.split_last() else {
             return Vec::new();
@@ -213,7 +253,7 @@ impl Part<'_> {
         let mut chosen = Vec::new();
         for (number, &key) in keys.values().iter().enumerate() {
             if is_true(key) && keys.is_valid(number) || of_null && keys.is_null(number) {
-                chosen.push(rows.at(self.first + number));
+                chosen.push(self.first + number);
             }
         }
         chosen

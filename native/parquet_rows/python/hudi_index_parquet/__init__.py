@@ -179,9 +179,10 @@ class Footer:
         column: str,
         matches: Callable[[pa.Array], Buffer],
         *,
+        most_values: int = 0,
         size: int | None = None,
         threads: int | None = None,
-    ) -> tuple[pa.Int64Array, ReadStats] | None:
+    ) -> tuple[pa.Int64Array, pa.Array | None, ReadStats] | None:
         """Find those of the rows that have certain values in one column of text or bytes. A file
         stores many of these columns as numbers of values in a dictionary, one for each row group;
         so each distinct value is looked at once, and none is made for each row. See `read_rows` for
@@ -191,17 +192,18 @@ class Footer:
             matches: is called with the values of each dictionary, which need not all be among the
                 rows, and returns a byte for each, and at the end one for NULL: 0 for no. Its
                 exceptions are passed on unchanged.
+            most_values: Of at most so many rows, the values are returned too.
 
         Returns:
-            The positions of the rows that match, ascending. None if `column` is not a top-level
-            column of text or bytes, or if the footer does not state that all of its values in these
-            row groups are stored so.
+            The positions of the rows that match, ascending, and their values, or None if they are
+            more. None if `column` is not a top-level column of text or bytes, or if the footer does
+            not state that all of its values in these row groups are stored so.
 
         Raises:
             ValueError: besides, if `matches` returns the wrong number of bytes.
         """
-        found = self._native.matching(source, rows, column, matches, size, threads)
-        return None if found is None else (found[0], ReadStats(*found[1]))
+        found = self._native.matching(source, rows, column, matches, most_values, size, threads)
+        return None if found is None else (found[0], found[1], ReadStats(*found[2]))
 
     def bounds(
         self,

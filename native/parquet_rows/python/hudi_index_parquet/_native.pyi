@@ -34,9 +34,10 @@ class Footer:
         rows: Rows,
         column: str,
         matches: Callable[[pa.Array], Buffer],
+        most_values: int,
         size: int | None,
         threads: int | None,
-    ) -> tuple[pa.Int64Array, tuple[int, int, int, int]] | None: ...
+    ) -> tuple[pa.Int64Array, pa.Array | None, tuple[int, int, int, int]] | None: ...
     def bounds(
         self, source: str | PathLike[str] | Fetch, path: list[str], size: int | None
     ) -> list[tuple[int, int, int | None, tuple[Any, Any] | None]] | None: ...
