@@ -35,7 +35,9 @@ GUARDS: dict[str, Without] = {
     "backoff": lambda: patch.object(IndexBackoff, "should_skip", lambda *_: False),
     "weighing": lambda: patch.object(slice_reader, "lookups_are_weighed", lambda *_: False),
     "samples": lambda: patch.object(bounded_lookups, "sampled_rows", lambda *_: BitMap()),
-    "asking together": lambda: patch.object(early_lookups, "ask_together", lambda *_: False),
+    "looking up together": lambda: patch.object(
+        early_lookups, "look_up_together", lambda *_: False
+    ),
     "distinct values": lambda: patch.object(
         distinct_values, "may_read_distinct_values", lambda _: False
     ),
@@ -109,7 +111,7 @@ def main() -> None:
             slower = sum(row[name] > CLEARLY * row["all"] for row in rows)
             faster = sum(CLEARLY * row[name] < row["all"] for row in rows)
             print(
-                f"  without {name:16} {without / total:6.2f} of the time; "
+                f"  without {name:20} {without / total:6.2f} of the time; "
                 f"{slower} queries slower, {faster} faster"
             )
 
