@@ -2,7 +2,7 @@
 removes the damaged ones."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -81,8 +81,11 @@ def _forget(table: HudiTable, entries: Sequence[Damaged]) -> None:
     rebuild states the new entries."""
     for name in {each.index_type for each in entries}:
         paths = {each.base_file.path for each in entries if each.index_type == name}
-        store = SegmentStore(table.storage, name)
-        store.forget(lambda path, paths=paths: path not in paths, lambda column: True)
+        SegmentStore(table.storage, name).forget(_is_not_in(paths), lambda column: True)
+
+
+def _is_not_in(paths: set[str]) -> Callable[[str], bool]:
+    return lambda path: path not in paths
 
 
 def _remove(table: HudiTable, settings: Settings, entries: Sequence[Damaged]) -> None:
