@@ -11,6 +11,7 @@ from tests.spark_rule.programs import run_program
 _QUERY = "SELECT msg FROM rule_cow WHERE id = '3'"
 
 
+@pytest.mark.fast
 def test_enabling_again_changes_nothing(enabled, tables):
     before = enabled.sql(_QUERY)._jdf.queryExecution().optimizedPlan().toString()
     enable(enabled)
@@ -42,6 +43,7 @@ def test_switching_it_off_counts_for_queries_that_are_planned_already(enabled, t
     assert not use.by_index
 
 
+@pytest.mark.fast
 def test_missing_jar_is_named_with_a_remedy(enabled, monkeypatch):
     monkeypatch.setitem(sys.modules, "hudi_index_spark", None)
     with pytest.raises(NativeModuleMissing, match=r"NATIVE_MODULE_MISSING: .*pip install"):

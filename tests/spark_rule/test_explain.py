@@ -51,6 +51,7 @@ def test_explain_statement_and_schema_read_nothing(enabled, tables, reads):
     assert reads == []
 
 
+@pytest.mark.fast
 def test_a_known_decision_is_not_made_again(enabled, tables, monkeypatch):
     from hudi_index_service.sql.rule import reader
 

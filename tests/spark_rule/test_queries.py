@@ -160,6 +160,7 @@ def test_equal_relations_are_read_once(enabled, agreed):
     assert "ReusedExchange" in frame._jdf.queryExecution().executedPlan().toString()
 
 
+@pytest.mark.fast
 def test_frames_that_run_again_return_the_same(enabled, tables):
     frame = enabled.table("rule_cow").where("amount < 30")
     first = rows_of(frame)
