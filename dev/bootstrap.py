@@ -1,6 +1,6 @@
 """Makes a fresh checkout ready: `python -m dev.bootstrap demo` or `... test`.
 
-Prerequisites first; then, side by side, the dependencies (and Hudi's jar) and the two native
+Prerequisites first; then, side by side, the dependencies (and Hudi's jar) and the three native
 wheels; then the checkout itself, editable. A run that finds everything as the last one left it
 ends at once. INSTALLER=pip does without uv; HUDI_INDEX_CACHE moves the cache.
 """
@@ -25,6 +25,7 @@ from dev.environment import Environment, wanted_installer
 from dev.native import (
     PARQUET_ROWS,
     PYLUCENE,
+    SPARK_RULE,
     NativeProject,
     WheelCache,
     cache_key,
@@ -82,7 +83,7 @@ def survey(cache: WheelCache) -> Machine:
         jdk = prerequisites.find_jdk()
     with noted():
         compiler = prerequisites.find_compiler()
-    keys: dict[NativeProject, str] = {PARQUET_ROWS: cache_key(PARQUET_ROWS, ())}
+    keys = {project: cache_key(project, ()) for project in (PARQUET_ROWS, SPARK_RULE)}
     if jdk and compiler:
         keys[PYLUCENE] = cache_key(PYLUCENE, toolchain_of(PYLUCENE, jdk, compiler))
     found = {project: cache.find(project, key) for project, key in keys.items()}

@@ -33,10 +33,18 @@ NO_INPUT_SUFFIXES = (".so", ".dylib", ".pyc", ".class", ".egg-info", ".whl")
 
 @dataclass(frozen=True)
 class NativeProject:
-    """A folder that PEP 517 tools build a platform wheel from."""
+    """A folder that PEP 517 tools build a wheel from.
+
+    Attributes:
+        distribution: the wheel's name.
+        folder: the project's folder.
+        constrained: whether constraints/build.txt holds its build tools to their versions; a
+            project without pins all of them itself.
+    """
 
     distribution: str
     folder: Path
+    constrained: bool = False
 
     def inputs(self) -> list[Path]:
         """The files its wheel is made of, in a fixed order."""
@@ -53,6 +61,8 @@ class NativeProject:
 
 PYLUCENE = NativeProject("hudi-index-pylucene", ROOT / "native" / "pylucene")
 PARQUET_ROWS = NativeProject("hudi-index-parquet", ROOT / "native" / "parquet_rows")
+# Its build needs PySpark, which comes as source.
+SPARK_RULE = NativeProject("hudi-index-spark", ROOT / "native" / "spark_rule", constrained=True)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -92,7 +102,8 @@ def toolchain_of(project: NativeProject, jdk: Jdk, compiler: Compiler) -> tuple[
     """What of the machine's compilers decides about a wheel.
 
     The Lucene module is C++ generated from the JDK's classes. The row reader's wheel is the
-    same whatever Rust builds it, and links nothing of the machine but libc.
+    same whatever Rust builds it, and links nothing of the machine but libc. Spark's jar is made for
+    one release of Java by any JDK.
     """
     if project == PYLUCENE:
         return (f"jdk {jdk.version.split('.')[0]}", f"{compiler.kind} {compiler.major}")
@@ -141,7 +152,11 @@ class WheelCache:
                 "CARGO_TARGET_DIR": str(self._folder / "cargo-target"),
             }
             environment.build_wheel(
-                source.folder, built, log=project.distribution, env=env, constrained=False
+                source.folder,
+                built,
+                log=project.distribution,
+                env=env,
+                constrained=project.constrained,
             )
             wheels = list(built.glob("*.whl"))
             if len(wheels) != 1:

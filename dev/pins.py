@@ -12,11 +12,11 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from dev.native import PARQUET_ROWS, PYLUCENE
+from dev.native import PARQUET_ROWS, PYLUCENE, SPARK_RULE
 from dev.paths import CONSTRAINTS, ROOT
 
 # The natives are built here, not fetched.
-OURS = (PARQUET_ROWS.distribution, PYLUCENE.distribution)
+OURS = tuple(each.distribution for each in (PARQUET_ROWS, PYLUCENE, SPARK_RULE))
 
 # Build tools that pyproject.toml does not name: PySpark comes as source, built by setuptools.
 SOURCE_BUILDS = ("setuptools<81", "wheel")

@@ -1,4 +1,4 @@
-"""Builds the three distributions: `python -m dev.wheels FOLDER`.
+"""Builds the four distributions: `python -m dev.wheels FOLDER`.
 
 The native wheels come from the user's cache where a set-up has put them.
 """
@@ -17,7 +17,7 @@ from dev.steps import StepFailed, Steps
 
 
 def build_all(into: Path, steps: Steps) -> list[Path]:
-    """Puts the wheels of the service and of both native projects into a folder.
+    """Puts the wheels of the service and of the native projects into a folder.
 
     Raises:
         StepFailed: a build failed.

@@ -376,6 +376,13 @@ class NativeModuleMissing(IndexServiceError):
 # --- interfaces ------------------------------------------------------------------------------
 
 
+class SparkUnsupported(IndexServiceError):
+    """The session's Spark is not the one that the jar for its queries was made for."""
+
+    code = "SPARK_UNSUPPORTED"
+    default_remedy = Remedy("Use a session of PySpark 3.5, or IndexSession(spark).sql(…).")
+
+
 class ConfigInvalid(IndexServiceError):
     """A settings file, environment variable or argument has an unknown key or a wrong value."""
 

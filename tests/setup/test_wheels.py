@@ -1,4 +1,4 @@
-"""The three wheels on another machine: without a compiler, without packages, with a moved JDK."""
+"""The four wheels on another machine: without a compiler, without packages, with a moved JDK."""
 
 from __future__ import annotations
 
@@ -75,13 +75,18 @@ def host(
     return host
 
 
-def test_there_are_three_wheels_of_which_only_the_native_ones_have_a_platform(
+def test_there_are_four_wheels_of_which_those_with_libraries_have_a_platform(
     wheels: dict[str, Path],
 ) -> None:
     tags = {name: wheel.stem.split("-", 2)[2] for name, wheel in wheels.items()}
 
-    assert set(tags) == {"hudi_index_service", "hudi_index_pylucene", "hudi_index_parquet"}
-    assert tags["hudi_index_service"] == "py3-none-any"
+    assert set(tags) == {
+        "hudi_index_service",
+        "hudi_index_pylucene",
+        "hudi_index_parquet",
+        "hudi_index_spark",
+    }
+    assert tags["hudi_index_service"] == tags["hudi_index_spark"] == "py3-none-any"
     assert tags["hudi_index_parquet"].startswith("cp311-abi3-")
 
 
@@ -111,6 +116,15 @@ def test_row_reader_reads_rows_by_position(host: Host, tmp_path: Path) -> None:
         print(found.to_pydict())
     """
     assert host.python(program, tmp_path) == "{'msg': ['Buying a new car']}\n"
+
+
+def test_jar_for_spark_has_the_class_that_is_named(host: Host, tmp_path: Path) -> None:
+    program = """if True:
+        import hudi_index_spark, zipfile
+        with zipfile.ZipFile(hudi_index_spark.jar_path()) as jar:
+            print(hudi_index_spark.EXTENSIONS.replace(".", "/") + ".class" in jar.namelist())
+    """
+    assert host.python(program, tmp_path) == "True\n"
 
 
 def test_service_finds_its_index_type(host: Host, tmp_path: Path) -> None:

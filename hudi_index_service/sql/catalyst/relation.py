@@ -1,7 +1,7 @@
 """Hudi relations in Spark's plans: the table, snapshot and columns that they read."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,19 @@ _ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")  # the end of AttributeReference.toS
 
 # HoodieInstant.toString: [requested__completed__action__state]; old versions lack the second.
 _INSTANT = re.compile(r"(\d{14,17})__(?:\d{14,17}__)?[a-z]+__COMPLETED")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotQuery:
+    """Which snapshot a relation reads.
+
+    Attributes:
+        query_type: ``snapshot`` or ``read_optimized``.
+        as_of: The instant of a time travel query, as written; None for the latest snapshot.
+    """
+
+    query_type: QueryType
+    as_of: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +147,24 @@ def read_relation(description: dict[str, Any], java: Callable[[], Any]) -> HudiR
         return "it is no query on a snapshot"
     if description["streaming"]:
         return "it is a stream"
-    options = description["options"]
+    query = snapshot_query(description["options"])
+    if isinstance(query, str):
+        return query
+    names = description["names"]
+    return HudiRelation(
+        uri=description["table"],
+        query_type=query.query_type,
+        as_of=query.as_of,
+        instants=frozenset(_INSTANT.findall(description["commits"])),
+        columns=Columns(
+            list(range(len(names))), names, description["types"], description["ids"], java
+        ),
+    )
+
+
+def snapshot_query(options: Mapping[str, str]) -> SnapshotQuery | str:
+    """The snapshot that a relation with these read options reads, or the reason why the relation is
+    left to Spark."""
     unknown = sorted(each for each in options if not _changes_no_row(each.lower()))
     if unknown:
         return f"the service does not know the option {unknown[0]}"
@@ -142,16 +172,7 @@ def read_relation(description: dict[str, Any], java: Callable[[], Any]) -> HudiR
     query_type = _QUERY_TYPES.get(values.get(_QUERY_TYPE, "snapshot"))
     if query_type is None:
         return "it is no query on a snapshot"
-    names = description["names"]
-    return HudiRelation(
-        uri=description["table"],
-        query_type=query_type,
-        as_of=values.get(_AS_OF),
-        instants=frozenset(_INSTANT.findall(description["commits"])),
-        columns=Columns(
-            list(range(len(names))), names, description["types"], description["ids"], java
-        ),
-    )
+    return SnapshotQuery(query_type, values.get(_AS_OF))
 
 
 def _changes_no_row(option: str) -> bool:

@@ -1,13 +1,29 @@
 """Queries on the snapshot that Spark has resolved for a relation, so that all relations of a query
 agree whether Spark or the service reads them."""
 
+from collections.abc import Set
+from typing import Protocol
+
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.sql.catalyst.relation import HudiRelation
+from hudi_index_service.read.planner import QueryType
 from hudi_index_service.table import IndexedTable
 
 
+class SparkSnapshot(Protocol):
+    """A snapshot as Spark has resolved it; see `HudiRelation`."""
+
+    @property
+    def query_type(self) -> QueryType: ...
+
+    @property
+    def as_of(self) -> str | None: ...
+
+    @property
+    def instants(self) -> Set[str]: ...
+
+
 def pinned(
-    table: IndexedTable, relation: HudiRelation, where: str, columns: list[str]
+    table: IndexedTable, relation: SparkSnapshot, where: str, columns: list[str]
 ) -> Execution | str:
     """The query on the snapshot that Spark's own reader would read, or the reason why that snapshot
     is unavailable."""

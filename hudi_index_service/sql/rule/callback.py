@@ -1,0 +1,100 @@
+"""What the JVM calls: questions and answers as `PythonSource.java` describes them."""
+
+import json
+import logging
+import re
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.sql.relations.weighing import KeepSparkScan
+
+if TYPE_CHECKING:
+    from hudi_index_service.sql.rule.reader import RelationReader
+
+log = logging.getLogger(__name__)
+
+_FAILURES = (IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError)
+"""What a table or its index may cause; Spark's own reader answers, or reports the error."""
+
+_CANCELLED = re.compile(r"Job \d+ cancelled.*")
+
+
+class Callback:
+    """Answers the JVM. Called by threads of py4j, several at a time."""
+
+    def __init__(self, reader: "RelationReader") -> None:
+        self._reader = reader
+
+    def apply(self, question: str, request: str) -> Any:
+        """The answer to a question. Never raises: py4j would end the thread on SystemExit, which a
+        signal handler of the program may raise, and the JVM would wait for an answer."""
+        try:
+            return self._rows(request) if question == "rows" else self._decision(request)
+        except _FAILURES as error:
+            if cancelled := _cancelled_job(error):
+                return json.dumps({"cancelled": cancelled})
+            log.info("Spark reads: %s", _without_literals(error))
+            return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
+        except BaseException as error:
+            log.exception("The query is left to Spark.")
+            return json.dumps({"failed": f"{type(error).__name__} in Python"})
+
+    def _decision(self, request: str) -> str:
+        decided = self._reader.decide(request)
+        if isinstance(decided, KeepSparkScan):
+            return json.dumps({"reader": "spark", "reason": decided.reason})
+        answer = {
+            "reader": "driver" if decided.rows.few else "tasks",
+            "reason": decided.reason,
+            "rows": decided.rows.rows,
+            "total": decided.total,
+            "indexes": decided.indexes,
+            "where": decided.where,
+            "instant": decided.run.plan.snapshot.instant,
+        }
+        return json.dumps(answer)
+
+    def _rows(self, request: str) -> Any:
+        rows = self._reader.rows(request)
+        if isinstance(rows, KeepSparkScan):
+            return json.dumps({"reason": rows.reason})
+        return arrow_stream(rows) if isinstance(rows, pa.Table) else rows._jdf
+
+    class Java:
+        """An interface of Java's own: others would have to be on the class loader of the thread."""
+
+        implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+def arrow_stream(rows: pa.Table) -> bytes:
+    """Rows in Arrow's format, in the types that Spark has for them."""
+    schema = to_arrow_schema(from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(rows.cast(schema))
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
+
+
+def _cancelled_job(error: BaseException | None) -> str | None:
+    """What Spark says of a job that was cancelled, if that is the reason for an error."""
+    while error is not None:
+        if match := _CANCELLED.search(str(error)):
+            return match[0]
+        error = error.__cause__
+    return None
+
+
+def _in_one_line(error: BaseException) -> str:
+    text = error.message if isinstance(error, IndexServiceError) else str(error)
+    return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _without_literals(error: BaseException) -> str:
+    """The error's code or class: its message may contain search literals."""
+    return error.code if isinstance(error, IndexServiceError) else type(error).__name__

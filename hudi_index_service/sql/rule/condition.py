@@ -1,0 +1,157 @@
+"""Translates the conditions of a request to a where text.
+
+Spark has resolved names and coerced types, so literals have the types that they are written with.
+Whatever is not translated is left out: Spark's own filter stays above the rows.
+"""
+
+import base64
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+
+Condition: TypeAlias = dict[str, Any]
+"""A condition as `Conditions.java` describes it."""
+
+_PATTERNS = {"starts with": "{}%", "ends with": "%{}", "contains": "%{}%"}
+_TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+
+class _Untranslatable(Exception):
+    """The condition has no where text; only Spark evaluates it."""
+
+
+def where_text(conditions: Iterable[Condition], can_answer: Callable[[str], bool]) -> str | None:
+    """A condition that is TRUE at least for the rows for which all of the given ones are; None if
+    no such condition is likely to exclude many rows. IS NOT NULL alone is not: Spark adds it to
+    every null-rejecting condition and join.
+
+    Args:
+        can_answer: Whether the service can answer a where text on the table.
+    """
+    translation = _Translation(can_answer)
+    selective = [each for each in conditions if each["op"] != "is not null"]
+    texts = [translation.implied(each) for each in selective]
+    return _join(" AND ", dict.fromkeys(each for each in texts if each is not None))
+
+
+class _Translation:
+    def __init__(self, can_answer: Callable[[str], bool]) -> None:
+        self._can_answer = can_answer
+
+    def implied(self, condition: Condition) -> str | None:
+        """A condition that is TRUE at least for the rows for which the given one is; None if none
+        is known."""
+        match condition["op"]:
+            case "and":
+                parts = [self.implied(each) for each in condition["of"]]
+                return _join(" AND ", (each for each in parts if each is not None))
+            case "or":
+                arms = [self.implied(each) for each in condition["of"]]
+                known = [each for each in arms if each is not None]
+                return _join(" OR ", known) if len(known) == len(arms) else None
+        try:
+            return self._exact(condition)
+        except _Untranslatable:
+            return None
+
+    def _exact(self, condition: Condition) -> str:
+        """The equivalent condition. Raises _Untranslatable."""
+        match condition["op"]:
+            case "and" | "or" as word:
+                texts = [self._exact(each) for each in condition["of"]]
+                return _join(f" {word.upper()} ", texts) or ""
+            case "not":
+                return f"NOT ({self._exact(condition['of'][0])})"
+        leaf = _leaf(condition)
+        if not self._can_answer(leaf):
+            raise _Untranslatable
+        return leaf
+
+
+def _join(word: str, texts: Iterable[str]) -> str | None:
+    parts = list(texts)
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return word.join(f"({each})" for each in parts)
+
+
+def _leaf(condition: Condition) -> str:
+    op = condition["op"]
+    if op == "unknown":
+        raise _Untranslatable
+    column = ".".join(map(identifier_sql, condition["column"]))
+    match op:
+        case "is true":
+            return column
+        case "is null" | "is not null":
+            return f"{column} {op.upper()}"
+        case "in":
+            values = ", ".join(_literal(condition, each) for each in condition["values"])
+            return f"{column} IN ({values})"
+        case "array contains":
+            return f"array_contains({column}, {_literal(condition)})"
+        case "like":
+            pattern, escape = string_sql(_text(condition)), string_sql(condition["escape"])
+            return f"{column} LIKE {pattern} ESCAPE {escape}"
+        case "rlike":
+            return f"{column} RLIKE {string_sql(_text(condition))}"
+        case _ if op in _PATTERNS:
+            pattern = _PATTERNS[op].format(_escape_wildcards(_text(condition)))
+            return f"{column} LIKE {string_sql(pattern)} ESCAPE '!'"
+        case "=" | "<=>" | "<" | "<=" | ">" | ">=":
+            return f"{column} {op} {_literal(condition)}"
+    raise _Untranslatable  # from a newer jar
+
+
+def _text(condition: Condition) -> str:
+    [value] = condition["values"]
+    if condition["type"] != "string" or value is None:
+        raise _Untranslatable
+    return str(value)
+
+
+def _escape_wildcards(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+_ONLY = object()
+
+
+def _literal(condition: Condition, value: Any = _ONLY) -> str:
+    """One of a condition's values as a literal; its only one if none is given."""
+    if value is _ONLY:
+        [value] = condition["values"]
+    if value is None:
+        return "NULL"
+    kind = condition["type"]
+    if kind.startswith("decimal("):
+        return f"{Decimal(value):f}BD"
+    arrow = _TYPES.get(kind)
+    if arrow is None:
+        raise _Untranslatable
+    match kind:
+        case "float":
+            value = np.float32(value)
+        case "double":
+            value = float(value)
+        case "binary":
+            value = base64.b64decode(value)
+    return literal_sql(pa.scalar(value, arrow))

@@ -1,0 +1,152 @@
+"""Puts the optimizer rule on a Spark session that runs."""
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
+from pyspark.java_gateway import ensure_callback_server_started
+
+from hudi_index_service.config import Settings
+from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
+from hudi_index_service.sql.relations.decision import RelationUse
+from hudi_index_service.sql.rule.callback import Callback
+from hudi_index_service.sql.rule.reader import RelationReader
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_enabling = Lock()
+_readers: "WeakKeyDictionary[SparkContext, RelationReader]" = WeakKeyDictionary()
+
+
+def enable(
+    spark: "SparkSession",
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> None:
+    """Lets all queries of a session read Hudi tables through the index where that is cheaper:
+    ``spark.sql``, DataFrames, views, pandas on Spark. Sessions of ``spark.newSession()`` take part.
+    Answers equal Spark's own. After ``spark.stop()``, enable the next session again.
+
+    ``spark.conf.set("spark.hudi.index.enabled", "false")`` turns it off for a session at once.
+
+    Calling it again changes nothing but the arguments; it also forgets failures and decisions.
+
+    Args:
+        spark: A session with Hudi's bundle.
+        storage_options: As for `open_table`, for tables in remote stores.
+        settings: Override the process's settings.
+
+    Raises:
+        NativeModuleMissing: the distribution hudi-index-spark is not installed.
+        SparkUnsupported: the session has no JVM in reach (Spark Connect), or another Spark than the
+            jar was made for.
+    """
+    extensions_class, jar = _jar_for(spark)
+    with _enabling:
+        extensions = _extensions(spark, extensions_class, jar)
+        context = spark.sparkContext
+        before = reader = _readers.get(context)
+        if reader is None or not reader.has(storage_options, settings):
+            reader = RelationReader(spark, storage_options, settings)
+        extensions.enable(spark._jsparkSession, Callback(reader), _callback_client(context))
+        _readers[context] = reader
+    if before is not None and before is not reader:
+        before.close()
+
+
+def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
+    """How the latest queries of the calling thread that read Hudi tables read them, the oldest
+    first, up to 16 of them: each occurrence of a table, with its reader and the reason. A query
+    counts when Spark has planned it; `RelationUse.rows` is known once it has run.
+
+    Raises:
+        NativeModuleMissing, SparkUnsupported: as `enable`.
+    """
+    extensions_class, jar = _jar_for(spark)
+    with _enabling:
+        extensions = _extensions(spark, extensions_class, jar)
+    queries = json.loads(extensions.lastQueries())
+    return [tuple(map(_relation_use, uses)) for uses in queries]
+
+
+def _callback_client(context: "SparkContext") -> Any:
+    """What calls Python in the JVM, with Python's end begun."""
+    gateway: Any = context._gateway
+    server = gateway.__dict__.get("_callback_server")
+    if server is not None and server.is_shutdown:
+        gateway._callback_server = None  # or PySpark would take it to be there
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    return JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
+
+
+def _relation_use(use: dict[str, Any]) -> RelationUse:
+    request, decision = use.get("request", {}), use["decision"]
+    by_index = use["reader"] != "spark"
+    return RelationUse(
+        table=use["table"],
+        by_index=by_index,
+        reason=use["reason"],
+        where=decision["where"] or None,
+        columns=tuple(each["name"] for each in request.get("columns", ())) if by_index else (),
+        instant=decision["instant"],
+        in_tasks=use["reader"] == "tasks",
+        rows=use.get("rows"),
+        expected=decision["rows"] if by_index else None,
+        indexes=tuple(decision["indexes"]),
+    )
+
+
+def _jar_for(spark: "SparkSession") -> tuple[str, Path]:
+    """The class of the extensions and the jar that has it, if the session can use it."""
+    try:
+        import hudi_index_spark
+    except ImportError as error:
+        raise NativeModuleMissing(
+            "The jar for Spark's queries is not installed.",
+            remedy="Install it with pip install 'hudi-index-service[spark]', or hudi-index-spark "
+            "alone.",
+        ) from error
+    if not hasattr(spark, "_jsparkSession"):
+        raise SparkUnsupported("A session of Spark Connect has its JVM elsewhere.")
+    found = str(spark.version)
+    if found.split(".")[:2] != hudi_index_spark.SPARK.split("."):
+        raise SparkUnsupported(
+            f"The session is of Spark {found}, and the jar for Spark {hudi_index_spark.SPARK}."
+        )
+    jvm: Any = spark._jvm
+    scala = str(jvm.scala.util.Properties.versionNumberString())
+    if not scala.startswith(f"{hudi_index_spark.SCALA}."):
+        raise SparkUnsupported(
+            f"The session's Scala is {scala}, and that of the jar {hudi_index_spark.SCALA}."
+        )
+    return hudi_index_spark.EXTENSIONS, Path(hudi_index_spark.jar_path())
+
+
+def _extensions(spark: "SparkSession", name: str, jar: Path) -> Any:
+    """An object of the extensions' class in the JVM, with the jar put on the session if need be:
+    each Spark context has a class loader of its own for jars that are added."""
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    try:
+        return loader.loadClass(name).newInstance()
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() != "java.lang.ClassNotFoundException":
+            raise
+    if not jar.is_file():
+        raise NativeModuleMissing(
+            f"The distribution hudi-index-spark is broken: {jar} is gone.",
+            remedy="Install hudi-index-spark again.",
+        )
+    # What ADD JAR does, without SQL: for the driver and for executors, present and future ones.
+    spark._jsparkSession.sessionState().resourceLoader().addJar(jar.as_uri())
+    return loader.loadClass(name).newInstance()

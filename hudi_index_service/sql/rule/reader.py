@@ -1,0 +1,194 @@
+"""Decides who reads the rows of a request, and reads them when the query runs."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_index_service.config import Settings
+from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.slices.index_estimates import with_index_estimates
+from hudi_index_service.read.spark.frames import rows_by_tasks
+from hudi_index_service.read.statistics import ReadStatistics
+from hudi_index_service.sql.catalyst.scala import cores
+from hudi_index_service.sql.full_text.conditions import answers
+from hudi_index_service.sql.relations.decision import serving_indexes, with_others
+from hudi_index_service.sql.relations.pinned import pinned
+from hudi_index_service.sql.relations.spark_types import as_spark_sees
+from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
+from hudi_index_service.sql.rule.condition import where_text
+from hudi_index_service.sql.rule.request import Request, read_request
+from hudi_index_service.table import IndexedTable, open_table
+from hudi_index_service.wording import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger(__name__)
+
+_LARGE = "the rows that the index finds are large, and Spark scans them faster"
+
+_KEPT = 64
+"""Plans that are kept from a decision until the query runs."""
+
+_FRESH_SECONDS = 10.0
+"""How long: after that, the plan is made again, since files may have gone, or entries come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByIndex:
+    """A relation that the index pays for.
+
+    Attributes:
+        run: Reads the rows.
+        rows: How many there are, and who reads them.
+        total: The number of rows in the slices that an index serves.
+        where: The condition for the service.
+        indexes: The names of the indexes that serve.
+    """
+
+    run: Execution
+    rows: Candidates
+    total: int
+    where: str
+    indexes: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why, in one sentence without full stop."""
+        number = counted(self.rows.rows, "row")
+        found = number if self.rows.exact else f"at most {number}"
+        return with_others(f"the index finds {found}", self.rows.scanned)
+
+    def again(self) -> Execution:
+        """The reading, as if for the first time: a decision may serve several queries."""
+        return replace(self.run, statistics=ReadStatistics())
+
+
+Decided = ByIndex | KeepSparkScan
+
+
+class RelationReader:
+    """Answers the requests of one session's queries, and keeps their tables open.
+
+    Args: as for `enable`.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        storage_options: Mapping[str, str] | None,
+        settings: Settings | None,
+    ) -> None:
+        self._spark = spark
+        self._cores = cores(spark)
+        self._storage_options = storage_options
+        self._settings = settings
+        self._tables: dict[str, IndexedTable] = {}
+        self._kept: OrderedDict[str, tuple[ByIndex, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def has(self, storage_options: Mapping[str, str] | None, settings: Settings | None) -> bool:
+        """Whether it was made with these arguments."""
+        return (self._storage_options, self._settings) == (storage_options, settings)
+
+    def decide(self, text: str) -> Decided:
+        """Who reads the rows of a request. Looks into the index and reads no row.
+
+        Raises:
+            IndexServiceError, OSError: the table cannot be opened, planned or looked up.
+        """
+        request = read_request(text)
+        if isinstance(request, str):
+            return KeepSparkScan(request)
+        decided = self._decided(request)
+        log.info(
+            "%s is read by %s: %s.",
+            request.uri,
+            "index" if isinstance(decided, ByIndex) else "Spark",
+            decided.reason,
+        )
+        if isinstance(decided, ByIndex):
+            self._keep(text, decided)
+        return decided
+
+    def rows(self, text: str) -> "pa.Table | DataFrame | KeepSparkScan":
+        """The rows of a request: a table of few, a DataFrame whose tasks read many.
+
+        Raises:
+            IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
+                cannot be read.
+        """
+        decided: Decided = self._fresh(text) or self.decide(text)
+        if isinstance(decided, KeepSparkScan):
+            return decided
+        run = decided.again()
+        if decided.rows.few:
+            table = run.table()
+            if table.nbytes <= DRIVER_BYTES:
+                return table
+            if not decided.rows.by_tasks:
+                return KeepSparkScan(_LARGE)
+        return rows_by_tasks(self._spark, run.reader, run.plan, None, history=run.history)
+
+    def close(self) -> None:
+        """Closes the tables and their open index files."""
+        with self._lock:
+            tables, self._tables = self._tables, {}
+            self._kept.clear()
+        for table in tables.values():
+            table.close()
+
+    def _decided(self, request: Request) -> Decided:
+        table = self._table(request.uri)
+        if not table.indexes():
+            return KeepSparkScan("the table has no index")
+        schema = table.schema()
+        where = where_text(request.where, lambda text: answers(schema, text))
+        if where is None:
+            return KeepSparkScan("no index answers a condition on it")
+        run = pinned(table, request, where, request.names)
+        if isinstance(run, str):
+            return KeepSparkScan(run)
+        output = as_spark_sees(run.reader.query.output, request.types)
+        if output is None:
+            return KeepSparkScan("Spark sees its columns in other types")
+        run = run.narrowed(output)
+        found = candidates(run, self._cores)
+        if isinstance(found, KeepSparkScan):
+            return found
+        if not found.exact and len(run.plan.slices) <= DRIVER_SLICES:
+            # Spark plans its joins by the number of rows, and reading opens the entries anyway.
+            found = found.as_told_by(with_index_estimates(run.plan, run.reader))
+        served = [each.for_counting() for each in run.plan.slices]
+        total = sum(each.total for each in served if each.access is Access.INDEX)
+        return ByIndex(run, found, total, where, serving_indexes(table, run.plan))
+
+    def _table(self, uri: str) -> IndexedTable:
+        with self._lock:
+            table = self._tables.get(uri)
+            if table is None:
+                table = open_table(
+                    uri, storage_options=self._storage_options, settings=self._settings
+                )
+                self._tables[uri] = table
+            return table
+
+    def _keep(self, text: str, decided: ByIndex) -> None:
+        with self._lock:
+            self._kept[text] = decided, monotonic()
+            self._kept.move_to_end(text)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+
+    def _fresh(self, text: str) -> ByIndex | None:
+        with self._lock:
+            decided, since = self._kept.get(text, (None, 0.0))
+        return decided if monotonic() - since < _FRESH_SECONDS else None

@@ -1,0 +1,60 @@
+"""The optimizer rule's requests: JSON that `Request.java` describes."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_index_service.errors import SparkUnsupported
+from hudi_index_service.read.planner import QueryType
+from hudi_index_service.sql.catalyst.relation import snapshot_query
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a query wants of one Hudi table.
+
+    Attributes:
+        uri: The table's base path, as `open_table` takes it.
+        query_type: ``snapshot`` or ``read_optimized``.
+        as_of: The instant of a time travel query, as written; None for the latest snapshot.
+        instants: The requested times of the completed commits that Spark's own reader sees.
+        names: The columns wanted.
+        types: Their types, as Spark writes them in JSON; a struct has only the fields needed.
+        where: Conditions that all wanted rows fulfill, see `Conditions.java`.
+    """
+
+    uri: str
+    query_type: QueryType
+    as_of: str | None
+    instants: frozenset[str]
+    names: list[str]
+    types: list[str]
+    where: list[dict[str, Any]]
+
+
+def read_request(text: str) -> Request | str:
+    """A request, or the reason why Spark has to read the relation.
+
+    Raises:
+        SparkUnsupported: it comes from the jar of another release.
+    """
+    fields = json.loads(text)
+    if fields["version"] != _VERSION:
+        raise SparkUnsupported(
+            f"The session's jar asks in version {fields['version']}, not {_VERSION}.",
+            remedy="Install hudi-index-spark and hudi-index-service of one release.",
+        )
+    query = snapshot_query(fields["options"])
+    if isinstance(query, str):
+        return query
+    return Request(
+        uri=fields["table"],
+        query_type=query.query_type,
+        as_of=query.as_of,
+        instants=frozenset(fields["instants"]),
+        names=[each["name"] for each in fields["columns"]],
+        types=[json.dumps(each["type"]) for each in fields["columns"]],
+        where=fields["where"],
+    )

@@ -1,0 +1,73 @@
+package hudiindex.spark;
+
+import hudiindex.spark.catalyst.IndexRule;
+import hudiindex.spark.catalyst.IndexStrategy;
+import hudiindex.spark.source.Decisions;
+import hudiindex.spark.source.PythonSource;
+import hudiindex.spark.source.Source;
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.function.BiFunction;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
+import py4j.Py4JPythonClient;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/**
+ * Makes the queries of Spark sessions ask an index: named in {@code spark.sql.extensions}, or put
+ * into sessions that already run.
+ */
+public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  /** Who is asked; null until somebody offers to answer. */
+  private static volatile Decisions decisions;
+
+  /** The registries that hold the rule; each Spark context's sessions share one. */
+  private static final Set<SparkSessionExtensions> EXTENDED =
+      Collections.newSetFromMap(new WeakHashMap<>());
+
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions registry) {
+    synchronized (EXTENDED) {
+      if (EXTENDED.add(registry)) {
+        // A rule and a strategy are made anew for each query: they keep nothing.
+        registry.injectPreCBORule(function(session -> new IndexRule(session, decisions)));
+        registry.injectPlannerStrategy(function(session -> new IndexStrategy()));
+      }
+    }
+    return BoxedUnit.UNIT;
+  }
+
+  /**
+   * Makes the queries of a running session, and of those that share its registry, ask Python. Spark
+   * looks into the registry at each query. Calling it again only replaces who is asked.
+   *
+   * @param python answers (question, request) as {@link PythonSource} describes
+   * @param client calls Python
+   */
+  public void enable(
+      SparkSession session, BiFunction<String, String, Object> python, Py4JPythonClient client) {
+    enable(session, new PythonSource(python, client));
+  }
+
+  /** The same for any source. */
+  public void enable(SparkSession session, Source source) {
+    apply(session.extensions());
+    decisions = new Decisions(source);
+  }
+
+  /** The latest queries of the calling thread, as {@link Uses} writes them. */
+  public String lastQueries() {
+    return Uses.ofThisThread();
+  }
+
+  private static <A, B> AbstractFunction1<A, B> function(java.util.function.Function<A, B> made) {
+    return new AbstractFunction1<>() {
+      @Override
+      public B apply(A argument) {
+        return made.apply(argument);
+      }
+    };
+  }
+}

@@ -1,0 +1,35 @@
+package hudiindex.spark;
+
+import org.apache.spark.sql.SparkSession;
+
+/** The session's settings, read anew for each query, so that a change counts at once. */
+public record IndexSettings(boolean enabled, long decideMillis, long readMillis) {
+  /** Whether queries use the index. */
+  public static final String ENABLED = "spark.hudi.index.enabled";
+
+  /** How long the optimizer waits for a decision, in milliseconds; after that Spark scans. */
+  public static final String DECIDE = "spark.hudi.index.decideMillis";
+
+  /** How long a query waits for the rows, in milliseconds; after that Spark scans. */
+  public static final String READ = "spark.hudi.index.readMillis";
+
+  private static final long DECIDE_MILLIS = 2_000;
+  private static final long READ_MILLIS = 60_000;
+
+  /** The present settings of a session. */
+  public static IndexSettings of(SparkSession session) {
+    return new IndexSettings(
+        Boolean.parseBoolean(session.conf().get(ENABLED, "true").trim()),
+        millis(session, DECIDE, DECIDE_MILLIS),
+        millis(session, READ, READ_MILLIS));
+  }
+
+  private static long millis(SparkSession session, String key, long otherwise) {
+    String text = session.conf().get(key, String.valueOf(otherwise)).trim();
+    try {
+      return Math.max(1, Long.parseLong(text));
+    } catch (NumberFormatException error) {
+      throw new IllegalArgumentException(key + " is no number of milliseconds: " + text, error);
+    }
+  }
+}

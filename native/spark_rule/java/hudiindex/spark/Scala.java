@@ -1,0 +1,26 @@
+package hudiindex.spark;
+
+import java.util.List;
+import java.util.Map;
+import scala.collection.JavaConverters;
+import scala.collection.Seq;
+
+/** Scala's collections as Java's, and the other way round. */
+public final class Scala {
+  private Scala() {}
+
+  /** An immutable sequence of the same elements. */
+  public static <T> Seq<T> seq(List<? extends T> elements) {
+    return JavaConverters.<T>asScalaBuffer(List.copyOf(elements)).toList();
+  }
+
+  /** A view on the elements. */
+  public static <T> List<T> list(Seq<T> elements) {
+    return JavaConverters.seqAsJavaList(elements);
+  }
+
+  /** A view on the entries. */
+  public static <K, V> Map<K, V> map(scala.collection.Map<K, V> entries) {
+    return JavaConverters.mapAsJavaMap(entries);
+  }
+}

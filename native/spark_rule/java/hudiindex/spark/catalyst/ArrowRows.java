@@ -1,0 +1,121 @@
+package hudiindex.spark.catalyst;
+
+import hudiindex.spark.Scala;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.channels.Channels;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.ipc.ArrowStreamReader;
+import org.apache.arrow.vector.types.pojo.ArrowType;
+import org.apache.arrow.vector.types.pojo.Field;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Predicate;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.ArrowUtils;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/** Spark's rows of a stream in Arrow's format: filtered, and with the columns of a query. */
+final class ArrowRows {
+  private static final String ZONE = "UTC";
+
+  private final Seq<Attribute> read;
+  private final StructType schema;
+  private final Seq<Expression> filters;
+  private final Seq<NamedExpression> columns;
+
+  /**
+   * @param read the columns of the stream, in its order
+   * @param filters of which all have to be TRUE
+   * @param columns the columns of the result
+   */
+  ArrowRows(Seq<Attribute> read, Seq<Expression> filters, Seq<NamedExpression> columns) {
+    this.read = read;
+    this.schema = DataTypeUtils.fromAttributes(read);
+    this.filters = filters;
+    this.columns = columns;
+  }
+
+  /**
+   * The rows of a stream.
+   *
+   * @throws IllegalArgumentException its columns are others: Spark does not look at the types in a
+   *     stream, and would read strings with long offsets as rubbish
+   */
+  List<InternalRow> of(byte[] stream) throws IOException {
+    check(stream);
+    Iterator<byte[]> batches =
+        ArrowConverters$.MODULE$.getBatchesFromStream(
+            Channels.newChannel(new ByteArrayInputStream(stream)));
+    Iterator<InternalRow> rows =
+        ArrowConverters$.MODULE$.fromBatchIterator(
+            batches, schema, ZONE, false, TaskContext.get());
+    Expression condition =
+        Scala.list(filters).stream().reduce(And::new).orElse(Literal.TrueLiteral());
+    BasePredicate wanted = Predicate.create(condition, read);
+    wanted.initialize(0);
+    UnsafeProjection projected = UnsafeProjection.create(expressions(columns), read);
+    projected.initialize(0);
+    List<InternalRow> found = new ArrayList<>();
+    while (rows.hasNext()) {
+      InternalRow row = rows.next();
+      if (wanted.eval(row)) {
+        // Copied, since a batch's memory is released after its last row.
+        found.add(projected.apply(row).copy());
+      }
+    }
+    return found;
+  }
+
+  private static Seq<Expression> expressions(Seq<NamedExpression> columns) {
+    return Scala.seq(Scala.list(columns).stream().map(each -> (Expression) each).toList());
+  }
+
+  private void check(byte[] stream) throws IOException {
+    List<Field> wanted = ArrowUtils.toArrowSchema(schema, ZONE, false, false).getFields();
+    try (RootAllocator allocator = new RootAllocator();
+        ArrowStreamReader reader =
+            new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)) {
+      List<Field> found = reader.getVectorSchemaRoot().getSchema().getFields();
+      if (!areAlike(found, wanted, true)) {
+        throw new IllegalArgumentException("The index returns " + found + ", Spark has " + wanted);
+      }
+    }
+  }
+
+  /** Whether fields have the same types; the label of a time zone changes no value. */
+  private static boolean areAlike(List<Field> found, List<Field> wanted, boolean named) {
+    if (found.size() != wanted.size()) {
+      return false;
+    }
+    for (int place = 0; place < found.size(); place++) {
+      Field one = found.get(place);
+      Field other = wanted.get(place);
+      boolean structs = other.getType() instanceof ArrowType.Struct;
+      if (named && !one.getName().equals(other.getName())
+          || !withoutZone(one.getType()).equals(withoutZone(other.getType()))
+          || !areAlike(one.getChildren(), other.getChildren(), structs)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static ArrowType withoutZone(ArrowType type) {
+    return type instanceof ArrowType.Timestamp time && time.getTimezone() != null
+        ? new ArrowType.Timestamp(time.getUnit(), ZONE)
+        : type;
+  }
+}

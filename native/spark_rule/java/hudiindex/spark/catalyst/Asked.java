@@ -1,0 +1,28 @@
+package hudiindex.spark.catalyst;
+
+import hudiindex.spark.Use;
+import hudiindex.spark.source.Decision;
+import hudiindex.spark.source.Decisions;
+import hudiindex.spark.source.Request;
+
+/**
+ * What was asked while a query was planned, and by whom it was answered. Equal for equal requests,
+ * so that Spark reads equal relations of a plan once.
+ */
+record Asked(HudiFiles files, Request request, Decision decision, Decisions decisions, Use use) {
+  /** What EXPLAIN shows. */
+  String shown() {
+    String indexes = String.join(", ", decision.indexes());
+    return "index " + indexes + ", by " + decision.reader() + ": " + decision.reason();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Asked asked && asked.request.equals(request);
+  }
+
+  @Override
+  public int hashCode() {
+    return request.hashCode();
+  }
+}

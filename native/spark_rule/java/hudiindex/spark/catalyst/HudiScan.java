@@ -1,0 +1,95 @@
+package hudiindex.spark.catalyst;
+
+import hudiindex.spark.Scala;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/**
+ * A part of a plan that reads one Hudi table: {@code [Project]([Filter](relation))}. Where the rule
+ * runs, Spark has pushed conditions and columns down to there.
+ *
+ * @param top the topmost node
+ * @param filter the conditions on the table; null if there are none
+ * @param relation the leaf
+ * @param files what it reads
+ */
+record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFiles files) {
+  /** The scan whose topmost node this is. */
+  static Optional<HudiScan> at(LogicalPlan top) {
+    LogicalPlan below = top instanceof Project project ? project.child() : top;
+    Filter filter = below instanceof Filter found ? found : null;
+    LogicalPlan leaf = filter == null ? below : filter.child();
+    return HudiFiles.of(leaf)
+        .map(files -> new HudiScan(top, filter, (LogicalRelation) leaf, files));
+  }
+
+  /** The attributes that the nodes above the relation need, in its order. */
+  List<Attribute> columns() {
+    List<Attribute> all = List.copyOf(Scala.list(relation.output()));
+    if (!(top instanceof Project)) {
+      return all;
+    }
+    AttributeSet needed = top.references();
+    AttributeSet tested = filter == null ? AttributeSet.empty() : filter.references();
+    return all.stream().filter(each -> needed.contains(each) || tested.contains(each)).toList();
+  }
+
+  /** The nodes above the relation, the topmost first. */
+  List<LogicalPlan> above() {
+    List<LogicalPlan> found = new ArrayList<>();
+    if (top instanceof Project) {
+      found.add(top);
+    }
+    if (filter != null) {
+      found.add(filter);
+    }
+    return found;
+  }
+
+  /** The conjuncts of the filter. */
+  List<Expression> conjuncts() {
+    List<Expression> found = new ArrayList<>();
+    add(filter.condition(), found);
+    return found;
+  }
+
+  /**
+   * The same rows by Spark's own scan, with only the columns that are needed: a filter may be less
+   * than the one above, which stays. Without sub-queries, which would run twice, and become joins.
+   */
+  LogicalPlan ownScan() {
+    Optional<Expression> kept =
+        conjuncts().stream()
+            .filter(each -> each.deterministic() && !SubqueryExpression.hasSubquery(each))
+            .reduce(And::new);
+    LogicalPlan rows = kept.<LogicalPlan>map(each -> new Filter(each, relation)).orElse(relation);
+    return new Project(Scala.<NamedExpression>seq(columns()), rows);
+  }
+
+  /** The plan with another node in the relation's place. */
+  LogicalPlan with(UnaryOperator<LogicalPlan> reader) {
+    LogicalPlan filtered = filter.withNewChildren(Scala.seq(List.of(reader.apply(ownScan()))));
+    return top == filter ? filtered : top.withNewChildren(Scala.seq(List.of(filtered)));
+  }
+
+  private static void add(Expression condition, List<Expression> into) {
+    if (condition instanceof And both) {
+      add(both.left(), into);
+      add(both.right(), into);
+    } else {
+      into.add(condition);
+    }
+  }
+}

@@ -1,0 +1,141 @@
+package hudiindex.spark.catalyst;
+
+import hudiindex.spark.IndexSettings;
+import hudiindex.spark.Scala;
+import hudiindex.spark.Use;
+import hudiindex.spark.Uses;
+import hudiindex.spark.source.Decision;
+import hudiindex.spark.source.Decisions;
+import hudiindex.spark.source.Request;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Puts {@link Indexed} in the place of Hudi relations whose rows an index finds faster than Spark
+ * does.
+ *
+ * <p>A pre-CBO rule, which Spark applies once to a query and once to each of its sub-queries. It
+ * keeps nothing: Spark makes it anew each time.
+ */
+public final class IndexRule extends Rule<LogicalPlan> {
+  private static final Logger LOG = LoggerFactory.getLogger(IndexRule.class);
+
+  private final SparkSession session;
+  private final Decisions decisions;
+
+  /**
+   * @param decisions who is asked; null if nobody answers
+   */
+  public IndexRule(SparkSession session, Decisions decisions) {
+    this.session = session;
+    this.decisions = decisions;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (decisions == null || !readsHudi(plan)) {
+      return plan;
+    }
+    try {
+      IndexSettings settings = IndexSettings.of(session);
+      return settings.enabled() ? rewritten(plan, Optional.empty(), settings) : plan;
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt(); // Spark looks at it, and ends the query
+      return plan;
+    } catch (RuntimeException | LinkageError error) { // another release of Hudi, a wrong setting
+      LOG.warn(
+          "INDEX_NOT_ASKED: Spark scans: {}. Set spark.hudi.index.enabled=false if that lasts.",
+          error.toString());
+      LOG.debug("The query was not rewritten", error);
+      return plan;
+    }
+  }
+
+  private static boolean readsHudi(LogicalPlan plan) {
+    return Scala.list(plan.collectLeaves()).stream()
+        .anyMatch(leaf -> HudiFiles.of(leaf).isPresent());
+  }
+
+  /**
+   * The plan from a node on. No transformDown, which would go on into the scan that Indexed keeps,
+   * for ever.
+   *
+   * @param needsSpark why only Spark may read what is below
+   */
+  private LogicalPlan rewritten(
+      LogicalPlan node, Optional<String> needsSpark, IndexSettings settings)
+      throws InterruptedException {
+    if (node instanceof Indexed) {
+      return node;
+    }
+    Optional<HudiScan> scan = HudiScan.at(node);
+    if (scan.isPresent()) {
+      return read(scan.get(), needsSpark, settings);
+    }
+    Optional<String> below = needsSpark.or(() -> Passed.reason(node));
+    LogicalPlan[] children = Scala.list(node.children()).toArray(LogicalPlan[]::new);
+    boolean changed = false;
+    for (int place = 0; place < children.length; place++) {
+      LogicalPlan child = rewritten(children[place], below, settings);
+      changed |= child != children[place];
+      children[place] = child;
+    }
+    return changed ? node.withNewChildren(Scala.seq(List.of(children))) : node;
+  }
+
+  private LogicalPlan read(HudiScan scan, Optional<String> needsSpark, IndexSettings settings)
+      throws InterruptedException {
+    Optional<String> reason = needsSpark.or(() -> needsSpark(scan));
+    Optional<String> where =
+        reason.isPresent()
+            ? Optional.empty()
+            : new Conditions(scan.relation().outputSet()).known(scan.conjuncts());
+    if (where.isEmpty()) {
+      String why = reason.orElse("no index answers a condition on it");
+      Uses.add(Use.notAsked(scan.files().table(), why));
+      return scan.top();
+    }
+    HudiFiles files = scan.files();
+    Request request =
+        Request.of(
+            files.table(), files.instants(), files.options(), columns(scan), where.get());
+    Decision decision = decisions.of(request, settings.decideMillis());
+    Use use = Use.asked(request, decision);
+    Uses.add(use);
+    if (!decision.isByIndex()) {
+      return scan.top();
+    }
+    Asked asked = new Asked(files, request, decision, decisions, use);
+    return scan.with(ownScan -> new Indexed(ownScan, asked));
+  }
+
+  private static Optional<String> needsSpark(HudiScan scan) {
+    if (!scan.files().isSnapshot()) {
+      return Optional.of("it is no query on a snapshot");
+    }
+    if (scan.relation().isStreaming()) {
+      return Optional.of("it is a stream");
+    }
+    if (scan.filter() == null) {
+      return Optional.of("the query has no condition on it alone");
+    }
+    for (Attribute each : scan.columns()) {
+      if (!scan.files().hasColumn(each.name())) {
+        return Optional.of("the query asks for the names of files");
+      }
+    }
+    return scan.above().stream().flatMap(each -> PhysicalOrder.reason(each).stream()).findFirst();
+  }
+
+  private static List<Request.Column> columns(HudiScan scan) {
+    return scan.columns().stream()
+        .map(each -> new Request.Column(each.name(), each.dataType().json()))
+        .toList();
+  }
+}

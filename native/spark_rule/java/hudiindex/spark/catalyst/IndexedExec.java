@@ -1,0 +1,253 @@
+package hudiindex.spark.catalyst;
+
+import hudiindex.spark.IndexSettings;
+import hudiindex.spark.Scala;
+import hudiindex.spark.source.Decision;
+import hudiindex.spark.source.Request;
+import hudiindex.spark.source.Rows;
+import hudiindex.spark.source.SourceFailed;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Supplier;
+import org.apache.spark.SparkException;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
+import org.apache.spark.sql.execution.FilterExec;
+import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.ProjectExec;
+import org.apache.spark.sql.execution.RDDScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.collection.IndexedSeq;
+import scala.collection.Seq;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * Reads the rows that an index finds when the query runs, once, as Spark's scan lists its files
+ * once; by its child, Spark's own scan, if that fails or takes too long.
+ *
+ * <p>Filters and projects what it reads, as its child does: few rows are in the driver, where a job
+ * for that would take longer than anything else.
+ *
+ * <p>Nodes are serialized with the tasks of nodes above them: only the child goes along.
+ */
+public final class IndexedExec extends SparkPlan {
+  private static final long serialVersionUID = 1L;
+  private static final Logger LOG = LoggerFactory.getLogger(IndexedExec.class);
+
+  private final transient Seq<NamedExpression> columns;
+  private final transient Seq<Expression> filters;
+  private final transient Seq<Attribute> read;
+  private final SparkPlan child;
+  private final transient Asked asked;
+  private transient SparkPlan reader;
+
+  /**
+   * @param columns the output, over what is read
+   * @param filters of which all have to be TRUE
+   * @param read the table's columns that are read
+   * @param child the same rows by Spark's own scan, filtered and projected
+   */
+  public IndexedExec(
+      Seq<NamedExpression> columns,
+      Seq<Expression> filters,
+      Seq<Attribute> read,
+      SparkPlan child,
+      Asked asked) {
+    this.columns = columns;
+    this.filters = filters;
+    this.read = read;
+    this.child = child;
+    this.asked = asked;
+  }
+
+  private synchronized SparkPlan reader() {
+    if (reader == null) {
+      reader = chosen();
+    }
+    return reader;
+  }
+
+  private SparkPlan chosen() {
+    try {
+      IndexSettings settings = IndexSettings.of(session());
+      if (!settings.enabled()) {
+        return bySpark(IndexSettings.ENABLED + " has been set to false");
+      }
+      if (read.isEmpty()) {
+        return bySpark("the query needs no column of it");
+      }
+      // Spark looks for the files when a query runs, too, and the session may have written since.
+      if (!asked.files().instants().equals(asked.request().instants())) {
+        return bySpark("the table has changed since the query was planned");
+      }
+      Request request = asked.request().withColumns(readColumns());
+      JobProperties properties = new JobProperties(session().sparkContext());
+      return plan(asked.decisions().rows(request, settings.readMillis(), properties));
+    } catch (InterruptedException error) {
+      throw Sneaky.thrown(error); // the query has been cancelled
+    } catch (SourceFailed | IOException | RuntimeException | LinkageError error) {
+      LOG.warn(
+          "INDEX_NOT_READ: Spark scans {}: {}. See Python's log.",
+          asked.request().table(),
+          error.getMessage());
+      LOG.debug("The index was not read", error);
+      return bySpark("reading by index failed: " + error.getMessage());
+    }
+  }
+
+  private SparkPlan plan(Rows rows) throws IOException {
+    if (rows instanceof Rows.Here here) {
+      List<InternalRow> found = new ArrowRows(read, filters, columns).of(here.stream());
+      asked.use().read(found.size());
+      return new LocalTableScanExec(output(), Scala.seq(found));
+    }
+    if (rows instanceof Rows.ByTasks tasks) {
+      asked.use().readBy(Decision.TASKS, asked.decision().reason());
+      return byTasks(tasks.frame().queryExecution().toRdd());
+    }
+    if (rows instanceof Rows.Cancelled cancelled) {
+      throw Sneaky.thrown(new SparkException(cancelled.message()));
+    }
+    return bySpark(((Rows.BySpark) rows).reason());
+  }
+
+  private SparkPlan byTasks(RDD<InternalRow> rows) {
+    UnknownPartitioning partitions = new UnknownPartitioning(rows.getNumPartitions());
+    SparkPlan scan = new RDDScanExec(read, rows, nodeName(), partitions, Scala.seq(List.of()));
+    SparkPlan filtered =
+        Scala.list(filters).stream()
+            .reduce(And::new)
+            .<SparkPlan>map(condition -> new FilterExec(condition, scan))
+            .orElse(scan);
+    return new ProjectExec(columns, filtered);
+  }
+
+  private SparkPlan bySpark(String reason) {
+    asked.use().readBy(Decision.SPARK, reason);
+    return child;
+  }
+
+  private List<Request.Column> readColumns() {
+    List<Request.Column> found = new ArrayList<>();
+    for (Attribute each : Scala.list(read)) {
+      found.add(new Request.Column(each.name(), each.dataType().json()));
+    }
+    return found;
+  }
+
+  @Override
+  public RDD<InternalRow> doExecute() {
+    return reader().execute();
+  }
+
+  @Override
+  public InternalRow[] executeCollect() {
+    return prepared(() -> reader().executeCollect());
+  }
+
+  @Override
+  public InternalRow[] executeTake(int number) {
+    return prepared(() -> reader().executeTake(number));
+  }
+
+  @Override
+  public InternalRow[] executeTail(int number) {
+    return prepared(() -> reader().executeTail(number));
+  }
+
+  /** After the sub-queries in the filters have run. */
+  private InternalRow[] prepared(Supplier<InternalRow[]> rows) {
+    return executeQuery(
+        new AbstractFunction0<>() {
+          @Override
+          public InternalRow[] apply() {
+            return rows.get();
+          }
+        });
+  }
+
+  @Override
+  public String nodeName() {
+    return "HudiIndexScan";
+  }
+
+  @Override
+  public String argString(int maxFields) {
+    return asked.shown();
+  }
+
+  @Override
+  public Seq<Attribute> output() {
+    return child.output();
+  }
+
+  @Override
+  public AttributeSet producedAttributes() {
+    return AttributeSet.apply(Scala.<Expression>seq(Scala.list(read)));
+  }
+
+  @Override
+  public Seq<SparkPlan> children() {
+    return Scala.seq(List.of(child));
+  }
+
+  @Override
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
+    return new IndexedExec(columns, filters, read, children.head(), asked);
+  }
+
+  /** The child filters and projects in the same way. */
+  @Override
+  public SparkPlan doCanonicalize() {
+    SparkPlan scan = child.canonicalized();
+    return new IndexedExec(
+        Scala.seq(List.of()), Scala.seq(List.of()), Scala.seq(List.of()), scan, asked);
+  }
+
+  @Override
+  public int productArity() {
+    return 5;
+  }
+
+  @Override
+  public Object productElement(int place) {
+    return switch (place) {
+      case 0 -> columns;
+      case 1 -> filters;
+      case 2 -> read;
+      case 3 -> child;
+      default -> asked;
+    };
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof IndexedExec;
+  }
+
+  /** In all parts: Spark discards what a rule has done to expressions if the nodes are equal. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof IndexedExec that
+        && that.asked.equals(asked)
+        && that.columns.equals(columns)
+        && that.filters.equals(filters)
+        && that.read.equals(read)
+        && that.child.equals(child);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(asked, columns, filters, read, child);
+  }
+}

@@ -1,0 +1,16 @@
+package hudiindex.spark.catalyst;
+
+/** Checked exceptions through Scala's interfaces, which declare none. */
+final class Sneaky {
+  private Sneaky() {}
+
+  /** Throws an exception as it is. The return type is for a throw statement. */
+  static RuntimeException thrown(Exception exception) {
+    return Sneaky.<RuntimeException>as(exception);
+  }
+
+  @SuppressWarnings("unchecked") // that is the trick
+  private static <E extends Exception> RuntimeException as(Exception exception) throws E {
+    throw (E) exception;
+  }
+}

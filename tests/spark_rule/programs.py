@@ -1,0 +1,68 @@
+"""Programs with a Spark session of their own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from dev.jars import bundle_path
+from dev.paths import ROOT
+
+_HEAD = """
+import os
+from pathlib import Path
+from pyspark.sql import SparkSession
+from hudi_index_service.hudi.spark import HUDI_SETTINGS
+from hudi_index_service.sql import enable, last_queries
+
+def session(master="local[2]", jars=(), **settings):
+    spark = (
+        SparkSession.builder.master(master)
+        .config("spark.jars", ",".join([{bundle!r}, *jars]))
+        .config("spark.sql.warehouse.dir", os.getcwd() + "/warehouse")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.hudi.index.decideMillis", "60000")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config(map={{**HUDI_SETTINGS, **settings}})
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+def table(spark, name="rule_cow"):
+    return spark.read.format("hudi").load({folder!r} + "/" + name)
+
+def uses(spark):
+    return last_queries(spark)[-1]
+
+if __name__ == "__main__":
+"""
+
+
+def run_program(body: str, folder: Path, work: Path, *, timeout: float = 150) -> list[str]:
+    """The lines that a program prints.
+
+    Args:
+        body: The indented program, after `session`, `table` and `uses` (see above).
+        folder: The folder of the tables.
+        work: Where it runs.
+    """
+    path = work / "program.py"
+    path.write_text(_HEAD.format(bundle=bundle_path(), folder=str(folder)) + body)
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        cwd=work,
+        env={**_environment(), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYSPARK_PYTHON": sys.executable}

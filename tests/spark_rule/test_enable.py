@@ -1,0 +1,112 @@
+"""The rule is put on sessions that run, and on those that name it in their settings."""
+
+import sys
+
+import pytest
+
+from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
+from hudi_index_service.sql import enable, last_queries
+from tests.spark_rule.programs import run_program
+
+_QUERY = "SELECT msg FROM rule_cow WHERE id = '3'"
+
+
+@pytest.mark.fast
+def test_enabling_again_changes_nothing(enabled, tables):
+    before = enabled.sql(_QUERY)._jdf.queryExecution().optimizedPlan().toString()
+    enable(enabled)
+    enable(enabled)
+    after = enabled.sql(_QUERY)._jdf.queryExecution().optimizedPlan().toString()
+    assert after.count("Indexed") == before.count("Indexed") == 1
+
+
+def test_new_sessions_take_part_and_may_opt_out(enabled, tables):
+    new = enabled.newSession()
+    assert new.sql(_QUERY).collect() == enabled.sql(_QUERY).collect()
+    assert last_queries(new)[-1][0].by_index
+    new.conf.set("spark.hudi.index.enabled", "false")
+    assert "HudiIndexScan" not in new.sql(_QUERY)._jdf.queryExecution().toString()
+    assert "HudiIndexScan" in enabled.sql(_QUERY)._jdf.queryExecution().toString()
+    new.conf.unset("spark.hudi.index.enabled")
+    assert "HudiIndexScan" in new.sql(_QUERY)._jdf.queryExecution().toString()
+
+
+def test_switching_it_off_counts_for_queries_that_are_planned_already(enabled, tables):
+    frame = enabled.sql(_QUERY)
+    assert "HudiIndexScan" in frame._jdf.queryExecution().toString()
+    [use] = last_queries(enabled)[-1]
+    assert use.by_index
+    enabled.conf.set("spark.hudi.index.enabled", "false")
+    assert len(frame.collect()) == 1
+    [use] = last_queries(enabled)[-1]
+    assert use.reason == "spark.hudi.index.enabled has been set to false"
+    assert not use.by_index
+
+
+@pytest.mark.fast
+def test_missing_jar_is_named_with_a_remedy(enabled, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hudi_index_spark", None)
+    with pytest.raises(NativeModuleMissing, match=r"NATIVE_MODULE_MISSING: .*pip install"):
+        enable(enabled)
+
+
+@pytest.mark.parametrize(("name", "version"), [("SPARK", "4.0"), ("SCALA", "2.13")])
+def test_other_spark_is_refused(enabled, monkeypatch, name, version):
+    import hudi_index_spark
+
+    monkeypatch.setattr(hudi_index_spark, name, version)
+    with pytest.raises(SparkUnsupported, match=rf"SPARK_UNSUPPORTED: .*{version}.*IndexSession"):
+        enable(enabled)
+
+
+def test_session_without_jvm_is_refused():
+    with pytest.raises(SparkUnsupported, match="Spark Connect"):
+        enable(object())  # type: ignore[arg-type]
+
+
+def test_named_in_the_settings_and_after_stop(tables, tmp_path):
+    program = """
+    import hudi_index_spark
+    both = HUDI_SETTINGS["spark.sql.extensions"] + "," + hudi_index_spark.EXTENSIONS
+    spark = session(
+        jars=[hudi_index_spark.jar_path()], **{"spark.sql.extensions": both}
+    )
+    print(len(table(spark).where("id = '3'").collect()), last_queries(spark))
+    for _ in range(2):
+        enable(spark)
+        print(len(table(spark).where("id = '3'").collect()), uses(spark)[0].by_index)
+        plan = table(spark).where("id = '3'")._jdf.queryExecution().optimizedPlan()
+        print(str(plan).count("Indexed"))
+    spark.stop()
+    for _ in range(2):
+        spark = session(**{"spark.sql.extensions": HUDI_SETTINGS["spark.sql.extensions"]})
+        plan = table(spark).where("id = '3'")._jdf.queryExecution().toString()
+        print("HudiIndexScan" in plan)
+        enable(spark)
+        print(len(table(spark).where("id = '3'").collect()), uses(spark)[0].by_index)
+        spark.stop()
+    """
+    lines = run_program(program, tables.folder, tmp_path)
+    assert lines == ["1 []", *["1 True", "1"] * 2, *["False", "1 True"] * 2]
+
+
+def test_jar_reaches_executors_of_a_cluster(tables, tmp_path):
+    program = """
+    spark = session("local-cluster[1,2,1024]")
+    enable(spark)
+    few = table(spark).where("amount < 30")
+    print(few.groupBy("msg").count().count(), few.join(few, "id").count(), uses(spark)[0].by_index)
+    # Tasks of nodes above get the plan along with them.
+    print(sorted(r[0] for r in few.selectExpr("id", "rand() AS x").where("x < 2").rdd
+                 .map(lambda row: row.id).collect()), uses(spark)[0].by_index)
+    from hudi_index_service.config import settings
+    from hudi_index_service.optimizer.cost import Constants
+    from tests.cost_constants import set_constants
+    set_constants(settings(), Constants(spark_scan_ms=1e12, handing_ms=1e9))
+    many = table(spark).where("amount < 90").repartition(3)
+    print(many.count(), uses(spark)[0].in_tasks, uses(spark)[0].reason)
+    """
+    lines = run_program(program, tables.folder, tmp_path)
+    assert lines[0] == "8 10 True"
+    assert lines[1] == f"{sorted(map(str, range(10)))} True"
+    assert lines[2].startswith("30 True ")

@@ -1,0 +1,96 @@
+"""EXPLAIN shows the node; deciding reads no row; `last_queries` tells how relations were read."""
+
+import pytest
+
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.sql import last_queries
+from tests.spark_rule.conftest import KINDS
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The readings of rows in this process."""
+    found = []
+    table = Execution.table
+
+    def counted(self, limit=None):
+        found.append(self)
+        return table(self, limit)
+
+    monkeypatch.setattr(Execution, "table", counted)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_explain_shows_the_index_and_reads_nothing(enabled, tables, capsys, reads, kind):
+    frame = enabled.table(kind).where("id = '3'").select("msg")
+    frame.explain()
+    frame.explain("cost")
+    frame.explain("formatted")
+    shown = capsys.readouterr().out
+    node = "HudiIndexScan index i, by driver: the index finds "
+    assert node in shown
+    assert "rowCount=1" in shown
+    assert reads == []
+    [use] = last_queries(enabled)[-1]
+    assert (use.by_index, use.rows, use.expected) == (True, None, 1)
+    assert len(frame.collect()) == 1
+    assert len(reads) == 1
+    [use] = last_queries(enabled)[-1]
+    assert (use.rows, use.columns, use.where) == (1, ("id", "msg"), "`id` = '3'")
+    assert use.instant
+    frame.collect()
+    assert len(reads) == 1
+
+
+def test_explain_statement_and_schema_read_nothing(enabled, tables, reads):
+    query = "SELECT count(*) FROM rule_cow WHERE amount < 30"
+    [row] = enabled.sql(f"EXPLAIN {query}").collect()
+    assert "HudiIndexScan" in row[0]
+    enabled.sql(query).schema  # noqa: B018 - whether it reads is the question
+    assert reads == []
+
+
+@pytest.mark.fast
+def test_a_known_decision_is_not_made_again(enabled, tables, monkeypatch):
+    from hudi_index_service.sql.rule import reader
+
+    decided = []
+    candidates = reader.candidates
+
+    def counted(*arguments):
+        decided.append(arguments)
+        return candidates(*arguments)
+
+    monkeypatch.setattr(reader, "candidates", counted)
+    query = "SELECT msg FROM rule_cow WHERE amount = 4242"
+    for _ in range(3):
+        assert enabled.sql(query).collect() == []
+    assert len(decided) == 1
+    enabled.sql(query.replace("4242", "4243")).collect()
+    assert len(decided) == 2
+
+
+def test_subqueries_belong_to_their_query(enabled, tables):
+    enabled.sql(
+        "SELECT id FROM rule_cow WHERE amount > (SELECT max(amount) FROM rule_merged WHERE id < "
+        "'12') AND id = '99'"
+    ).collect()
+    enabled.sql("SELECT 1").collect()
+    assert sorted(use.table.rpartition("/")[2] for use in last_queries(enabled)[-1]) == [
+        "rule_cow",
+        "rule_merged",
+    ]
+    assert len(last_queries(enabled)) <= 16
+
+
+def test_statistics_let_spark_broadcast(enabled, spark, tables):
+    enabled.conf.set("spark.sql.adaptive.enabled", "false")
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "2000")
+    try:
+        few = enabled.table("rule_cow").where("id = '3'").select("dt")
+        plan = few.join(enabled.table("rule_partitioned"), "dt")._jdf.queryExecution()
+        assert "BroadcastHashJoin" in plan.executedPlan().toString()
+    finally:
+        enabled.conf.unset("spark.sql.adaptive.enabled")
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")

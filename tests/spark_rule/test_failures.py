@@ -1,0 +1,259 @@
+"""A failing index costs time, never an answer, and not much time."""
+
+import os
+import signal
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from hudi_index_service.errors import SnapshotChanged, StorageFailed
+from hudi_index_service.sql import enable, last_queries
+from hudi_index_service.sql.rule import callback
+from hudi_index_service.sql.rule.reader import RelationReader
+from tests.spark_rule.conftest import rows_of
+from tests.spark_rule.programs import run_program
+
+
+@pytest.fixture
+def fresh(enabled, tables):
+    """The session, without what it knows of earlier queries and failures; so again at the end."""
+    enable(enabled)
+    yield enabled
+    enable(enabled)
+
+
+@pytest.fixture
+def hanging(monkeypatch):
+    """Makes a method of the reader hang until the test ends."""
+    end = threading.Event()
+    calls = []
+
+    def of(name):
+        def hang(self, text):
+            calls.append(name)
+            end.wait()
+            raise OSError("too late")
+
+        monkeypatch.setattr(RelationReader, name, hang)
+        return calls
+
+    yield of
+    end.set()
+
+
+def _agrees(session, spark, where):
+    frame = session.table("rule_cow").where(where)
+    assert rows_of(frame) == rows_of(spark.table("rule_cow").where(where))
+    [use] = last_queries(session)[-1]
+    return use
+
+
+def test_decision_that_hangs_costs_its_deadline_and_then_nothing(fresh, spark, hanging):
+    calls = hanging("decide")
+    fresh.conf.set("spark.hudi.index.decideMillis", "200")
+    reasons = [_agrees(fresh, spark, f"id = '{n}'").reason for n in range(5)]
+    assert reasons[:3] == ["the index was not asked: no answer within 200 ms"] * 3
+    assert reasons[3:] == ["the index was not asked: it has failed 3 times in a row"] * 2
+    assert len(calls) == 3
+
+
+def test_rows_that_hang_are_scanned(fresh, spark, hanging):
+    hanging("rows")
+    fresh.conf.set("spark.hudi.index.readMillis", "200")
+    use = _agrees(fresh, spark, "id = '3'")
+    assert use.reason == "reading by index failed: no answer within 200 ms"
+    assert not use.by_index
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, RuntimeError, MemoryError])
+@pytest.mark.parametrize("method", ["decide", "rows"])
+def test_exceptions_in_the_callback(fresh, spark, monkeypatch, raised, method):
+    def fail(self, text):
+        raise raised("no answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RelationReader, method, fail)
+        use = _agrees(fresh, spark, "id = '3'")
+    assert not use.by_index
+    assert f"{raised.__name__} in Python" in use.reason
+    assert _agrees(fresh, spark, "id = '3'").by_index
+
+
+def test_errors_of_the_table_do_not_stop_asking(fresh, spark, monkeypatch):
+    def fail(self, text):
+        raise SnapshotChanged("The table moved.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RelationReader, "decide", fail)
+        for number in range(4):
+            assert _agrees(fresh, spark, f"id = '{number}'").reason == "The table moved"
+    assert _agrees(fresh, spark, "id = '7'").by_index
+
+
+def test_rows_in_other_types_are_not_taken(fresh, spark, monkeypatch):
+    """Spark would read strings with long offsets as rubbish."""
+
+    def long_strings(rows):
+        schema = pa.schema(
+            each.with_type(pa.large_string()) if pa.types.is_string(each.type) else each
+            for each in rows.schema
+        )
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_table(rows.cast(schema))
+        return sink.getvalue().to_pybytes()
+
+    monkeypatch.setattr(callback, "arrow_stream", long_strings)
+    use = _agrees(fresh, spark, "id = '3'")
+    assert "LargeUtf8" in use.reason
+
+
+def test_broken_answers(fresh, spark, monkeypatch):
+    for answer in ("no JSON", '{"reader": "somebody"}', "{}"):
+        with monkeypatch.context() as patched:
+            patched.setattr(callback.Callback, "apply", lambda *_, answer=answer: answer)
+            enable(fresh)
+            _agrees(fresh, spark, "id = '3'")
+
+
+def test_entries_that_are_gone_when_the_query_runs(fresh, spark, tmp_path):
+    import shutil
+
+    from tests.spark_rule.conftest import write_indexed
+
+    path = tmp_path / "gone"
+    write_indexed(spark, path, "gone_cow", count=60)
+    frame = fresh.read.format("hudi").load(str(path)).where("id = '3'")
+    assert "HudiIndexScan" in frame._jdf.queryExecution().toString()
+    shutil.rmtree(path / ".hoodie" / ".index")
+    assert len(frame.collect()) == 1
+
+
+def test_a_wrong_setting_leaves_queries_to_spark(fresh, spark):
+    planned = fresh.table("rule_cow").where("id = '3'")
+    assert "HudiIndexScan" in planned._jdf.queryExecution().toString()
+    fresh.conf.set("spark.hudi.index.decideMillis", "soon")
+    assert len(planned.collect()) == 1
+    [use] = last_queries(fresh)[-1]
+    assert "spark.hudi.index.decideMillis is no number of milliseconds: soon" in use.reason
+    assert len(fresh.table("rule_cow").where("id = '4'").collect()) == 1
+
+
+def test_cancelled_job_group(fresh, hanging, spark):
+    """The rows that hang are left, and Spark's scan, which is cancelled, does not begin anew."""
+    hanging("rows")
+    fresh.conf.set("spark.hudi.index.readMillis", "1000")
+    outcome = []
+
+    def run():
+        fresh.sparkContext.setJobGroup("cancelled", "a query", True)
+        outcome.append(fresh.table("rule_cow").where("id = '3'").count())
+
+    from pyspark import InheritableThread
+
+    thread = InheritableThread(target=run)
+    thread.start()
+    fresh.sparkContext.cancelJobGroup("cancelled")
+    thread.join(60)
+    assert not thread.is_alive()
+    assert outcome == [1]
+
+
+def test_cancelled_jobs_for_rows_end_the_query(fresh, monkeypatch):
+    message = "Job 7 cancelled part of cancelled job group mine"
+
+    def cancelled(self, text):
+        raise StorageFailed("Spark's tasks cannot read the table.") from OSError(message)
+
+    monkeypatch.setattr(RelationReader, "rows", cancelled)
+    with pytest.raises(Py4JJavaError, match=message):
+        fresh.table("rule_cow").where("id = '3'").collect()
+
+
+def test_jobs_for_rows_belong_to_the_querys_group(fresh, spark, read_by_tasks):
+    fresh.sparkContext.setJobGroup("mine", "a query")
+    try:
+        fresh.table("rule_cow").where("amount < 300").collect()
+        assert last_queries(fresh)[-1][0].in_tasks
+        jobs = fresh.sparkContext.statusTracker().getJobIdsForGroup("mine")
+        assert len(jobs) >= 2  # sizes first, then rows
+    finally:
+        fresh.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        fresh.sparkContext.setLocalProperty("spark.job.description", None)
+
+
+def test_interrupt_by_the_user(fresh, spark, hanging):
+    """Ctrl-C ends the wait in Python; the JVM ends it by the deadline."""
+    calls = hanging("rows")
+    fresh.conf.set("spark.hudi.index.readMillis", "2000")
+
+    def press():
+        while not calls:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    # PySpark's own handler calls the JVM amidst a call, which py4j may not survive.
+    with pytest.raises((KeyboardInterrupt, Py4JError)):
+        fresh.table("rule_cow").where("id = '3'").collect()
+    presser.join()
+    fresh.conf.set("spark.hudi.index.enabled", "false")
+    assert fresh.table("rule_cow").where("id = '3'").count() == 1
+
+
+def test_breaker(fresh):
+    loader = fresh._jsparkSession.sharedState().jarClassLoader()
+    kind = loader.loadClass("hudiindex.spark.source.Breaker")
+    gateway = fresh.sparkContext._gateway
+    now = [0]
+
+    class Clock:
+        def getAsLong(self):
+            return now[0]
+
+        class Java:
+            implements = ("java.util.function.LongSupplier",)
+
+    [constructor] = kind.getConstructors()
+    arguments = gateway.jvm.java.util.ArrayList()
+    for each in (2, 100, Clock()):
+        arguments.add(each)
+    breaker = constructor.newInstance(arguments.toArray())
+    assert breaker.mayAsk()
+    assert not breaker.failed()
+    assert breaker.mayAsk()
+    assert breaker.failed()
+    assert not breaker.mayAsk()
+    now[0] = 101
+    assert breaker.mayAsk()
+    assert not breaker.mayAsk(), "one at a time"
+    assert not breaker.failed()
+    now[0] = 202
+    assert breaker.mayAsk()
+    breaker.answered()
+    assert breaker.mayAsk()
+    assert breaker.mayAsk()
+
+
+def test_callback_server_shut_down_in_use(tables, tmp_path):
+    program = """
+    import threading, time
+    spark = session()
+    enable(spark)
+    print(len(table(spark).where("id = '3'").collect()), uses(spark)[0].by_index)
+    started = time.monotonic()
+    spark.sparkContext._gateway.shutdown_callback_server()
+    print(len(table(spark).where("id = '4'").collect()), uses(spark)[0].by_index)
+    print(time.monotonic() - started < 30)
+    enable(spark)
+    print(len(table(spark).where("id = '5'").collect()), uses(spark)[0].by_index)
+    spark.stop()
+    """
+    assert run_program(program, tables.folder, tmp_path) == [
+        *("1 True", "1 False", "True"),
+        "1 True",
+    ]

@@ -1,0 +1,149 @@
+"""Queries whose answers depend on Spark's own reader, or are no queries on a snapshot, are left to
+it."""
+
+# ruff: noqa: S608 - the queries are the test's own
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.sql import last_queries
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.spark_rule.conftest import by_index, rows, rows_of
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            "SELECT TRANSFORM (id) USING 'cat' AS k FROM rule_cow WHERE id = '3'",
+            "ScriptTransformation stands above it in the plan",
+        ),
+        (
+            "SELECT input_file_name() FROM rule_cow WHERE id = '3'",
+            "the query asks for the names of files",
+        ),
+        (
+            "SELECT id FROM rule_cow TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE id < '3'",
+            "Sample stands above it in the plan",
+        ),
+        (
+            "SELECT id, rand(3) AS x FROM rule_cow WHERE id < '3'",
+            "the query has random numbers with a seed",
+        ),
+        (
+            "SELECT id FROM rule_cow WHERE id < '3' AND randn(3) < 0.5",
+            "the query has random numbers with a seed",
+        ),
+        (
+            "SELECT id, monotonically_increasing_id() AS n FROM rule_cow WHERE id < '3'",
+            "the query numbers rows or tasks",
+        ),
+        (
+            "SELECT spark_partition_id() AS n, max(id) FROM rule_cow WHERE id < '3' GROUP BY 1",
+            "the query numbers rows or tasks",
+        ),
+        ("SELECT id FROM rule_cow", "the query has no condition on it alone"),
+        ("SELECT id FROM rule_cow WHERE ts = 0", None),
+    ],
+)
+def test_queries_that_depend_on_sparks_reader(agreed, query, reason):
+    [use] = agreed(query)
+    assert not use.by_index
+    assert reason is None or use.reason == reason
+
+
+def test_incremental_queries_and_table_changes(agreed, tables):
+    path = str(tables.folder / "rule_merged")
+
+    def changed(session):
+        frame = session.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
+        frame = frame.option("hoodie.datasource.read.begin.instanttime", tables.first_instant)
+        return frame.load(path).where("id = '2'")
+
+    [use] = agreed(changed)
+    assert (use.by_index, use.reason) == (False, "it is no query on a snapshot")
+    since = f"hudi_table_changes('rule_merged', 'latest_state', '{tables.first_instant}')"
+    assert by_index(agreed(f"SELECT id FROM {since} WHERE id = '2'")) == [False]
+
+
+def test_change_data_capture(spark, enabled, tmp_path):
+    path = tmp_path / "changing"
+    options = hudi_options("changing", **NO_METADATA_TABLE)
+    options |= {"hoodie.table.cdc.enabled": "true"}
+    write(rows(spark, 0, 9), path, options, "insert")
+    write(rows(spark, 2, 4, 1), path, options)
+    with open_table(path) as table:
+        table.create_index("i", ["id"])
+        table.build(strategy="all").raise_for_failures()
+    frame = enabled.read.format("hudi").option("hoodie.datasource.query.type", "incremental")
+    frame = frame.option("hoodie.datasource.query.incremental.format", "cdc")
+    frame = frame.option("hoodie.datasource.read.begin.instanttime", "000").load(str(path))
+    counted = frame.where("ts_ms > ''").groupBy("op").count().orderBy("op")
+    assert [tuple(row) for row in counted.collect()] == [("i", 9), ("u", 2)]
+    assert not any(by_index(last_queries(enabled)[-1]))
+
+
+def test_unknown_read_options(agreed, tables):
+    def read(session):
+        reader = session.read.format("hudi").option("hoodie.datasource.merge.type", "skip_merge")
+        return reader.load(str(tables.folder / "rule_merged")).where("id = '2'")
+
+    [use] = agreed(read)
+    assert use.reason == "the service does not know the option hoodie.datasource.merge.type"
+
+
+def test_tables_without_an_index(spark, agreed, tmp_path):
+    path = tmp_path / "plain"
+    write(rows(spark, 0, 9), path, hudi_options("plain", **NO_METADATA_TABLE), "insert")
+    [use] = agreed(lambda session: session.read.format("hudi").load(str(path)).where("id = '2'"))
+    assert (use.by_index, use.reason) == (False, "the table has no index")
+
+
+def test_stream_with_a_static_side(spark, enabled, tables, tmp_path):
+    source = tmp_path / "keys"
+    enabled.range(3, 6).selectExpr("cast(id AS string) AS id").write.parquet(str(source))
+    keys = enabled.readStream.schema("id string").parquet(str(source))
+    static = enabled.table("rule_cow").where("amount < 15")
+    joined = keys.join(static, "id").select("id", "msg")
+    query = (
+        joined.writeStream.format("memory")
+        .queryName("joined_keys")
+        .trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    query.awaitTermination()
+    expected = spark.table("rule_cow").where("id IN ('3', '4')").select("id", "msg")
+    assert rows_of(enabled.table("joined_keys")) == rows_of(expected)
+    enabled.catalog.dropTempView("joined_keys")
+
+
+def test_stream_from_a_table(enabled, spark, tables, tmp_path):
+    stream = enabled.readStream.format("hudi").load(str(tables.folder / "rule_cow"))
+    query = (
+        stream.where("amount < 15")
+        .select("id", "msg")
+        .writeStream.format("memory")
+        .queryName("few_rows")
+        .trigger(once=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    query.awaitTermination()
+    expected = spark.table("rule_cow").where("amount < 15").select("id", "msg")
+    assert rows_of(enabled.table("few_rows")) == rows_of(expected)
+    enabled.catalog.dropTempView("few_rows")
+
+
+def test_user_functions_stand_above(spark, agreed):
+    def called(session):
+        session.udf.register("doubled", lambda value: 2 * value, "bigint")
+        return session.sql("SELECT doubled(amount) AS d FROM rule_cow WHERE id = '3'")
+
+    assert by_index(agreed(called)) == [True]
+
+    def tested(session):
+        session.udf.register("doubled", lambda value: 2 * value, "bigint")
+        return session.sql("SELECT id FROM rule_cow WHERE doubled(amount) = 18 AND id < '4'")
+
+    assert by_index(agreed(tested)) == [True]

@@ -1,0 +1,153 @@
+"""Settings of a session that change what a query means, or how Spark plans it."""
+
+# ruff: noqa: S608 - the queries are the test's own
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from pyspark.sql import functions as F
+
+from hudi_index_service.sql import last_queries
+from tests.spark_rule.conftest import by_index, rows_of
+
+
+@pytest.fixture
+def settings_of_both(spark, enabled):
+    """Sets something in both sessions, and unsets it after the test."""
+    keys = set()
+
+    def given(key, value):
+        keys.add(key)
+        for session in (spark, enabled):
+            session.conf.set(key, value)
+
+    yield given
+    for key in keys:
+        for session in (spark, enabled):
+            session.conf.unset(key)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_time_zone_changed_between_queries(agreed, settings_of_both):
+    query = "SELECT id, at, hour(at) FROM rule_cow WHERE at BETWEEN '2026-01-01 05:00:00' AND "
+    query += "'2026-01-01 09:00:00' OR day = to_date('2026-01-09 23:30:00')"
+    found = set()
+    for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+        settings_of_both("spark.sql.session.timeZone", zone)
+        [use] = agreed(query)
+        assert use.by_index
+        found.add(use.where)
+    assert len(found) == 3
+
+
+def test_ansi_changed_between_queries(agreed, settings_of_both):
+    query = "SELECT id, amount + age FROM rule_cow WHERE amount = '30' OR age = 7.0"
+    for ansi in ("false", "true"):
+        settings_of_both("spark.sql.ansi.enabled", ansi)
+        assert agreed(query)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("broadcast", ["10485760", "-1"])
+def test_adaptive_execution_and_joins_of_each_kind(agreed, settings_of_both, adaptive, broadcast):
+    settings_of_both("spark.sql.adaptive.enabled", adaptive)
+    settings_of_both("spark.sql.autoBroadcastJoinThreshold", broadcast)
+    query = (
+        "SELECT a.dt, count(*), max(b.msg) FROM rule_cow a JOIN rule_partitioned b ON a.id = b.id "
+        "WHERE a.amount < 30 AND b.amount > 3 AND b.dt IN (SELECT dt FROM rule_merged WHERE id = "
+        "'3') GROUP BY a.dt"
+    )
+    assert any(by_index(agreed(query)))
+
+
+def test_dynamic_partition_pruning(agreed, settings_of_both):
+    settings_of_both("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "false")
+    query = (
+        "SELECT p.id, p.dt FROM rule_partitioned p JOIN rule_cow c ON p.dt = c.dt "
+        "WHERE c.id = '3' AND p.amount < 60"
+    )
+    assert True in by_index(agreed(query))
+
+
+def test_excluded_rules(agreed, settings_of_both):
+    optimizer = "org.apache.spark.sql.catalyst.optimizer."
+    excluded = ("ColumnPruning", "PushDownPredicates", "CollapseProject", "ConstantFolding")
+    settings_of_both("spark.sql.optimizer.excludedRules", ",".join(optimizer + n for n in excluded))
+    assert agreed("SELECT msg FROM rule_cow WHERE id = '3' AND amount < 5 + 7")
+    settings_of_both("spark.sql.optimizer.excludedRules", "hudiindex.spark.catalyst.IndexRule")
+    agreed("SELECT msg FROM rule_cow WHERE id = '4'")
+
+
+def test_without_code_generation(agreed, settings_of_both):
+    settings_of_both("spark.sql.codegen.wholeStage", "false")
+    settings_of_both("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    assert by_index(agreed("SELECT * FROM rule_cow WHERE amount < 9 ORDER BY id")) == [True]
+
+
+def test_case_sensitivity(agreed, settings_of_both):
+    settings_of_both("spark.sql.caseSensitive", "true")
+    assert by_index(agreed("SELECT id FROM rule_cow WHERE msg = 'Buying car 2'")) == [True]
+
+    def shadowed(session):
+        frame = session.table("rule_cow").withColumn("MSG", F.concat(F.lit("other "), "id"))
+        return frame.where("MSG = 'other 3' AND msg = 'Buying car 3' AND id < '4'")
+
+    assert by_index(agreed(shadowed)) == [True]
+
+
+def test_renamed_and_duplicate_columns(agreed):
+    def renamed(session):
+        frame = session.table("rule_cow").withColumnRenamed("id", "k").where("k = '3'")
+        return frame.select("k", F.col("k").alias("id"), "msg", F.col("msg"))
+
+    assert by_index(agreed(renamed)) == [True]
+
+    def joined(session):
+        few = session.table("rule_cow").where("amount < 9")
+        return few.join(few, few.id == few.id)
+
+    assert by_index(agreed(joined)) == [True, True]
+
+
+def test_nulls(agreed):
+    for where in (
+        "msg IS NULL AND id < '2'",
+        "msg <=> NULL AND amount < 60",
+        "NOT (msg = 'Buying car 1' OR age > 3) AND amount < 90",
+        "age NOT IN (1, 2, 3) AND amount < 60",
+        "age NOT IN (1, NULL) AND amount < 60",
+        "(age IS NULL OR age < 4) AND amount < 90",
+        "coalesce(msg, 'none') = 'none' AND amount < 99",
+    ):
+        agreed(f"SELECT * FROM rule_cow WHERE {where}")
+
+
+def test_four_threads(spark, enabled, tables):
+    """Each thread sees its own queries."""
+
+    def ask(number):
+        query = f"SELECT id, msg FROM rule_merged WHERE amount BETWEEN {number} AND {number + 9}"
+        found = rows_of(enabled.sql(query))
+        return query, found, last_queries(enabled)
+
+    with ThreadPoolExecutor(4) as threads:
+        for query, found, queries in threads.map(ask, range(0, 120, 10)):
+            assert found == rows_of(spark.sql(query))
+            [use] = queries[-1]
+            assert use.by_index
+            assert use.rows == len(found)
+            assert query.rpartition(" ")[2] in use.where
+
+
+def test_views_of_another_session_and_table_cache(spark, enabled, tables):
+    enabled.table("rule_cow").where("amount < 30").createOrReplaceGlobalTempView("few")
+    new = enabled.newSession()
+    query = "SELECT id FROM global_temp.few WHERE msg = 'Buying car 2'"
+    expected = rows_of(
+        spark.sql("SELECT id FROM rule_cow WHERE amount < 30 AND msg = 'Buying car 2'")
+    )
+    assert rows_of(new.sql(query)) == expected
+    enabled.sql("CACHE TABLE few_cached AS SELECT * FROM rule_cow WHERE amount < 30")
+    assert rows_of(enabled.sql("SELECT id FROM few_cached WHERE msg = 'Buying car 2'")) == expected
+    enabled.sql("UNCACHE TABLE few_cached")
+    enabled.catalog.dropGlobalTempView("few")
