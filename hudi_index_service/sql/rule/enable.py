@@ -119,10 +119,10 @@ def _jar_for(spark: "SparkSession") -> tuple[str, Path]:
         ) from error
     if not hasattr(spark, "_jsparkSession"):
         raise SparkUnsupported("A session of Spark Connect has its JVM elsewhere.")
-    found = str(spark.version)
-    if found.split(".")[:2] != hudi_index_spark.SPARK.split("."):
+    version = str(spark.version)
+    if version.split(".")[:2] != hudi_index_spark.SPARK.split("."):
         raise SparkUnsupported(
-            f"The session is of Spark {found}, and the jar for Spark {hudi_index_spark.SPARK}."
+            f"The session is of Spark {version}, and the jar for Spark {hudi_index_spark.SPARK}."
         )
     jvm: Any = spark._jvm
     scala = str(jvm.scala.util.Properties.versionNumberString())

@@ -64,8 +64,8 @@ class ByIndex:
     def reason(self) -> str:
         """Why, in one sentence without full stop."""
         number = counted(self.rows.rows, "row")
-        found = number if self.rows.exact else f"at most {number}"
-        return with_others(f"the index finds {found}", self.rows.scanned)
+        rows = number if self.rows.exact else f"at most {number}"
+        return with_others(f"the index finds {rows}", self.rows.scanned)
 
     def again(self) -> Execution:
         """The reading, as if for the first time: a decision may serve several queries."""
@@ -161,15 +161,15 @@ class RelationReader:
         if output is None:
             return KeepSparkScan("Spark sees its columns in other types")
         run = run.narrowed(output)
-        found = candidates(run, self._cores)
-        if isinstance(found, KeepSparkScan):
-            return found
-        if not found.exact and len(run.plan.slices) <= DRIVER_SLICES:
+        rows = candidates(run, self._cores)
+        if isinstance(rows, KeepSparkScan):
+            return rows
+        if not rows.exact and len(run.plan.slices) <= DRIVER_SLICES:
             # Spark plans its joins by the number of rows, and reading opens the entries anyway.
-            found = found.as_told_by(with_index_estimates(run.plan, run.reader))
+            rows = rows.with_estimates(with_index_estimates(run.plan, run.reader))
         served = [each.for_counting() for each in run.plan.slices]
         total = sum(each.total for each in served if each.access is Access.INDEX)
-        return ByIndex(run, found, total, where, serving_indexes(table, run.plan))
+        return ByIndex(run, rows, total, where, serving_indexes(table, run.plan))
 
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:

@@ -20,7 +20,7 @@ import scala.runtime.BoxedUnit;
  * into sessions that already run.
  */
 public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
-  /** Who is asked; null until somebody offers to answer. */
+  /** The source of decisions; null until `enable`. */
   private static volatile Decisions decisions;
 
   /** The registries that hold the rule; each Spark context's sessions share one. */
@@ -41,7 +41,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
 
   /**
    * Makes the queries of a running session, and of those that share its registry, ask Python. Spark
-   * looks into the registry at each query. Calling it again only replaces who is asked.
+   * looks into the registry at each query. Calling it again only replaces the source.
    *
    * @param python answers (question, request) as {@link PythonSource} describes
    * @param client calls Python

@@ -21,13 +21,13 @@ public final class Use {
     this.reason = decision.reason();
   }
 
-  /** A relation that the index was asked about. */
-  public static Use asked(Request request, Decision decision) {
+  /** A relation with a decision on its request. */
+  public static Use ofRequest(Request request, Decision decision) {
     return new Use(request.table(), request, decision);
   }
 
-  /** A relation that it was not asked about. */
-  public static Use notAsked(String table, String reason) {
+  /** A relation without a request. */
+  public static Use withoutRequest(String table, String reason) {
     return new Use(table, null, Decision.spark(reason));
   }
 
@@ -48,15 +48,15 @@ public final class Use {
   }
 
   ObjectNode written() {
-    ObjectNode found = Json.object().put("table", table).put("reader", reader);
-    found.put("reason", reason);
+    ObjectNode result = Json.object().put("table", table).put("reader", reader);
+    result.put("reason", reason);
     if (request != null) {
-      found.set("request", request.json());
+      result.set("request", request.json());
     }
-    found.set("decision", decision.json());
+    result.set("decision", decision.json());
     if (rows >= 0) {
-      found.put("rows", rows);
+      result.put("rows", rows);
     }
-    return found;
+    return result;
   }
 }

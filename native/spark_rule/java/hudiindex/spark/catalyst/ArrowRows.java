@@ -68,15 +68,15 @@ final class ArrowRows {
     wanted.initialize(0);
     UnsafeProjection projected = UnsafeProjection.create(expressions(columns), read);
     projected.initialize(0);
-    List<InternalRow> found = new ArrayList<>();
+    List<InternalRow> result = new ArrayList<>();
     while (rows.hasNext()) {
       InternalRow row = rows.next();
       if (wanted.eval(row)) {
         // Copied, since a batch's memory is released after its last row.
-        found.add(projected.apply(row).copy());
+        result.add(projected.apply(row).copy());
       }
     }
-    return found;
+    return result;
   }
 
   private static Seq<Expression> expressions(Seq<NamedExpression> columns) {
@@ -84,25 +84,26 @@ final class ArrowRows {
   }
 
   private void check(byte[] stream) throws IOException {
-    List<Field> wanted = ArrowUtils.toArrowSchema(schema, ZONE, false, false).getFields();
+    List<Field> expected = ArrowUtils.toArrowSchema(schema, ZONE, false, false).getFields();
     try (RootAllocator allocator = new RootAllocator();
         ArrowStreamReader reader =
             new ArrowStreamReader(new ByteArrayInputStream(stream), allocator)) {
-      List<Field> found = reader.getVectorSchemaRoot().getSchema().getFields();
-      if (!areAlike(found, wanted, true)) {
-        throw new IllegalArgumentException("The index returns " + found + ", Spark has " + wanted);
+      List<Field> actual = reader.getVectorSchemaRoot().getSchema().getFields();
+      if (!areAlike(actual, expected, true)) {
+        throw new IllegalArgumentException(
+            "The index returns " + actual + ", Spark has " + expected);
       }
     }
   }
 
   /** Whether fields have the same types; the label of a time zone changes no value. */
-  private static boolean areAlike(List<Field> found, List<Field> wanted, boolean named) {
-    if (found.size() != wanted.size()) {
+  private static boolean areAlike(List<Field> actual, List<Field> expected, boolean named) {
+    if (actual.size() != expected.size()) {
       return false;
     }
-    for (int place = 0; place < found.size(); place++) {
-      Field one = found.get(place);
-      Field other = wanted.get(place);
+    for (int place = 0; place < actual.size(); place++) {
+      Field one = actual.get(place);
+      Field other = expected.get(place);
       boolean structs = other.getType() instanceof ArrowType.Struct;
       if (named && !one.getName().equals(other.getName())
           || !withoutZone(one.getType()).equals(withoutZone(other.getType()))

@@ -63,14 +63,14 @@ final class Conditions {
 
   /** Those of the conjuncts that are known, as a JSON array; empty if none is. */
   Optional<String> known(List<Expression> conjuncts) {
-    ArrayNode found = Json.array();
+    ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
       ObjectNode condition = each.deterministic() ? written(each) : unknown();
       if (isKnown(condition)) {
-        found.add(condition);
+        result.add(condition);
       }
     }
-    return found.isEmpty() ? Optional.empty() : Optional.of(found.toString());
+    return result.isEmpty() ? Optional.empty() : Optional.of(result.toString());
   }
 
   private ObjectNode written(Expression condition) {
@@ -123,15 +123,15 @@ final class Conditions {
   }
 
   private ObjectNode combined(String op, Expression... conditions) {
-    ObjectNode found = Json.object().put("op", op);
-    ArrayNode of = found.putArray("of");
+    ObjectNode result = Json.object().put("op", op);
+    ArrayNode of = result.putArray("of");
     boolean anyKnown = false;
     for (Expression each : conditions) {
       ObjectNode condition = written(each);
       anyKnown |= isKnown(condition);
       of.add(condition);
     }
-    return anyKnown ? found : unknown();
+    return anyKnown ? result : unknown();
   }
 
   private ObjectNode compared(BinaryComparison comparison) {
@@ -189,22 +189,22 @@ final class Conditions {
   }
 
   private ObjectNode test(String op, Expression column, Expression value) {
-    ObjectNode found = test(op, column, Values.of(value));
-    return isKnown(found) ? found.put("type", value.dataType().typeName()) : found;
+    ObjectNode result = test(op, column, Values.of(value));
+    return isKnown(result) ? result.put("type", value.dataType().typeName()) : result;
   }
 
   private ObjectNode test(String op, Expression column, Optional<ArrayNode> values) {
-    ObjectNode found = test(op, column);
-    if (!isKnown(found) || values.isEmpty()) {
+    ObjectNode result = test(op, column);
+    if (!isKnown(result) || values.isEmpty()) {
       return unknown();
     }
-    found.put("type", column.dataType().typeName()).set("values", values.get());
-    return found;
+    result.put("type", column.dataType().typeName()).set("values", values.get());
+    return result;
   }
 
   private ObjectNode test(String op, Expression column) {
-    ObjectNode found = Json.object().put("op", op);
-    return addNames(column, found.putArray("column")) ? found : unknown();
+    ObjectNode result = Json.object().put("op", op);
+    return addNames(column, result.putArray("column")) ? result : unknown();
   }
 
   private boolean addNames(Expression column, ArrayNode names) {

@@ -48,7 +48,7 @@ final class HudiFiles {
 
   /** The table's base path. */
   String table() {
-    return asked(metadata(), "getBasePath").toString();
+    return invoke(metadata(), "getBasePath").toString();
   }
 
   /** The read options. */
@@ -58,13 +58,13 @@ final class HudiFiles {
 
   /** The requested times of the completed commits that Spark's own reader sees at this moment. */
   List<String> instants() {
-    Object commits = asked(asked(metadata(), "getActiveTimeline"), "getCommitsTimeline");
-    Object completed = asked(asked(commits, "filterCompletedInstants"), "getInstants");
-    List<String> found = new ArrayList<>();
+    Object commits = invoke(invoke(metadata(), "getActiveTimeline"), "getCommitsTimeline");
+    Object completed = invoke(invoke(commits, "filterCompletedInstants"), "getInstants");
+    List<String> result = new ArrayList<>();
     for (Matcher each = INSTANT.matcher(completed.toString()); each.find(); ) {
-      found.add(each.group(1));
+      result.add(each.group(1));
     }
-    return found;
+    return result;
   }
 
   /** Whether a name is that of a column, and not one of those that Spark makes for each file. */
@@ -78,10 +78,10 @@ final class HudiFiles {
   }
 
   private Object metadata() {
-    return asked(relation.location(), "metaClient");
+    return invoke(relation.location(), "metaClient");
   }
 
-  private static Object asked(Object object, String method) {
+  private static Object invoke(Object object, String method) {
     try {
       return object.getClass().getMethod(method).invoke(object);
     } catch (ReflectiveOperationException error) {

@@ -29,7 +29,7 @@ record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFi
   /** The scan whose topmost node this is. */
   static Optional<HudiScan> at(LogicalPlan top) {
     LogicalPlan below = top instanceof Project project ? project.child() : top;
-    Filter filter = below instanceof Filter found ? found : null;
+    Filter filter = below instanceof Filter some ? some : null;
     LogicalPlan leaf = filter == null ? below : filter.child();
     return HudiFiles.of(leaf)
         .map(files -> new HudiScan(top, filter, (LogicalRelation) leaf, files));
@@ -48,21 +48,21 @@ record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFi
 
   /** The nodes above the relation, the topmost first. */
   List<LogicalPlan> above() {
-    List<LogicalPlan> found = new ArrayList<>();
+    List<LogicalPlan> result = new ArrayList<>();
     if (top instanceof Project) {
-      found.add(top);
+      result.add(top);
     }
     if (filter != null) {
-      found.add(filter);
+      result.add(filter);
     }
-    return found;
+    return result;
   }
 
   /** The conjuncts of the filter. */
   List<Expression> conjuncts() {
-    List<Expression> found = new ArrayList<>();
-    add(filter.condition(), found);
-    return found;
+    List<Expression> result = new ArrayList<>();
+    add(filter.condition(), result);
+    return result;
   }
 
   /**

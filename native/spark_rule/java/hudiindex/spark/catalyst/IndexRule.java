@@ -30,7 +30,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
   private final Decisions decisions;
 
   /**
-   * @param decisions who is asked; null if nobody answers
+   * @param decisions the source of decisions; null if there is none yet
    */
   public IndexRule(SparkSession session, Decisions decisions) {
     this.session = session;
@@ -78,7 +78,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
     if (scan.isPresent()) {
       return read(scan.get(), needsSpark, settings);
     }
-    Optional<String> below = needsSpark.or(() -> Passed.reason(node));
+    Optional<String> below = needsSpark.or(() -> Descent.reason(node));
     LogicalPlan[] children = Scala.list(node.children()).toArray(LogicalPlan[]::new);
     boolean changed = false;
     for (int place = 0; place < children.length; place++) {
@@ -98,7 +98,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
             : new Conditions(scan.relation().outputSet()).known(scan.conjuncts());
     if (where.isEmpty()) {
       String why = reason.orElse("no index answers a condition on it");
-      Uses.add(Use.notAsked(scan.files().table(), why));
+      Uses.add(Use.withoutRequest(scan.files().table(), why));
       return scan.top();
     }
     HudiFiles files = scan.files();
@@ -106,13 +106,13 @@ public final class IndexRule extends Rule<LogicalPlan> {
         Request.of(
             files.table(), files.instants(), files.options(), columns(scan), where.get());
     Decision decision = decisions.of(request, settings.decideMillis());
-    Use use = Use.asked(request, decision);
+    Use use = Use.ofRequest(request, decision);
     Uses.add(use);
     if (!decision.isByIndex()) {
       return scan.top();
     }
-    Asked asked = new Asked(files, request, decision, decisions, use);
-    return scan.with(ownScan -> new Indexed(ownScan, asked));
+    PlannedRead plannedRead = new PlannedRead(files, request, decision, decisions, use);
+    return scan.with(ownScan -> new Indexed(ownScan, plannedRead));
   }
 
   private static Optional<String> needsSpark(HudiScan scan) {

@@ -19,10 +19,10 @@ import scala.collection.Seq;
 public final class IndexStrategy extends SparkStrategy {
   @Override
   public Seq<SparkPlan> apply(LogicalPlan plan) {
-    Option<Tuple3<Seq<NamedExpression>, Seq<Expression>, LogicalPlan>> found =
+    Option<Tuple3<Seq<NamedExpression>, Seq<Expression>, LogicalPlan>> result =
         PhysicalOperation.unapply(plan);
-    return found.isDefined() && found.get()._3() instanceof Indexed indexed
-        ? Scala.seq(List.of(planned(found.get()._1(), found.get()._2(), indexed)))
+    return result.isDefined() && result.get()._3() instanceof Indexed indexed
+        ? Scala.seq(List.of(planned(result.get()._1(), result.get()._2(), indexed)))
         : Scala.seq(List.of());
   }
 
@@ -34,6 +34,6 @@ public final class IndexStrategy extends SparkStrategy {
             .<LogicalPlan>map(condition -> new Filter(condition, indexed.child()))
             .orElse(indexed.child());
     SparkPlan own = planLater(new Project(columns, scan));
-    return new IndexedExec(columns, filters, indexed.output(), own, indexed.asked());
+    return new IndexedExec(columns, filters, indexed.output(), own, indexed.plannedRead());
   }
 }

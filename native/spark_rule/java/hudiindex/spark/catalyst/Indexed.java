@@ -18,25 +18,25 @@ import scala.math.BigInt;
  * Rows that an index finds. Its child is Spark's own scan, which reads them if the index cannot.
  *
  * <p>It is no UnaryNode, which would hand on the constraints of the child: Spark would drop the
- * filter above, which has to stay, since the rows may be more than those asked for.
+ * filter above, which has to stay, since the rows may be more than those plannedRead for.
  */
 public final class Indexed extends LogicalPlan {
   private static final long serialVersionUID = 1L;
 
   private final LogicalPlan child;
-  private final transient Asked asked;
+  private final transient PlannedRead plannedRead;
 
-  public Indexed(LogicalPlan child, Asked asked) {
+  public Indexed(LogicalPlan child, PlannedRead plannedRead) {
     this.child = child;
-    this.asked = asked;
+    this.plannedRead = plannedRead;
   }
 
   LogicalPlan child() {
     return child;
   }
 
-  Asked asked() {
-    return asked;
+  PlannedRead plannedRead() {
+    return plannedRead;
   }
 
   @Override
@@ -51,12 +51,12 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new Indexed(children.head(), asked);
+    return new Indexed(children.head(), plannedRead);
   }
 
   @Override
   public LogicalPlan doCanonicalize() {
-    return new Indexed(child.canonicalized(), asked);
+    return new Indexed(child.canonicalized(), plannedRead);
   }
 
   /**
@@ -72,9 +72,9 @@ public final class Indexed extends LogicalPlan {
   }
 
   private Statistics estimate() {
-    long rows = asked.decision().rows();
-    double share = rows / (double) Math.max(1, asked.decision().total());
-    BigInt ofFiles = BigInt.apply((long) (asked.files().bytes() * Math.min(1, share)));
+    long rows = plannedRead.decision().rows();
+    double share = rows / (double) Math.max(1, plannedRead.decision().total());
+    BigInt ofFiles = BigInt.apply((long) (plannedRead.files().bytes() * Math.min(1, share)));
     AttributeMap<ColumnStat> none = AttributeMap$.MODULE$.empty();
     BigInt ofTypes = EstimationUtils.getOutputSize(output(), BigInt.apply(rows), none);
     return new Statistics(ofTypes.max(ofFiles), Option.apply(BigInt.apply(rows)), none, false);
@@ -82,7 +82,7 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public String argString(int maxFields) {
-    return asked.shown();
+    return plannedRead.shown();
   }
 
   @Override
@@ -92,7 +92,7 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public Object productElement(int place) {
-    return place == 0 ? child : asked;
+    return place == 0 ? child : plannedRead;
   }
 
   @Override
@@ -102,11 +102,13 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Indexed that && that.child.equals(child) && that.asked.equals(asked);
+    return other instanceof Indexed that
+        && that.child.equals(child)
+        && that.plannedRead.equals(plannedRead);
   }
 
   @Override
   public int hashCode() {
-    return 31 * child.hashCode() + asked.hashCode();
+    return 31 * child.hashCode() + plannedRead.hashCode();
   }
 }

@@ -48,7 +48,7 @@ public final class IndexedExec extends SparkPlan {
   private final transient Seq<Expression> filters;
   private final transient Seq<Attribute> read;
   private final SparkPlan child;
-  private final transient Asked asked;
+  private final transient PlannedRead plannedRead;
   private transient SparkPlan reader;
 
   /**
@@ -62,12 +62,12 @@ public final class IndexedExec extends SparkPlan {
       Seq<Expression> filters,
       Seq<Attribute> read,
       SparkPlan child,
-      Asked asked) {
+      PlannedRead plannedRead) {
     this.columns = columns;
     this.filters = filters;
     this.read = read;
     this.child = child;
-    this.asked = asked;
+    this.plannedRead = plannedRead;
   }
 
   private synchronized SparkPlan reader() {
@@ -87,18 +87,18 @@ public final class IndexedExec extends SparkPlan {
         return bySpark("the query needs no column of it");
       }
       // Spark looks for the files when a query runs, too, and the session may have written since.
-      if (!asked.files().instants().equals(asked.request().instants())) {
+      if (!plannedRead.files().instants().equals(plannedRead.request().instants())) {
         return bySpark("the table has changed since the query was planned");
       }
-      Request request = asked.request().withColumns(readColumns());
+      Request request = plannedRead.request().withColumns(readColumns());
       JobProperties properties = new JobProperties(session().sparkContext());
-      return plan(asked.decisions().rows(request, settings.readMillis(), properties));
+      return plan(plannedRead.decisions().rows(request, settings.readMillis(), properties));
     } catch (InterruptedException error) {
-      throw Sneaky.thrown(error); // the query has been cancelled
+      throw Unchecked.thrown(error); // the query has been cancelled
     } catch (SourceFailed | IOException | RuntimeException | LinkageError error) {
       LOG.warn(
           "INDEX_NOT_READ: Spark scans {}: {}. See Python's log.",
-          asked.request().table(),
+          plannedRead.request().table(),
           error.getMessage());
       LOG.debug("The index was not read", error);
       return bySpark("reading by index failed: " + error.getMessage());
@@ -106,17 +106,17 @@ public final class IndexedExec extends SparkPlan {
   }
 
   private SparkPlan plan(Rows rows) throws IOException {
-    if (rows instanceof Rows.Here here) {
-      List<InternalRow> found = new ArrowRows(read, filters, columns).of(here.stream());
-      asked.use().read(found.size());
-      return new LocalTableScanExec(output(), Scala.seq(found));
+    if (rows instanceof Rows.InDriver here) {
+      List<InternalRow> result = new ArrowRows(read, filters, columns).of(here.stream());
+      plannedRead.use().read(result.size());
+      return new LocalTableScanExec(output(), Scala.seq(result));
     }
     if (rows instanceof Rows.ByTasks tasks) {
-      asked.use().readBy(Decision.TASKS, asked.decision().reason());
+      plannedRead.use().readBy(Decision.TASKS, plannedRead.decision().reason());
       return byTasks(tasks.frame().queryExecution().toRdd());
     }
     if (rows instanceof Rows.Cancelled cancelled) {
-      throw Sneaky.thrown(new SparkException(cancelled.message()));
+      throw Unchecked.thrown(new SparkException(cancelled.message()));
     }
     return bySpark(((Rows.BySpark) rows).reason());
   }
@@ -133,16 +133,16 @@ public final class IndexedExec extends SparkPlan {
   }
 
   private SparkPlan bySpark(String reason) {
-    asked.use().readBy(Decision.SPARK, reason);
+    plannedRead.use().readBy(Decision.SPARK, reason);
     return child;
   }
 
   private List<Request.Column> readColumns() {
-    List<Request.Column> found = new ArrayList<>();
+    List<Request.Column> result = new ArrayList<>();
     for (Attribute each : Scala.list(read)) {
-      found.add(new Request.Column(each.name(), each.dataType().json()));
+      result.add(new Request.Column(each.name(), each.dataType().json()));
     }
-    return found;
+    return result;
   }
 
   @Override
@@ -183,7 +183,7 @@ public final class IndexedExec extends SparkPlan {
 
   @Override
   public String argString(int maxFields) {
-    return asked.shown();
+    return plannedRead.shown();
   }
 
   @Override
@@ -203,7 +203,7 @@ public final class IndexedExec extends SparkPlan {
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new IndexedExec(columns, filters, read, children.head(), asked);
+    return new IndexedExec(columns, filters, read, children.head(), plannedRead);
   }
 
   /** The child filters and projects in the same way. */
@@ -211,7 +211,7 @@ public final class IndexedExec extends SparkPlan {
   public SparkPlan doCanonicalize() {
     SparkPlan scan = child.canonicalized();
     return new IndexedExec(
-        Scala.seq(List.of()), Scala.seq(List.of()), Scala.seq(List.of()), scan, asked);
+        Scala.seq(List.of()), Scala.seq(List.of()), Scala.seq(List.of()), scan, plannedRead);
   }
 
   @Override
@@ -226,7 +226,7 @@ public final class IndexedExec extends SparkPlan {
       case 1 -> filters;
       case 2 -> read;
       case 3 -> child;
-      default -> asked;
+      default -> plannedRead;
     };
   }
 
@@ -239,7 +239,7 @@ public final class IndexedExec extends SparkPlan {
   @Override
   public boolean equals(Object other) {
     return other instanceof IndexedExec that
-        && that.asked.equals(asked)
+        && that.plannedRead.equals(plannedRead)
         && that.columns.equals(columns)
         && that.filters.equals(filters)
         && that.read.equals(read)
@@ -248,6 +248,6 @@ public final class IndexedExec extends SparkPlan {
 
   @Override
   public int hashCode() {
-    return Objects.hash(asked, columns, filters, read, child);
+    return Objects.hash(plannedRead, columns, filters, read, child);
   }
 }

@@ -22,9 +22,9 @@ final class PhysicalOrder {
   /** Why only Spark's own reader may be below a node; empty if any reader may. */
   static Optional<String> reason(LogicalPlan node) {
     for (Expression each : Scala.list(node.expressions())) {
-      Optional<String> found = each.deterministic() ? Optional.empty() : reason(each);
-      if (found.isPresent()) {
-        return found;
+      Optional<String> result = each.deterministic() ? Optional.empty() : reason(each);
+      if (result.isPresent()) {
+        return result;
       }
     }
     return Optional.empty();
@@ -44,9 +44,9 @@ final class PhysicalOrder {
       return Optional.of("the query has random numbers with a seed");
     }
     for (Expression each : Scala.list(expression.children())) {
-      Optional<String> found = reason(each);
-      if (found.isPresent()) {
-        return found;
+      Optional<String> result = reason(each);
+      if (result.isPresent()) {
+        return result;
       }
     }
     return Optional.empty();

@@ -24,27 +24,27 @@ final class Values {
 
   /** The value of a literal, alone in an array; empty for any other expression or value. */
   static Optional<ArrayNode> of(Expression expression) {
-    ArrayNode found = Json.array();
+    ArrayNode result = Json.array();
     return expression instanceof Literal literal
             && isPlain(literal.dataType())
-            && add(literal.value(), found)
-        ? Optional.of(found)
+            && add(literal.value(), result)
+        ? Optional.of(result)
         : Optional.empty();
   }
 
   /** The values of a set in one type. */
   static Optional<ArrayNode> of(scala.collection.immutable.Set<Object> values, DataType type) {
-    ArrayNode found = Json.array();
+    ArrayNode result = Json.array();
     if (!isPlain(type)) {
       return Optional.empty();
     }
     Seq<Object> all = values.toSeq();
     for (Object each : Scala.list(all)) {
-      if (!add(each, found)) {
+      if (!add(each, result)) {
         return Optional.empty();
       }
     }
-    return Optional.of(found);
+    return Optional.of(result);
   }
 
   private static boolean isPlain(DataType type) {

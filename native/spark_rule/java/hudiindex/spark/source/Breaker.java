@@ -2,7 +2,7 @@ package hudiindex.spark.source;
 
 import java.util.function.LongSupplier;
 
-/** Stops asking a source that has failed several times in a row, except now and then. */
+/** Stops calls to a source that failed several times in a row, but for a trial after each pause. */
 public final class Breaker {
   private final int failures;
   private final long pauseNanos;
@@ -11,8 +11,8 @@ public final class Breaker {
   private long nextTry;
 
   /**
-   * @param failures in a row after which nobody asks
-   * @param pauseNanos until one caller tries again
+   * @param failures in a row after which calls stop
+   * @param pauseNanos until one call is tried
    * @param clock nanoseconds
    */
   public Breaker(int failures, long pauseNanos, LongSupplier clock) {
@@ -21,8 +21,8 @@ public final class Breaker {
     this.clock = clock;
   }
 
-  /** Whether the caller may ask. During a failure's pause one caller may after each pause. */
-  public synchronized boolean mayAsk() {
+  /** Whether a call may be made. After failures, one may after each pause. */
+  public synchronized boolean allowsCall() {
     if (inARow < failures) {
       return true;
     }
@@ -33,12 +33,12 @@ public final class Breaker {
     return true;
   }
 
-  /** The source has answered. */
-  public synchronized void answered() {
+  /** The source has responded. */
+  public synchronized void succeeded() {
     inARow = 0;
   }
 
-  /** It has not. Returns whether this failure is the one after which nobody asks. */
+  /** It has not. Returns whether this failure is the one after which calls stop. */
   public synchronized boolean failed() {
     inARow++;
     nextTry = clock.getAsLong() + pauseNanos;

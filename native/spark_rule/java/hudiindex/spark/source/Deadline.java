@@ -46,10 +46,10 @@ public final class Deadline {
    */
   public <T> T within(long millis, Callable<T> call) throws SourceFailed, InterruptedException {
     if (!left.tryAcquire()) {
-      throw new SourceFailed(HANGING + " calls have not been answered yet");
+      throw new SourceFailed(HANGING + " calls have not returned yet");
     }
     ClassLoader loader = Thread.currentThread().getContextClassLoader();
-    Future<T> answer = threads.submit(() -> answered(call, loader));
+    Future<T> answer = threads.submit(() -> run(call, loader));
     try {
       return answer.get(millis, TimeUnit.MILLISECONDS);
     } catch (TimeoutException error) {
@@ -62,7 +62,7 @@ public final class Deadline {
     }
   }
 
-  private <T> T answered(Callable<T> call, ClassLoader loader) throws Exception {
+  private <T> T run(Callable<T> call, ClassLoader loader) throws Exception {
     Thread.currentThread().setContextClassLoader(loader);
     try {
       return call.call();

@@ -35,7 +35,7 @@ public record Decision(
     return new Decision(SPARK, reason, 0, 0, List.of(), "", "");
   }
 
-  /** What a source has answered. */
+  /** From the response of a source. */
   static Decision read(String answer) {
     JsonNode json = Json.read(answer);
     List<String> indexes = new ArrayList<>();

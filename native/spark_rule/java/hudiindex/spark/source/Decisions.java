@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Asks a source: within a deadline, not again what it has just said, and not at all for a while
- * after it has failed repeatedly. No lock is held while it is asked.
+ * after it has failed repeatedly. No lock is held during a call.
  */
 public final class Decisions {
   private static final Logger LOG = LoggerFactory.getLogger(Decisions.class);
@@ -29,7 +29,7 @@ public final class Decisions {
 
   private record Known(Decision decision, long since) {}
 
-  /** The requests that were asked for last. */
+  /** The latest requests. */
   private static final class Latest extends LinkedHashMap<Request, Known> {
     private static final long serialVersionUID = 1L;
 
@@ -55,7 +55,7 @@ public final class Decisions {
       return before.decision();
     }
     try {
-      return asked(millis, () -> decided(request));
+      return call(millis, () -> decided(request));
     } catch (SourceFailed error) {
       return Decision.spark("the index was not asked: " + error.getMessage());
     }
@@ -64,7 +64,7 @@ public final class Decisions {
   /** A request's rows. Throws SourceFailed if there are none in time. */
   public Rows rows(Request request, long millis, Wrapper wrapper)
       throws SourceFailed, InterruptedException {
-    return asked(millis, wrapper.wrapped(() -> source.rows(request.text())));
+    return call(millis, wrapper.wrapped(() -> source.rows(request.text())));
   }
 
   /** Makes a call on another thread what it would be on the present one. */
@@ -80,12 +80,12 @@ public final class Decisions {
   }
 
   private <T> T asked(long millis, Callable<T> call) throws SourceFailed, InterruptedException {
-    if (!breaker.mayAsk()) {
+    if (!breaker.allowsCall()) {
       throw new SourceFailed("it has failed " + FAILURES + " times in a row");
     }
     try {
       T answer = deadline.within(millis, call);
-      breaker.answered();
+      breaker.succeeded();
       return answer;
     } catch (SourceFailed error) {
       if (breaker.failed()) {

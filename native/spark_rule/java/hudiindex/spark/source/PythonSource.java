@@ -41,17 +41,17 @@ public final class PythonSource implements Source {
   public Rows rows(String request) throws SourceFailed {
     Object answer = python.apply("rows", request);
     if (answer instanceof byte[] stream) {
-      return new Rows.Here(stream);
+      return new Rows.InDriver(stream);
     }
     if (answer instanceof Dataset<?> frame) {
       return new Rows.ByTasks((Dataset<Row>) frame);
     }
-    JsonNode told = Json.read((String) answer);
-    failure(told);
-    if (told.has("cancelled")) {
-      return new Rows.Cancelled(told.get("cancelled").asText());
+    JsonNode response = Json.read((String) answer);
+    failure(response);
+    if (response.has("cancelled")) {
+      return new Rows.Cancelled(response.get("cancelled").asText());
     }
-    return new Rows.BySpark(told.path("reason").asText());
+    return new Rows.BySpark(response.path("reason").asText());
   }
 
   /**

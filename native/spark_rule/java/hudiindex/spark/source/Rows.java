@@ -6,7 +6,7 @@ import org.apache.spark.sql.Row;
 /** What a source says when a query asks for rows. */
 public sealed interface Rows {
   /** Few rows: a stream in Arrow's format, with the columns of the request in their order. */
-  record Here(byte[] stream) implements Rows {}
+  record InDriver(byte[] stream) implements Rows {}
 
   /** Many rows, which Spark's tasks read when the query runs. */
   record ByTasks(Dataset<Row> frame) implements Rows {}

@@ -1,6 +1,6 @@
 package hudiindex.spark.source;
 
-/** Who knows the index. Asked in JSON, so that it may be another process. */
+/** Who knows the index. PlannedRead in JSON, so that it may be another process. */
 public interface Source {
   /**
    * Decides who reads the rows of a {@link Request}, and reads none.
@@ -12,6 +12,6 @@ public interface Source {
   /** The rows of a request: at least those for which its conditions are TRUE. */
   Rows rows(String request) throws Exception;
 
-  /** Called by a thread that has asked, and will not ask again. */
+  /** Called by a thread that has made calls, and makes no more. */
   default void leave() {}
 }

@@ -1,12 +1,12 @@
 package hudiindex.spark.catalyst;
 
 /** Checked exceptions through Scala's interfaces, which declare none. */
-final class Sneaky {
-  private Sneaky() {}
+final class Unchecked {
+  private Unchecked() {}
 
   /** Throws an exception as it is. The return type is for a throw statement. */
   static RuntimeException thrown(Exception exception) {
-    return Sneaky.<RuntimeException>as(exception);
+    return Unchecked.<RuntimeException>as(exception);
   }
 
   @SuppressWarnings("unchecked") // that is the trick

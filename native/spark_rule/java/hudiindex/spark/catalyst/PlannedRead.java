@@ -6,10 +6,11 @@ import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.Request;
 
 /**
- * What was asked while a query was planned, and by whom it was answered. Equal for equal requests,
- * so that Spark reads equal relations of a plan once.
+ * A relation's request and the decision on it, made while the query was planned. Equal for equal
+ * requests, so that Spark reads equal relations of a plan once.
  */
-record Asked(HudiFiles files, Request request, Decision decision, Decisions decisions, Use use) {
+record PlannedRead(
+    HudiFiles files, Request request, Decision decision, Decisions decisions, Use use) {
   /** What EXPLAIN shows. */
   String shown() {
     String indexes = String.join(", ", decision.indexes());
@@ -18,7 +19,7 @@ record Asked(HudiFiles files, Request request, Decision decision, Decisions deci
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Asked asked && asked.request.equals(request);
+    return other instanceof PlannedRead that && that.request.equals(request);
   }
 
   @Override

@@ -36,7 +36,7 @@ import org.apache.spark.sql.execution.datasources.WriteFiles;
  * The nodes below which another reader may return the rows. Nothing below any other node, such as a
  * row policy or a sample, is changed.
  */
-final class Passed {
+final class Descent {
   private static final Set<Class<?>> NODES =
       Set.of(
           Project.class,
@@ -66,7 +66,7 @@ final class Passed {
           ReturnAnswer.class,
           WriteFiles.class);
 
-  private Passed() {}
+  private Descent() {}
 
   /** Why only Spark's own reader may be below a node; empty if any reader may. */
   static Optional<String> reason(LogicalPlan node) {
