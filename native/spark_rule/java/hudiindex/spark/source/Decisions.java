@@ -79,7 +79,7 @@ public final class Decisions {
     return decision;
   }
 
-  private <T> T asked(long millis, Callable<T> call) throws SourceFailed, InterruptedException {
+  private <T> T call(long millis, Callable<T> call) throws SourceFailed, InterruptedException {
     if (!breaker.allowsCall()) {
       throw new SourceFailed("it has failed " + FAILURES + " times in a row");
     }
