@@ -223,20 +223,20 @@ def test_breaker(fresh):
     for each in (2, 100, Clock()):
         arguments.add(each)
     breaker = constructor.newInstance(arguments.toArray())
-    assert breaker.mayAsk()
+    assert breaker.allowsCall()
     assert not breaker.failed()
-    assert breaker.mayAsk()
+    assert breaker.allowsCall()
     assert breaker.failed()
-    assert not breaker.mayAsk()
+    assert not breaker.allowsCall()
     now[0] = 101
-    assert breaker.mayAsk()
-    assert not breaker.mayAsk(), "one at a time"
+    assert breaker.allowsCall()
+    assert not breaker.allowsCall(), "one at a time"
     assert not breaker.failed()
     now[0] = 202
-    assert breaker.mayAsk()
-    breaker.answered()
-    assert breaker.mayAsk()
-    assert breaker.mayAsk()
+    assert breaker.allowsCall()
+    breaker.succeeded()
+    assert breaker.allowsCall()
+    assert breaker.allowsCall()
 
 
 def test_callback_server_shut_down_in_use(tables, tmp_path):
