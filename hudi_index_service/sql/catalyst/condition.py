@@ -25,7 +25,7 @@ _COMPARISONS = {
     "GreaterThanOrEqual": ">=",
 }
 _PATTERNS = {"StartsWith": "{}%", "EndsWith": "%{}", "Contains": "%{}%"}
-_TYPES: dict[str, pa.DataType] = {
+ARROW_TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
     "short": pa.int16(),
@@ -39,6 +39,8 @@ _TYPES: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+"""Catalyst's type name → the Arrow type of its literals; decimals have names of their own."""
+
 _MOST_VALUES = 10_000
 _SEPARATOR = "\0\1\0"  # between the values of a set; a value that contains it is not translated
 
@@ -144,7 +146,7 @@ def _leaf(expression: Expression) -> str:
         case "InSet":
             return f"{_column(children[0])} IN ({_set(expression)})"
         case kind if kind in _PATTERNS:
-            pattern = _PATTERNS[kind].format(_escape_wildcards(_text(children[1])))
+            pattern = _PATTERNS[kind].format(escape_wildcards(_text(children[1])))
             return f"{_column(children[0])} LIKE {string_sql(pattern)} ESCAPE '!'"
         case "Like":
             like = f"{_column(children[0])} LIKE {string_sql(_text(children[1]))}"
@@ -215,7 +217,8 @@ def _faithful(text: str) -> str:
     return text
 
 
-def _escape_wildcards(text: str) -> str:
+def escape_wildcards(text: str) -> str:
+    """A LIKE pattern for the text itself, with `!` as its escape character."""
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
@@ -254,7 +257,7 @@ def _literal_of(value: Any, kind: Any) -> str:
         raise Untranslatable
     if kind.startswith("decimal("):
         return f"{Decimal(value):f}BD"
-    arrow = _TYPES.get(kind)
+    arrow = ARROW_TYPES.get(kind)
     if arrow is None:
         raise Untranslatable
     match kind:

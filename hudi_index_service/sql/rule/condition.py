@@ -13,25 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
+from hudi_index_service.sql.catalyst.condition import ARROW_TYPES, escape_wildcards
 
 Condition: TypeAlias = dict[str, Any]
 """A condition as `Conditions.java` describes it."""
 
 _PATTERNS = {"starts with": "{}%", "ends with": "%{}", "contains": "%{}%"}
-_TYPES: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
 
 
 class _Untranslatable(Exception):
@@ -114,7 +101,7 @@ def _leaf(condition: Condition) -> str:
         case "rlike":
             return f"{column} RLIKE {string_sql(_text(condition))}"
         case _ if op in _PATTERNS:
-            pattern = _PATTERNS[op].format(_escape_wildcards(_text(condition)))
+            pattern = _PATTERNS[op].format(escape_wildcards(_text(condition)))
             return f"{column} LIKE {string_sql(pattern)} ESCAPE '!'"
         case "=" | "<=>" | "<" | "<=" | ">" | ">=":
             return f"{column} {op} {_literal(condition)}"
@@ -126,10 +113,6 @@ def _text(condition: Condition) -> str:
     if condition["type"] != "string" or value is None:
         raise _Untranslatable
     return str(value)
-
-
-def _escape_wildcards(text: str) -> str:
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 _ONLY = object()
@@ -144,7 +127,7 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
     kind = condition["type"]
     if kind.startswith("decimal("):
         return f"{Decimal(value):f}BD"
-    arrow = _TYPES.get(kind)
+    arrow = ARROW_TYPES.get(kind)
     if arrow is None:
         raise _Untranslatable
     match kind:
