@@ -1,13 +1,16 @@
 """Words of messages: numbers with their nouns, and the messages of others in one line."""
 
+import re
+
 from pydantic import ValidationError
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as ``1 row``, ``2 rows``, ``3 queries``, ``4 indexes``."""
+    """A number with its noun, such as ``1 row``, ``2 rows``, ``3 queries``, ``4 indexes``,
+    ``5 keys``."""
     if number == 1:
         return f"1 {noun}"
-    stem, ending = (noun[:-1], "ies") if noun.endswith("y") else (noun, "s")
+    stem, ending = (noun[:-1], "ies") if re.search("[^aeiou]y$", noun) else (noun, "s")
     return f"{number:,} {stem}{'es' if noun.endswith('x') else ending}"
 
 

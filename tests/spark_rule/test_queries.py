@@ -103,7 +103,7 @@ def test_dataframes_views_and_joins_use_the_index(agreed):
         left = session.sql("SELECT id AS k, * FROM every_row WHERE amount < 30")
         return left.join(session.table("rule_merged").alias("m"), F.col("k") == F.col("m.id"))
 
-    assert by_index(agreed(joined)) == [True, False]
+    assert by_index(agreed(joined)) == [True, True]
 
 
 def test_path_reads_time_travel_and_read_optimized(agreed, tables):

@@ -130,7 +130,7 @@ class BestRows:
             instant=instant,
             rows=rows.num_rows,
             expected=rows.num_rows,
-            indexes=serving_indexes(table, run.plan),
+            indexes=serving_indexes(table.indexes(), run.plan),
             plan=run.plan,
         )
         return plan, use

@@ -1,11 +1,12 @@
 """The decision on each Hudi relation in a query."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hudi_index_service.metadata.definitions import IndexDefinition
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.relations.observed import Observed
-from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
 
@@ -52,13 +53,13 @@ def with_others(reason: str, other_slices: int) -> str:
     return f"{reason}; {counted(other_slices, 'slice')} read without it" if other_slices else reason
 
 
-def serving_indexes(table: IndexedTable, plan: QueryPlan) -> tuple[str, ...]:
-    """The names of the indexes on a column of the query that serve any of its slices."""
+def serving_indexes(indexes: Iterable[IndexDefinition], plan: QueryPlan) -> tuple[str, ...]:
+    """The names of the table's indexes on a column of the query that serve any of its slices."""
     columns = set() if plan.predicate is None else plan.predicate.columns()
     serving = {entry.index_type.name for each in plan.slices for entry in each.entries}
     return tuple(
         each.name
-        for each in table.indexes()
+        for each in indexes
         if serving.intersection(each.index_types)
         and not columns.isdisjoint(column.name for column in each.columns)
     )

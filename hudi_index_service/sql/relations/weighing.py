@@ -73,7 +73,7 @@ def candidates(run: Execution, cores: int) -> Candidates | KeepSparkScan:
         cores: Number of tasks that Spark runs at once.
     """
     plan = run.plan
-    reason = _without_use(plan)
+    reason = without_use(plan)
     if reason is not None:
         return reason
     if plan.predicate is not None and matches_most(plan.predicate):
@@ -233,8 +233,8 @@ def scanned_alone(run: Execution, column: str | None) -> bool:
     return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
 
-def _without_use(plan: QueryPlan) -> KeepSparkScan | None:
-    """The reason to decline a plan without cost estimates; None if there is none."""
+def without_use(plan: QueryPlan) -> KeepSparkScan | None:
+    """Why the index is of no use for a plan, whatever its cost; None if it may be."""
     by_entry = (Access.INDEX, Access.SKIP)
     if not any(each.access in by_entry for each in plan.slices):
         reasons = dict.fromkeys(each.reason for each in plan.slices)

@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from time import monotonic
@@ -13,6 +13,7 @@ import pyarrow as pa
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.predicate.spark_sql import identifier_sql
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
 from hudi_index_service.read.spark.frames import rows_by_tasks
@@ -20,11 +21,12 @@ from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.catalyst.scala import cores
 from hudi_index_service.sql.full_text.conditions import answers
 from hudi_index_service.sql.relations.decision import serving_indexes, with_others
+from hudi_index_service.sql.relations.keys import candidates_of_keys
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.spark_types import as_spark_sees
 from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
 from hudi_index_service.sql.rule.condition import where_text
-from hudi_index_service.sql.rule.request import Request, read_request
+from hudi_index_service.sql.rule.request import Key, Request, read_request
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.wording import counted
 
@@ -52,6 +54,7 @@ class ByIndex:
         total: The number of rows in the slices that an index serves.
         where: The condition for the service.
         indexes: The names of the indexes that serve.
+        key: Restricts the rows further, once the query runs; None if nothing does.
     """
 
     run: Execution
@@ -59,11 +62,15 @@ class ByIndex:
     total: int
     where: str
     indexes: tuple[str, ...]
+    key: Key | None
 
     @property
     def reason(self) -> str:
         """Why, in one sentence without full stop."""
         number = counted(self.rows.rows, "row")
+        if self.key is not None:
+            keys = counted(self.key.most, "key")
+            return f"the index finds some {number} by at most {keys} of a join"
         rows = number if self.rows.exact else f"at most {number}"
         return with_others(f"the index finds {rows}", self.rows.scanned)
 
@@ -115,7 +122,7 @@ class RelationReader:
             "index" if isinstance(decided, ByIndex) else "Spark",
             decided.reason,
         )
-        if isinstance(decided, ByIndex):
+        if isinstance(decided, ByIndex) and decided.key is None:
             self._keep(text, decided)
         return decided
 
@@ -148,10 +155,13 @@ class RelationReader:
 
     def _decided(self, request: Request) -> Decided:
         table = self._table(request.uri)
-        if not table.indexes():
+        indexes = table.indexes()
+        if not indexes:
             return KeepSparkScan("the table has no index")
         schema = table.schema()
         where = where_text(request.where, lambda text: answers(schema, text))
+        if request.key is not None:
+            where = _with_key(where, request.key, lambda text: answers(schema, text))
         if where is None:
             return KeepSparkScan("no index answers a condition on it")
         run = pinned(table, request, where, request.names)
@@ -161,15 +171,18 @@ class RelationReader:
         if output is None:
             return KeepSparkScan("Spark sees its columns in other types")
         run = run.narrowed(output)
-        rows = candidates(run, self._cores)
+        if request.key is not None:
+            rows = candidates_of_keys(run, self._cores, request.key.column, request.key.most)
+        else:
+            rows = candidates(run, self._cores)
         if isinstance(rows, KeepSparkScan):
             return rows
-        if not rows.exact and len(run.plan.slices) <= DRIVER_SLICES:
+        if request.key is None and not rows.exact and len(run.plan.slices) <= DRIVER_SLICES:
             # Spark plans its joins by the number of rows, and reading opens the entries anyway.
             rows = rows.with_estimates(with_index_estimates(run.plan, run.reader))
         served = [each.for_counting() for each in run.plan.slices]
         total = sum(each.total for each in served if each.access is Access.INDEX)
-        return ByIndex(run, rows, total, where, serving_indexes(table, run.plan))
+        return ByIndex(run, rows, total, where, serving_indexes(indexes, run.plan), request.key)
 
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:
@@ -192,3 +205,12 @@ class RelationReader:
         with self._lock:
             decided, since = self._kept.get(text, (None, 0.0))
         return decided if monotonic() - since < _FRESH_SECONDS else None
+
+
+def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) -> str | None:
+    """A condition that is TRUE for the rows with any value of a key's column; None if no index
+    answers it."""
+    column = f"{identifier_sql(key.column)} IS NOT NULL"
+    if not can_answer(column):
+        return None
+    return column if where is None else f"({where}) AND ({column})"

@@ -12,6 +12,20 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """A column of which only rows with one of some values are needed: the keys of a join, which are
+    not known yet.
+
+    Attributes:
+        column: Its name.
+        most: The most values that are expected.
+    """
+
+    column: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What a query wants of one Hudi table.
 
@@ -23,6 +37,7 @@ class Request:
         names: The columns wanted.
         types: Their types, as Spark writes them in JSON; a struct has only the fields needed.
         where: Conditions that all wanted rows fulfill, see `Conditions.java`.
+        key: Restricts the rows further, once the query runs; None if nothing does.
     """
 
     uri: str
@@ -32,6 +47,7 @@ class Request:
     names: list[str]
     types: list[str]
     where: list[dict[str, Any]]
+    key: Key | None
 
 
 def read_request(text: str) -> Request | str:
@@ -57,4 +73,10 @@ def read_request(text: str) -> Request | str:
         names=[each["name"] for each in fields["columns"]],
         types=[json.dumps(each["type"]) for each in fields["columns"]],
         where=fields["where"],
+        key=_key(fields),
     )
+
+
+def _key(fields: dict[str, Any]) -> Key | None:
+    key = fields.get("key")
+    return None if key is None else Key(key["column"], key["most"])

@@ -190,7 +190,7 @@ class _Source:
             instant=run.plan.snapshot.instant,
             rows=rows,
             read=None if rows is None else run.statistics,
-            indexes=() if explain is None else serving_indexes(self.table, run.plan),
+            indexes=() if explain is None else serving_indexes(self.table.indexes(), run.plan),
             plan=None if explain is None else with_index_estimates(run.plan, run.reader),
             observed=observed,
         )

@@ -179,7 +179,7 @@ class RelationLeaves:
         use = replace(use, instant=run.plan.snapshot.instant)
         if self.explain is not None:
             plan = with_index_estimates(run.plan, run.reader)
-            use = replace(use, plan=plan, indexes=serving_indexes(table, run.plan))
+            use = replace(use, plan=plan, indexes=serving_indexes(table.indexes(), run.plan))
         output = as_spark_sees(run.reader.query.output, columns.types)
         if output is None:
             return None, replace(use, reason="Spark sees its columns in other types")

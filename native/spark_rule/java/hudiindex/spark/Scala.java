@@ -2,6 +2,7 @@ package hudiindex.spark;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
@@ -12,6 +13,11 @@ public final class Scala {
   /** An immutable sequence of the same elements. */
   public static <T> Seq<T> seq(List<? extends T> elements) {
     return JavaConverters.<T>asScalaBuffer(List.copyOf(elements)).toList();
+  }
+
+  /** An immutable set of the same elements. */
+  public static <T> scala.collection.immutable.Set<T> set(Set<T> elements) {
+    return JavaConverters.asScalaSet(elements).toSet();
   }
 
   /** A view on the elements. */

@@ -6,6 +6,7 @@ import hudiindex.spark.source.Request;
 
 /** How one Hudi relation of a query is read; complete once the query has run. */
 public final class Use {
+  private final long relation;
   private final String table;
   private final Request request;
   private final Decision decision;
@@ -13,7 +14,8 @@ public final class Use {
   private volatile String reason;
   private volatile long rows = -1;
 
-  private Use(String table, Request request, Decision decision) {
+  private Use(long relation, String table, Request request, Decision decision) {
+    this.relation = relation;
     this.table = table;
     this.request = request;
     this.decision = decision;
@@ -21,14 +23,23 @@ public final class Use {
     this.reason = decision.reason();
   }
 
-  /** A relation with a decision on its request. */
-  public static Use ofRequest(Request request, Decision decision) {
-    return new Use(request.table(), request, decision);
+  /**
+   * A relation with a decision on its request.
+   *
+   * @param relation identifies it in the query
+   */
+  public static Use ofRequest(long relation, Request request, Decision decision) {
+    return new Use(relation, request.table(), request, decision);
   }
 
   /** A relation without a request. */
-  public static Use withoutRequest(String table, String reason) {
-    return new Use(table, null, Decision.spark(reason));
+  public static Use withoutRequest(long relation, String table, String reason) {
+    return new Use(relation, table, null, Decision.spark(reason));
+  }
+
+  /** What identifies the relation in its query. */
+  public long relation() {
+    return relation;
   }
 
   /** The driver has read this many rows, more or fewer than were expected. */

@@ -23,6 +23,25 @@ public final class Uses {
 
   /** Remembers a use of the query that the calling thread is planning. */
   public static void add(Use use) {
+    List<Use> uses = ofThisQuery();
+    if (uses.size() < USES) {
+      uses.add(use);
+    }
+  }
+
+  /** Remembers a use instead of an earlier one of the same relation. */
+  public static void replace(Use use) {
+    List<Use> uses = ofThisQuery();
+    for (int place = 0; place < uses.size(); place++) {
+      if (uses.get(place).relation() == use.relation()) {
+        uses.set(place, use);
+        return;
+      }
+    }
+    add(use);
+  }
+
+  private static List<Use> ofThisQuery() {
     Deque<Query> latest = LATEST.get();
     Object tracker = QueryPlanningTracker.get().getOrElse(() -> null);
     Query query = latest.peekLast();
@@ -33,9 +52,7 @@ public final class Uses {
         latest.removeFirst();
       }
     }
-    if (query.uses().size() < USES) {
-      query.uses().add(use);
-    }
+    return query.uses();
   }
 
   /** The queries of the calling thread, the oldest first: JSON, for each a list of its uses. */

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.Json;
 import hudiindex.spark.Scala;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -50,7 +51,11 @@ import org.apache.spark.sql.types.BooleanType;
  * session are in them already.
  */
 final class Conditions {
-  private static final int MOST_VALUES = 10_000;
+  /** What `known` returns if it knows none. */
+  static final String NONE = "[]";
+
+  /** The most values of an IN. */
+  static final int MOST_VALUES = 10_000;
 
   private final AttributeSet relation;
 
@@ -61,8 +66,24 @@ final class Conditions {
     this.relation = relation;
   }
 
-  /** Those of the conjuncts that are known, as a JSON array; empty if none is. */
-  Optional<String> known(List<Expression> conjuncts) {
+  /** The parts of a conjunction. */
+  static List<Expression> conjuncts(Expression condition) {
+    List<Expression> result = new ArrayList<>();
+    addConjuncts(condition, result);
+    return result;
+  }
+
+  private static void addConjuncts(Expression condition, List<Expression> into) {
+    if (condition instanceof And both) {
+      addConjuncts(both.left(), into);
+      addConjuncts(both.right(), into);
+    } else {
+      into.add(condition);
+    }
+  }
+
+  /** Those of the conjuncts that are known, as a JSON array. */
+  String known(List<Expression> conjuncts) {
     ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
       ObjectNode condition = each.deterministic() ? written(each) : unknown();
@@ -70,7 +91,7 @@ final class Conditions {
         result.add(condition);
       }
     }
-    return result.isEmpty() ? Optional.empty() : Optional.of(result.toString());
+    return result.toString();
   }
 
   private ObjectNode written(Expression condition) {

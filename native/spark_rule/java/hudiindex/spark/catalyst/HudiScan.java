@@ -60,9 +60,7 @@ record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFi
 
   /** The conjuncts of the filter. */
   List<Expression> conjuncts() {
-    List<Expression> result = new ArrayList<>();
-    add(filter.condition(), result);
-    return result;
+    return filter == null ? List.of() : Conditions.conjuncts(filter.condition());
   }
 
   /**
@@ -80,16 +78,10 @@ record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFi
 
   /** The plan with another node in the relation's place. */
   LogicalPlan with(UnaryOperator<LogicalPlan> reader) {
-    LogicalPlan filtered = filter.withNewChildren(Scala.seq(List.of(reader.apply(ownScan()))));
-    return top == filter ? filtered : top.withNewChildren(Scala.seq(List.of(filtered)));
-  }
-
-  private static void add(Expression condition, List<Expression> into) {
-    if (condition instanceof And both) {
-      add(both.left(), into);
-      add(both.right(), into);
-    } else {
-      into.add(condition);
+    LogicalPlan rows = reader.apply(ownScan());
+    if (filter != null) {
+      rows = filter.withNewChildren(Scala.seq(List.of(rows)));
     }
+    return top instanceof Project ? top.withNewChildren(Scala.seq(List.of(rows))) : rows;
   }
 }

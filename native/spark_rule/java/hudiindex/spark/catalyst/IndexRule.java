@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 
 /**
  * Puts {@link Indexed} in the place of Hudi relations whose rows an index finds faster than Spark
@@ -44,7 +45,11 @@ public final class IndexRule extends Rule<LogicalPlan> {
     }
     try {
       IndexSettings settings = IndexSettings.of(session);
-      return settings.enabled() ? rewritten(plan, Optional.empty(), settings) : plan;
+      if (!settings.enabled()) {
+        return plan;
+      }
+      LogicalPlan byConditions = rewritten(plan, Optional.empty(), settings);
+      return new JoinKeys(decisions, settings).taken(byConditions);
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt(); // Spark looks at it, and ends the query
       return plan;
@@ -89,41 +94,55 @@ public final class IndexRule extends Rule<LogicalPlan> {
     return changed ? node.withNewChildren(Scala.seq(List.of(children))) : node;
   }
 
-  private LogicalPlan read(HudiScan scan, Optional<String> needsSpark, IndexSettings settings)
+  private LogicalPlan read(HudiScan scan, Optional<String> above, IndexSettings settings)
       throws InterruptedException {
-    Optional<String> reason = needsSpark.or(() -> needsSpark(scan));
-    Optional<String> where =
-        reason.isPresent()
-            ? Optional.empty()
-            : new Conditions(scan.relation().outputSet()).known(scan.conjuncts());
-    if (where.isEmpty()) {
-      String why = reason.orElse("no index answers a condition on it");
-      Uses.add(Use.withoutRequest(scan.files().table(), why));
+    long number = JoinKeys.number(scan.relation());
+    Optional<String> reason = above.or(() -> needsSpark(scan)).or(() -> lacksCondition(scan));
+    if (reason.isPresent()) {
+      Uses.add(Use.withoutRequest(number, scan.files().table(), reason.get()));
       return scan.top();
     }
-    HudiFiles files = scan.files();
-    Request request =
-        Request.of(
-            files.table(), files.instants(), files.options(), columns(scan), where.get());
+    Request request = request(scan);
     Decision decision = decisions.of(request, settings.decideMillis());
-    Use use = Use.ofRequest(request, decision);
+    Use use = Use.ofRequest(number, request, decision);
     Uses.add(use);
     if (!decision.isByIndex()) {
       return scan.top();
     }
-    PlannedRead plannedRead = new PlannedRead(files, request, decision, decisions, use);
-    return scan.with(ownScan -> new Indexed(ownScan, plannedRead));
+    PlannedRead read = new PlannedRead(scan.files(), request, decision, decisions, use);
+    return scan.with(ownScan -> new Indexed(ownScan, Option.empty(), read));
   }
 
-  private static Optional<String> needsSpark(HudiScan scan) {
+  /** The request for the rows that fulfill a scan's own conditions, as far as they are known. */
+  static Request request(HudiScan scan) {
+    List<Request.Column> columns =
+        scan.columns().stream()
+            .map(each -> new Request.Column(each.name(), each.dataType().json()))
+            .toList();
+    HudiFiles files = scan.files();
+    return Request.of(files.table(), files.instants(), files.options(), columns, known(scan));
+  }
+
+  private static String known(HudiScan scan) {
+    return new Conditions(scan.relation().outputSet()).known(scan.conjuncts());
+  }
+
+  private static Optional<String> lacksCondition(HudiScan scan) {
+    if (scan.filter() == null) {
+      return Optional.of("the query has no condition on it alone");
+    }
+    return known(scan).equals(Conditions.NONE)
+        ? Optional.of("no index answers a condition on it")
+        : Optional.empty();
+  }
+
+  /** Why only Spark may read a scan, whatever its conditions; empty if the index may. */
+  static Optional<String> needsSpark(HudiScan scan) {
     if (!scan.files().isSnapshot()) {
       return Optional.of("it is no query on a snapshot");
     }
     if (scan.relation().isStreaming()) {
       return Optional.of("it is a stream");
-    }
-    if (scan.filter() == null) {
-      return Optional.of("the query has no condition on it alone");
     }
     for (Attribute each : scan.columns()) {
       if (!scan.files().hasColumn(each.name())) {
@@ -131,11 +150,5 @@ public final class IndexRule extends Rule<LogicalPlan> {
       }
     }
     return scan.above().stream().flatMap(each -> PhysicalOrder.reason(each).stream()).findFirst();
-  }
-
-  private static List<Request.Column> columns(HudiScan scan) {
-    return scan.columns().stream()
-        .map(each -> new Request.Column(each.name(), each.dataType().json()))
-        .toList();
   }
 }

@@ -34,6 +34,10 @@ public final class IndexStrategy extends SparkStrategy {
             .<LogicalPlan>map(condition -> new Filter(condition, indexed.child()))
             .orElse(indexed.child());
     SparkPlan own = planLater(new Project(columns, scan));
-    return new IndexedExec(columns, filters, indexed.output(), own, indexed.plannedRead());
+    Option<SparkPlan> keys =
+        indexed.keys().isEmpty()
+            ? Option.empty()
+            : Option.apply(planLater(indexed.keys().get()));
+    return new IndexedExec(columns, filters, indexed.output(), own, keys, indexed.plannedRead());
   }
 }

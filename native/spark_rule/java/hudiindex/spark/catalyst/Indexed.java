@@ -2,9 +2,11 @@ package hudiindex.spark.catalyst;
 
 import hudiindex.spark.Scala;
 import java.util.List;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap$;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.plans.logical.ColumnStat;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
@@ -18,21 +20,30 @@ import scala.math.BigInt;
  * Rows that an index finds. Its child is Spark's own scan, which reads them if the index cannot.
  *
  * <p>It is no UnaryNode, which would hand on the constraints of the child: Spark would drop the
- * filter above, which has to stay, since the rows may be more than those plannedRead for.
+ * filter above, which has to stay, since the rows may be more than those planned for.
  */
 public final class Indexed extends LogicalPlan {
   private static final long serialVersionUID = 1L;
 
   private final LogicalPlan child;
+  private final Option<LogicalPlan> keys;
   private final transient PlannedRead plannedRead;
 
-  public Indexed(LogicalPlan child, PlannedRead plannedRead) {
+  /**
+   * @param keys the values of the request's key, in one column
+   */
+  public Indexed(LogicalPlan child, Option<LogicalPlan> keys, PlannedRead plannedRead) {
     this.child = child;
+    this.keys = keys;
     this.plannedRead = plannedRead;
   }
 
   LogicalPlan child() {
     return child;
+  }
+
+  Option<LogicalPlan> keys() {
+    return keys;
   }
 
   PlannedRead plannedRead() {
@@ -46,17 +57,26 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public Seq<LogicalPlan> children() {
-    return Scala.seq(List.of(child));
+    return keys.isEmpty() ? Scala.seq(List.of(child)) : Scala.seq(List.of(child, keys.get()));
+  }
+
+  /** The keys are needed, or Spark would prune them. */
+  @Override
+  public AttributeSet references() {
+    return keys.isEmpty() ? AttributeSet.empty() : keys.get().outputSet();
   }
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new Indexed(children.head(), plannedRead);
+    Option<LogicalPlan> others = keys.isEmpty() ? keys : Option.apply(children.last());
+    return new Indexed(children.head(), others, plannedRead);
   }
 
   @Override
   public LogicalPlan doCanonicalize() {
-    return new Indexed(child.canonicalized(), plannedRead);
+    Option<LogicalPlan> others =
+        keys.isEmpty() ? keys : Option.apply(keys.get().canonicalized());
+    return new Indexed(child.canonicalized(), others, plannedRead);
   }
 
   /**
@@ -87,12 +107,16 @@ public final class Indexed extends LogicalPlan {
 
   @Override
   public int productArity() {
-    return 2;
+    return 3;
   }
 
   @Override
   public Object productElement(int place) {
-    return place == 0 ? child : plannedRead;
+    return switch (place) {
+      case 0 -> child;
+      case 1 -> keys;
+      default -> plannedRead;
+    };
   }
 
   @Override
@@ -104,11 +128,12 @@ public final class Indexed extends LogicalPlan {
   public boolean equals(Object other) {
     return other instanceof Indexed that
         && that.child.equals(child)
+        && that.keys.equals(keys)
         && that.plannedRead.equals(plannedRead);
   }
 
   @Override
   public int hashCode() {
-    return 31 * child.hashCode() + plannedRead.hashCode();
+    return Objects.hash(child, keys, plannedRead);
   }
 }

@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
 import hudiindex.spark.source.Decision;
@@ -10,6 +11,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.apache.spark.SparkException;
 import org.apache.spark.rdd.RDD;
@@ -27,6 +29,7 @@ import org.apache.spark.sql.execution.RDDScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 import scala.collection.IndexedSeq;
 import scala.collection.Seq;
 import scala.runtime.AbstractFunction0;
@@ -48,33 +51,43 @@ public final class IndexedExec extends SparkPlan {
   private final transient Seq<Expression> filters;
   private final transient Seq<Attribute> read;
   private final SparkPlan child;
+  private final Option<SparkPlan> keys;
   private final transient PlannedRead plannedRead;
   private transient SparkPlan reader;
+  private transient Optional<KeyValues> keyValues;
 
   /**
    * @param columns the output, over what is read
    * @param filters of which all have to be TRUE
    * @param read the table's columns that are read
    * @param child the same rows by Spark's own scan, filtered and projected
+   * @param keys the values of the request's key, in one column
    */
   public IndexedExec(
       Seq<NamedExpression> columns,
       Seq<Expression> filters,
       Seq<Attribute> read,
       SparkPlan child,
+      Option<SparkPlan> keys,
       PlannedRead plannedRead) {
     this.columns = columns;
     this.filters = filters;
     this.read = read;
     this.child = child;
+    this.keys = keys;
     this.plannedRead = plannedRead;
   }
 
   private synchronized SparkPlan reader() {
     if (reader == null) {
-      reader = chosen();
+      keyValues = plannedRead.request().key().map(key -> KeyValues.read(key, keys.get()));
+      reader = hasNoKey() ? new LocalTableScanExec(output(), Scala.seq(List.of())) : chosen();
     }
     return reader;
+  }
+
+  private boolean hasNoKey() {
+    return keyValues.isPresent() && keyValues.get().values().isEmpty();
   }
 
   private SparkPlan chosen() {
@@ -91,6 +104,13 @@ public final class IndexedExec extends SparkPlan {
         return bySpark("the table has changed since the query was planned");
       }
       Request request = plannedRead.request().withColumns(readColumns());
+      if (keyValues.isPresent()) {
+        Optional<ObjectNode> condition = keyValues.get().condition();
+        if (condition.isEmpty()) {
+          return bySpark("the join has too many keys");
+        }
+        request = request.withCondition(condition.get());
+      }
       JobProperties properties = new JobProperties(session().sparkContext());
       return plan(plannedRead.decisions().rows(request, settings.readMillis(), properties));
     } catch (InterruptedException error) {
@@ -134,7 +154,8 @@ public final class IndexedExec extends SparkPlan {
 
   private SparkPlan bySpark(String reason) {
     plannedRead.use().readBy(Decision.SPARK, reason);
-    return child;
+    // Spark may have planned for the few rows that the keys leave.
+    return keyValues.isPresent() ? keyValues.get().among(child) : child;
   }
 
   private List<Request.Column> readColumns() {
@@ -198,25 +219,33 @@ public final class IndexedExec extends SparkPlan {
 
   @Override
   public Seq<SparkPlan> children() {
-    return Scala.seq(List.of(child));
+    return keys.isEmpty() ? Scala.seq(List.of(child)) : Scala.seq(List.of(child, keys.get()));
   }
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new IndexedExec(columns, filters, read, children.head(), plannedRead);
+    Option<SparkPlan> others = keys.isEmpty() ? keys : Option.apply(children.last());
+    return new IndexedExec(columns, filters, read, children.head(), others, plannedRead);
   }
 
   /** The child filters and projects in the same way. */
   @Override
   public SparkPlan doCanonicalize() {
     SparkPlan scan = child.canonicalized();
+    Option<SparkPlan> others =
+        keys.isEmpty() ? keys : Option.apply(keys.get().canonicalized());
     return new IndexedExec(
-        Scala.seq(List.of()), Scala.seq(List.of()), Scala.seq(List.of()), scan, plannedRead);
+        Scala.seq(List.of()),
+        Scala.seq(List.of()),
+        Scala.seq(List.of()),
+        scan,
+        others,
+        plannedRead);
   }
 
   @Override
   public int productArity() {
-    return 5;
+    return 6;
   }
 
   @Override
@@ -226,6 +255,7 @@ public final class IndexedExec extends SparkPlan {
       case 1 -> filters;
       case 2 -> read;
       case 3 -> child;
+      case 4 -> keys;
       default -> plannedRead;
     };
   }
@@ -243,11 +273,12 @@ public final class IndexedExec extends SparkPlan {
         && that.columns.equals(columns)
         && that.filters.equals(filters)
         && that.read.equals(read)
-        && that.child.equals(child);
+        && that.child.equals(child)
+        && that.keys.equals(keys);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(plannedRead, columns, filters, read, child);
+    return Objects.hash(plannedRead, columns, filters, read, child, keys);
   }
 }

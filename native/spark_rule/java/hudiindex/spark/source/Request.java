@@ -2,9 +2,11 @@ package hudiindex.spark.source;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.util.RawValue;
 import hudiindex.spark.Json;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -14,7 +16,8 @@ import java.util.TreeMap;
  * <p>In JSON: {@code version}; {@code table}, its base path; {@code instants}, the requested times
  * of the completed commits that Spark's own relation sees; {@code options} of that relation; {@code
  * columns} with {@code name} and {@code type} (Spark's JSON); {@code where}, a list of conditions
- * that all rows wanted fulfill, as hudiindex.spark.catalyst.Conditions writes them.
+ * that all rows wanted fulfill, as hudiindex.spark.catalyst.Conditions writes them; and, while the
+ * keys of a join are not read yet, {@code key}, see {@link Key}.
  */
 public record Request(
     String table,
@@ -22,19 +25,38 @@ public record Request(
     Map<String, String> options,
     List<Column> columns,
     String where,
+    Optional<Key> key,
     String text) {
   private static final int VERSION = 1;
 
   /** A column's name, and its type as Spark writes it in JSON. */
   public record Column(String name, String type) {}
 
-  /** A request. */
+  /**
+   * A column of which only rows with one of some values are needed. The values come from the other
+   * side of a join when the query runs.
+   *
+   * @param most the most values that are expected
+   */
+  public record Key(String column, String type, long most) {}
+
+  /** A request without the keys of a join. */
   public static Request of(
       String table,
       List<String> instants,
       Map<String, String> options,
       List<Column> columns,
       String where) {
+    return of(table, instants, options, columns, where, Optional.empty());
+  }
+
+  private static Request of(
+      String table,
+      List<String> instants,
+      Map<String, String> options,
+      List<Column> columns,
+      String where,
+      Optional<Key> key) {
     ObjectNode json = Json.object().put("version", VERSION).put("table", table);
     ArrayNode times = json.putArray("instants");
     instants.forEach(times::add);
@@ -42,15 +64,33 @@ public record Request(
     new TreeMap<>(options).forEach(settings::put);
     ArrayNode names = json.putArray("columns");
     for (Column each : columns) {
-      names.addObject().put("name", each.name()).set("type", Json.read(each.type()));
+      names.addObject().put("name", each.name()).putRawValue("type", new RawValue(each.type()));
     }
-    json.set("where", Json.read(where));
-    return new Request(table, instants, options, columns, where, json.toString());
+    json.putRawValue("where", new RawValue(where));
+    key.ifPresent(
+        each ->
+            json.putObject("key")
+                .put("column", each.column())
+                .put("most", each.most())
+                .putRawValue("type", new RawValue(each.type())));
+    return new Request(table, instants, options, columns, where, key, json.toString());
   }
 
   /** The same rows with other columns: Spark prunes on after a decision. */
   public Request withColumns(List<Column> others) {
-    return others.equals(columns) ? this : of(table, instants, options, others, where);
+    return others.equals(columns) ? this : of(table, instants, options, others, where, key);
+  }
+
+  /** Of the same rows those with one of some values, which are not known yet. */
+  public Request withKey(Key values) {
+    return of(table, instants, options, columns, where, Optional.of(values));
+  }
+
+  /** Of the same rows those that fulfill one more condition, instead of having one of the values. */
+  public Request withCondition(ObjectNode condition) {
+    ArrayNode all = (ArrayNode) Json.read(where);
+    all.add(condition);
+    return of(table, instants, options, columns, all.toString(), Optional.empty());
   }
 
   /** The request in JSON. */
