@@ -1,4 +1,4 @@
-"""Commands around tables and Spark: serve, watch, pack, demo."""
+"""Commands around tables and Spark: serve, watch, pack, prepare, demo."""
 
 from pathlib import Path
 from typing import Annotated
@@ -92,6 +92,17 @@ def pack(
         "--conf spark.pyspark.python=./environment/bin/python "
         "--conf spark.executorEnv.JAVA_HOME=<the workers' JDK 17> ...",
     ]
+    output_of_report(output).report(report, lines, Items(tuple(report), [report]))
+
+
+def prepare(output: OutputOption = None) -> None:
+    """Prepare this installation: write an archive of Lucene's Java classes, by which processes
+    start faster. Run it once after each change of this package or the JDK."""
+    from hudi_index_service.index.lucene.class_recorder import make_class_archive
+
+    archive = make_class_archive()
+    report = {"path": str(archive.path), "bytes": archive.size}
+    lines = [f"{archive.path}: Lucene's Java classes, {archive.size:,} bytes."]
     output_of_report(output).report(report, lines, Items(tuple(report), [report]))
 
 

@@ -11,13 +11,15 @@ Rules:
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock, get_ident, local, main_thread
 from typing import Any
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
+from hudi_index_service.index.lucene import class_archive
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 
@@ -46,15 +48,15 @@ class _Attachment:
             self._environment.detachCurrentThread()
 
 
-def require() -> None:
-    """Imports PyLucene, which loads the JDK's libjvm; starts no JVM.
+def require() -> Any:
+    """Imports PyLucene, which loads the JDK's libjvm, and returns the module; starts no JVM.
 
     Raises:
         NativeModuleMissing: PyLucene is not installed or cannot be loaded, or no suitable Java was
             found; message and remedy say which.
     """
     with _lock:
-        _module()
+        return _module()
 
 
 def attach() -> Any:
@@ -65,6 +67,19 @@ def attach() -> Any:
         NativeModuleMissing: see `require`; or PyLucene does not run in this JVM, or this process
             was forked from one with a running JVM.
     """
+    return _attach(None)
+
+
+def record_classes(archive: Path) -> None:
+    """Starts the JVM so that it writes an archive of its classes when Java exits.
+
+    Raises:
+        NativeModuleMissing: see `attach`.
+    """
+    _attach(archive)
+
+
+def _attach(recorded: Path | None) -> Any:
     global _started_in
     with _lock:
         lucene = _module()
@@ -75,7 +90,10 @@ def attach() -> Any:
             )
         environment = lucene.getVMEnv()
         if environment is None:
-            _start(lucene)
+            if recorded is None:
+                _start(lucene, class_archive.sharing(class_archive.archive_of(lucene)))
+            else:
+                _start(lucene, class_archive.recording(recorded))
         else:
             environment.attachCurrentThread()
         _started_in = os.getpid()
@@ -124,7 +142,7 @@ def _not_loaded(error: ImportError) -> NativeModuleMissing:
     return NativeModuleMissing(f"PyLucene cannot be loaded: {reason}.", remedy=_REINSTALL)
 
 
-def _start(lucene: Any) -> None:
+def _start(lucene: Any, class_options: Sequence[str]) -> None:
     global _unusable
     heap_mb = settings().lucene.heap_mb
     try:
@@ -143,6 +161,7 @@ def _start(lucene: Any) -> None:
                 # Avoids the file of counters for monitors in /tmp, which a killed process leaves.
                 "-XX:-UsePerfData",
                 "-Djava.awt.headless=true",
+                *class_options,
             ]
         )
     except lucene.JavaError as error:  # it has no message; Java has printed the reason

@@ -1,0 +1,177 @@
+"""Makes the archive of Java classes: see `hudi_index_service.index.lucene.class_archive`.
+
+Java writes it when Java exits. So a process of its own, which is this module run as a program,
+builds and reads a small index and ends. Which classes that loads decides how fast later processes
+start, never what they answer.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from errno import EACCES, EPERM, EROFS
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, StorageFailed
+from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
+from hudi_index_service.index.lucene import class_archive, jvm
+from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
+from hudi_index_service.predicate import parse_predicate
+from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
+
+_ROWS = 2_000
+_TEXT = {"analyzer": "standard", "ranked": "true"}
+
+_CONDITIONS = (
+    "word = 'word7'",
+    "word IN ('word1', 'word2', 'absent')",
+    "word BETWEEN 'word2' AND 'word4'",
+    "word LIKE 'word1%'",
+    "word LIKE '%rd1%'",
+    "word IS NULL",
+    "NOT word = 'word7'",
+    "number = 7",
+    "number IN (1, 2, 3)",
+    "number BETWEEN 5 AND 10",
+    "number <> 7",
+    "amount = 7.00",
+    "amount BETWEEN 5 AND 10",
+    "array_contains(tags, 'tag7')",
+    "match(text, 'word7 text')",
+    "match_any(text, 'word7 absent')",
+    "match_phrase(text, 'text of')",
+    "match_prefix(text, 'wor')",
+    "match_fuzzy(text, 'wrd7')",
+)
+_NO_RIGHTS = (EACCES, EPERM, EROFS)
+_REMEDY = "Run it as the user who installed hudi-index-pylucene, with enough free disk space."
+
+
+@dataclass(frozen=True, slots=True)
+class ClassArchive:
+    """A written archive.
+
+    Attributes:
+        path: Its path.
+        size: Bytes.
+    """
+
+    path: Path
+    size: int
+
+
+def make_class_archive() -> ClassArchive:
+    """Writes the archive for the installed PyLucene and the JDK in use, in place of an earlier one.
+    Processes that use the earlier one keep it.
+
+    Raises:
+        NativeModuleMissing: PyLucene or Java is missing, or this Java writes no archive.
+        PermissionDenied: the folder in which PyLucene is installed cannot be written.
+        StorageFailed: the same, for another reason than rights.
+    """
+    path = class_archive.archive_of(jvm.require())
+    try:
+        # In the same folder, so that a rename publishes it.
+        with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            content, draft = _recorded(Path(folder) / "recorded"), Path(folder) / path.name
+            class_archive.store(content, draft)
+            size = draft.stat().st_size
+            draft.replace(path)
+    except OSError as error:
+        kind = PermissionDenied if error.errno in _NO_RIGHTS else StorageFailed
+        raise kind(f"{path} cannot be written: {error}.", remedy=_REMEDY) from error
+    return ClassArchive(path, size)
+
+
+def _recorded(path: Path) -> bytes:
+    """Java's archive, written to `path` by a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hudi_index_service.index.lucene.class_recorder", str(path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == 0 and path.is_file():
+        return path.read_bytes()
+    reason = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["it gave no reason"]
+    raise NativeModuleMissing(
+        f"Java wrote no archive of Lucene's classes: {reason[0]}.",
+        remedy="Use a JDK 17 with an archive of its own classes (lib/server/classes.jsa). Without "
+        "one, everything works, but processes start more slowly.",
+    )
+
+
+def _data() -> pa.Table:
+    numbers = range(_ROWS)
+    words = [None if number % 50 == 0 else f"word{number % 97}" for number in numbers]
+    return pa.table(
+        {
+            "word": pa.array(words, pa.string()),
+            "text": pa.array([f"the text of {word}" for word in words], pa.string()),
+            "number": pa.array(numbers, pa.int64()),
+            "amount": pa.array([Decimal(number) for number in numbers], pa.decimal128(38, 2)),
+            "tags": pa.array([[f"tag{number % 31}"] for number in numbers], pa.list_(pa.string())),
+        }
+    )
+
+
+def _built(data: pa.Table, folder: Path) -> tuple[PackedIndex, Sequence[StoredColumn]]:
+    kind, files = index_type("lucene"), folder / "files"
+    files.mkdir()
+    specs = [
+        ColumnSpec(
+            field.name,
+            field.type,
+            kind.fields(field.name, field.type, _TEXT if field.name == "text" else {}),
+        )
+        for field in data.schema
+    ]
+    builder = kind.builder(specs, files, memory_mb=16)
+    for batch in data.to_batches():
+        builder.add(batch)
+    built = builder.finish()
+    path = folder / "index"
+    packed = pack(built.files, path)
+    index = PackedIndex(
+        path, packed.members, packed.length, BLOCK_SIZE, packed.block_crc32, built.rows
+    )
+    return index, [StoredColumn.of(spec, built.statistics[spec.name]) for spec in specs]
+
+
+def _look_up(leaf: Predicate, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
+    kind = index_type("lucene")
+    reader = kind.open(index, columns)
+    kind.few_rows(leaf, [reader], _ROWS)
+    reader.estimate(leaf)
+    reader.row_bounds(leaf)
+    reader.candidates(leaf, _ROWS)
+    reader.sample(leaf, 10)
+    reader.narrowed(leaf, reader.row_ids(leaf))
+    if isinstance(leaf, Match):
+        reader.ranked(leaf)
+    reader.close()
+
+
+def main(archive: Path) -> None:
+    """Has Java write an archive, and ends the process."""
+    jvm.record_classes(archive)
+    data = _data()
+    with TemporaryDirectory() as folder:
+        index, columns = _built(data, Path(folder))
+        texts = {"text": [AnalyzedText("standard", LuceneTextMatcher())]}
+        for condition in _CONDITIONS:
+            leaf = parse_predicate(condition, data.schema, texts=lambda: texts)
+            _look_up(leaf, index, columns)
+    from java.lang import System
+
+    System.exit(0)  # when Python exits, Java does not
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,181 @@
+"""The archive of Lucene's Java classes: processes use it if it fits, and say nothing if not."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from errno import ENOSPC, EROFS
+from pathlib import Path
+from typing import NoReturn
+
+import lucene
+import pytest
+
+from dev.paths import ROOT
+from hudi_index_service.errors import IndexServiceError, PermissionDenied, StorageFailed
+from hudi_index_service.index.lucene import class_archive, class_recorder
+
+QUERY = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.predicate import parse_predicate
+from tests.index.conftest import building
+
+data = pa.table({"c": ["a", "b", "a"]})
+indexed = building(index_type("lucene"), Path(sys.argv[1]))(data)
+print(list(indexed.reader.row_ids(parse_predicate("c = 'a'", data.schema))))
+"""
+
+ARCHIVED, IN_A_JAR = "shared objects file (top)", "file:"
+
+
+class Installation:
+    """A copy of the installed PyLucene, with an archive of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.archive = folder / "hudi_index_pylucene.jsa"
+        self.jar = folder / "lucene" / "hudiindex.jar"
+        shutil.copytree(Path(lucene.__file__).parent, folder / "lucene")
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Runs Python with this PyLucene."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def prepare(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Makes the archive."""
+        return self.run("-m", "hudi_index_service", "prepare", **environment)
+
+    def sources_of_classes(self, work: Path) -> set[str]:
+        """Where a process that builds and reads an index takes Lucene's classes from. Requires that
+        its answer is right."""
+        log = work / "classes"
+        options = f"-Xlog:class+load:file={log}"
+        done = self.run("-c", QUERY, str(work), JAVA_TOOL_OPTIONS=options)
+        assert done.stdout == "[0, 2]\n", done.stderr
+        assert done.stderr == f"Picked up JAVA_TOOL_OPTIONS: {options}\n"
+        lines = [line for line in log.read_text().splitlines() if "] org.apache.lucene." in line]
+        sources = (line.split(" source: ")[1] for line in lines)
+        known = (ARCHIVED, IN_A_JAR)
+        return {each for source in sources for each in known if source.startswith(each)}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """An installation after `hudi-index prepare`."""
+    installation = Installation(tmp_path_factory.mktemp("prepared"))
+    done = installation.prepare()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{installation.archive}: Lucene's Java classes, ")
+    return installation
+
+
+@pytest.fixture
+def copied(prepared: Installation, tmp_path: Path) -> Installation:
+    """An installation with an archive that was made for another one."""
+    installation = Installation(tmp_path / "copied")
+    shutil.copy(prepared.archive, installation.archive)
+    return installation
+
+
+def test_only_the_archive_is_added_to_the_installation(prepared: Installation) -> None:
+    names = sorted(path.name for path in prepared.folder.iterdir())
+    assert names == ["hudi_index_pylucene.jsa", "lucene"]
+
+
+def test_all_of_lucene_comes_from_the_archive(prepared: Installation, tmp_path: Path) -> None:
+    assert prepared.sources_of_classes(tmp_path) == {ARCHIVED}
+
+
+def test_without_an_archive_classes_come_from_the_jars(tmp_path: Path) -> None:
+    assert Installation(tmp_path / "new").sources_of_classes(tmp_path) == {IN_A_JAR}
+
+
+def test_an_archive_of_other_jars_is_ignored(copied: Installation, tmp_path: Path) -> None:
+    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+
+
+def test_a_changed_jar_is_used_and_a_new_archive_fits(copied: Installation, tmp_path: Path) -> None:
+    assert copied.prepare().returncode == 0
+    os.utime(copied.jar, (0, 0))
+    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+
+    assert copied.prepare().returncode == 0
+    again = tmp_path / "again"
+    again.mkdir()
+    assert copied.sources_of_classes(again) == {ARCHIVED}
+
+
+def emptied(content: bytes) -> bytes:
+    return b""
+
+
+def cut_short(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def changed_within(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes(1000) + content[middle + 1000 :]
+
+
+def nothing_of_java(content: bytes) -> bytes:
+    return content[::-1]
+
+
+@pytest.mark.parametrize("damage", [emptied, cut_short, changed_within, nothing_of_java])
+def test_a_damaged_archive_is_not_given_to_java(
+    damage: Callable[[bytes], bytes], prepared: Installation, tmp_path: Path
+) -> None:
+    archive = tmp_path / "damaged.jsa"
+    archive.write_bytes(prepared.archive.read_bytes())
+    assert class_archive.sharing(archive)
+
+    archive.write_bytes(damage(archive.read_bytes()))
+    assert class_archive.sharing(archive) == ()
+
+
+def test_queries_run_with_a_damaged_archive(copied: Installation, tmp_path: Path) -> None:
+    assert copied.prepare().returncode == 0
+    copied.archive.write_bytes(cut_short(copied.archive.read_bytes()))
+    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+
+
+def test_what_is_no_archive_of_java_is_ignored(copied: Installation, tmp_path: Path) -> None:
+    class_archive.store(b"not Java's" * 10_000, copied.archive)
+    assert copied.sources_of_classes(tmp_path) == {IN_A_JAR}
+
+
+def test_a_java_that_writes_no_archive_is_reported(copied: Installation) -> None:
+    before = copied.archive.read_bytes()
+    done = copied.prepare(JAVA_TOOL_OPTIONS="-Xshare:off")
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("NATIVE_MODULE_MISSING: Java wrote no archive")
+    assert "Use a JDK 17 with an archive of its own classes" in done.stderr
+    assert copied.archive.read_bytes() == before
+
+
+@pytest.mark.parametrize(("errno", "error"), [(EROFS, PermissionDenied), (ENOSPC, StorageFailed)])
+def test_a_folder_that_cannot_be_written_is_reported(
+    errno: int, error: type[IndexServiceError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> NoReturn:
+        raise OSError(errno, os.strerror(errno))
+
+    monkeypatch.setattr(class_recorder, "TemporaryDirectory", refuse)
+
+    with pytest.raises(error, match=os.strerror(errno)) as raised:
+        class_recorder.make_class_archive()
+    assert raised.value.remedy.startswith("Run it as the user who installed hudi-index-pylucene")
