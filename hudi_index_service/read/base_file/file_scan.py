@@ -104,7 +104,7 @@ class FileScan:
             local = self.storage.is_local
             size = 0 if local or predicate is None else column_bytes(file, present, groups)
             if len(rows) and (local or page_indexes_pay(size, self.settings)):
-                footer = self._footer()
+                footer = own_footer(self.storage, self.base_file)
             if predicate is not None and footer is not None:
                 rows = self._rows_of_matching_pages(footer, predicate, rows)
                 if not local and not self._by_pages(footer, present, rows):
@@ -121,7 +121,7 @@ class FileScan:
             return
         with open_parquet(self.storage, self.base_file.path, self.base_file.size) as file:
             self._checked_columns(file)
-            footer = self._footer() if self.storage.is_local else None
+            footer = own_footer(self.storage, self.base_file) if self.storage.is_local else None
             yield from self._rows(file, footer, RowsLeft(rows, {}))
 
     def rows_by_arrow(self, rows: RowIds) -> Iterator[pa.RecordBatch]:
@@ -135,15 +135,6 @@ class FileScan:
         present = present_columns(file.schema_arrow, self.columns, source=path)
         refuse_legacy_calendar(file.metadata, present, source=path)
         return present
-
-    def _footer(self) -> Footer | None:
-        """The footer for the row reader; None if the row reader cannot read it."""
-        source = row_source(self.storage, self.base_file.path)
-        try:
-            return Footer(stripped_footer(source, size=self.base_file.size))
-        except ParquetReadError as error:
-            log.info("%s is read by Arrow: %s", self.base_file.path, error)
-            return None
 
     def _rows_of_matching_pages(
         self, footer: Footer, predicate: Predicate, rows: RowIds | range
@@ -248,6 +239,18 @@ class FileScan:
             first, end = np.searchsorted(places, (start, start + batch.num_rows))
             yield batch.take(numbers_array(places[first:end] - start))
             start += batch.num_rows
+
+
+def own_footer(storage: Storage, base_file: BaseFile) -> Footer | None:
+    """The footer that the row reader needs, from the base file itself; None if the row reader
+    cannot read it."""
+    source = row_source(storage, base_file.path)
+    try:
+        with damage_named(base_file.path):
+            return Footer(stripped_footer(source, size=base_file.size))
+    except ParquetReadError as error:
+        log.info("%s is read by Arrow: %s", base_file.path, error)
+        return None
 
 
 def _rows_of(file: "pq.ParquetFile", groups: Sequence[int]) -> RowIds | range:

@@ -8,12 +8,13 @@ hold has a location without row id.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.optimizer.decide import IndexBackoff, keys_by_index
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
@@ -41,7 +42,14 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 KeysAt = tuple[RowIds, pa.StringArray]
 """Row ids, and the record keys of these rows."""
 
+KeysLocated = tuple[Numbers, pa.Table]
+"""Positions in the search keys of the keys found, and the location (`LOCATIONS`) of each."""
+
 _NONE: Numbers = np.zeros(0, np.int64)
+_FIRST_KEYS = 1_024
+_ROWS_LIKE_A_FILTER = 20_000
+"""Hudi's Bloom filter has room for 60,000 keys by default, however few the file has. Reading the
+keys of this many rows takes about as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,36 @@ class KeyLocator:
             FileNotFoundError: a file of the slice is gone.
             TableFeatureUnsupported: the slice cannot be read without Spark.
         """
+        return self._located(plan, search_keys, statistics)[1]
+
+    def locate_all(
+        self, plans: Iterable[SlicePlan], search_keys: pa.StringArray
+    ) -> Iterator[KeysLocated]:
+        """The locations of the given keys in many slices: by index where only few of them may be in
+        a base file, otherwise by reading the keys of the files, which are matched for many files at
+        a time. Arguments and errors as for `locate`."""
+        rows = RowsOfSlices(search_keys)
+        for plan in plans:
+            statistics = SliceStatistics(plan.file_slice.name, plan.access)
+            if plan.file_slice.log_files:
+                yield self._located(plan, search_keys, statistics)
+                continue
+            possible = self._possible(plan, search_keys)
+            if possible is not None:
+                if len(possible):
+                    keys = search_keys.take(pa.array(possible))
+                    positions, locations = self._located(plan, keys, statistics)
+                    yield possible[positions], locations
+                continue
+            for row_ids, row_keys in self._candidates(plan, search_keys, statistics):
+                rows.add(plan.file_slice, row_ids, row_keys)
+                if rows.are_many:
+                    yield rows.located()
+        yield rows.located()
+
+    def _located(
+        self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
+    ) -> KeysLocated:
         file_slice, base_file = plan.file_slice, plan.file_slice.base_file
         key_positions, rows = _NONE, _NONE
         if base_file is not None:
@@ -89,7 +127,7 @@ class KeyLocator:
         statistics.rows_returned = len(key_positions)
         instant = None if base_file is None else base_file.instant
         slice_values = (file_slice.partition, file_slice.file_id, instant)
-        return pa.table(
+        return key_positions, pa.table(
             [
                 search_keys.take(pa.array(key_positions)),
                 *(
@@ -106,25 +144,32 @@ class KeyLocator:
         self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
     ) -> tuple[Numbers, Numbers]:
         """Positions in `search_keys` of the keys found, and the row id of each."""
-        within = KeyRange.of_base_file(plan, self.keys)
-        if within is None:
+        possible = self._possible(plan, search_keys)
+        if possible is None or len(possible) == len(search_keys):
             statistics.keys = len(search_keys)
             return _matches(self._candidates(plan, search_keys, statistics), search_keys)
-        possible = np.flatnonzero(within.holds(search_keys))
         statistics.keys = len(possible)
         if not len(possible):
             statistics.access = Access.SKIP
             statistics.note = "no key lies between its least and greatest key"
             return _NONE, _NONE
-        possible_keys = (
-            search_keys
-            if len(possible) == len(search_keys)
-            else search_keys.take(pa.array(possible))
-        )
+        possible_keys = search_keys.take(pa.array(possible))
         key_positions, rows = _matches(
             self._candidates(plan, possible_keys, statistics), possible_keys
         )
         return possible[key_positions], rows
+
+    def _possible(self, plan: SlicePlan, search_keys: pa.StringArray) -> Numbers | None:
+        """Positions in `search_keys` of the keys that may lie in the range of the base file's keys.
+        None for all: the range is not known, or among the first keys there are already so many
+        that the keys of all rows are read."""
+        within = KeyRange.of_base_file(plan, self.keys)
+        if within is None:
+            return None
+        among_first = np.count_nonzero(within.holds(search_keys[:_FIRST_KEYS]))
+        if not keys_by_index(among_first, plan.total):
+            return None
+        return np.flatnonzero(within.holds(search_keys))
 
     def _candidates(
         self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
@@ -144,12 +189,16 @@ class KeyLocator:
             query=replace(self.reader.query, normal_form=narrowing),
             # Other slices were searched for other keys, so their results do not apply here.
             backoff=IndexBackoff(),
-            # Hudi fills the filter only if rows store their keys.
-            footer_check=may_hold_any if self.keys.stored else None,
+            footer_check=may_hold_any if self._filters_pay(plan) else None,
         )
         for rows, batch in reader.candidates(replace(plan, access=statistics.access), statistics):
             statistics.rows_checked += batch.num_rows
             yield positions(rows), self.keys.of(batch)
+
+    def _filters_pay(self, plan: SlicePlan) -> bool:
+        """Whether the Bloom filter in the footer of the base file is worth reading."""
+        # Hudi fills the filter only if rows store their keys.
+        return self.keys.stored and not (plan.entries and plan.total < _ROWS_LIKE_A_FILTER)
 
     def _narrowing(self, plan: SlicePlan, search_keys: pa.StringArray) -> Predicate | None:
         """A condition on rows with these keys that the slice's entries narrow. None if they narrow
@@ -165,6 +214,59 @@ class KeyLocator:
         batches = self.reader.merged(plan)
         keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
         return _matches(keys, search_keys)[0]
+
+
+@dataclass(slots=True)
+class RowsOfSlices:
+    """Rows of many slices without log files, collected to be matched with the same search keys,
+    since Arrow hashes all search keys for each call.
+
+    Attributes:
+        search_keys: Distinct, without NULL.
+    """
+
+    search_keys: pa.StringArray
+    slices: list[FileSlice] = field(default_factory=list)
+    portions: list[KeysAt] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, file_slice: FileSlice, row_ids: RowIds, row_keys: pa.StringArray) -> None:
+        """Adds rows of a slice with a base file."""
+        self.slices.append(file_slice)
+        self.portions.append((row_ids, row_keys))
+        self.count += len(row_ids)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether hashing the search keys takes no longer than looking up the rows collected."""
+        return self.count >= len(self.search_keys)
+
+    def located(self) -> KeysLocated:
+        """The keys located in the rows collected, which are then forgotten."""
+        if not self.count:
+            return _NONE, LOCATIONS.empty_table()
+        row_ids, row_keys = _joined(self.portions)
+        places = pc.index_in(row_keys, value_set=self.search_keys)
+        found = places.is_valid().to_numpy(zero_copy_only=False)
+        of_row = np.repeat(np.arange(len(self.slices)), [len(rows) for rows, _ in self.portions])
+        slices = pa.array(of_row[found])
+        key_positions = places.drop_null().to_numpy().astype(np.int64)
+        values = (
+            [each.partition for each in self.slices],
+            [each.file_id for each in self.slices],
+            [each.base_file.instant for each in self.slices if each.base_file is not None],
+        )
+        locations = pa.table(
+            [
+                self.search_keys.take(pa.array(key_positions)),
+                *(pa.array(each, pa.string()).take(slices) for each in values),
+                pa.array(row_ids[found]),
+                pa.repeat(pa.scalar(False), len(slices)),
+            ],
+            schema=LOCATIONS,
+        )
+        self.slices, self.portions, self.count = [], [], 0
+        return key_positions, locations
 
 
 def _matches(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:

@@ -1,12 +1,16 @@
-"""Locates record keys in Spark's tasks, slice by slice.
+"""Locates record keys in Spark's tasks.
 
-Keys that the driver holds are sent to every task. Keys of a DataFrame are shuffled to the groups of
-slices that may hold them, and do not pass through the driver.
+Keys that the driver holds are sent to every task. Keys of a DataFrame do not pass through the
+driver: of a small table, each task searches all slices for its share of the keys; of a large one,
+keys are shuffled to the groups of slices that may hold them.
 """
 
 import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +23,7 @@ from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.keys.groups import portions, routed, slice_groups
 from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
-from hudi_index_service.read.keys.record_keys import RECORD_KEY
+from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
     KEY,
@@ -30,8 +34,8 @@ from hudi_index_service.read.keys.tag_location import (
     RequestedKeys,
     named_column,
 )
+from hudi_index_service.read.keys.task_answers import answers, is_small, key_portions
 from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
-from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
 
@@ -47,33 +51,42 @@ _LATE_REMEDY = Remedy(
     "Hudi>, and no session to tag_location: Spark's own reader locates them, without row ids."
 )
 
-SliceKeys = tuple[SlicePlan, pa.StringArray]
-"""A slice, and the keys to look for in it."""
+SlicesAndKeys = tuple[Iterable[SlicePlan], pa.StringArray]
+"""Slices, and the keys to look for in each of them."""
 
 
-def _location_function(
-    locator: KeyLocator,
-) -> Callable[[Iterable[SliceKeys]], Iterator[pa.RecordBatch]]:
-    """A function for Spark's tasks that does the work of `locator`. It returns locations
-    (`LOCATIONS`), and raises NeedsSpark if only Spark can read a slice, and SnapshotChanged."""
-    task, keys, find_deleted = (
-        SliceTask.of(locator.reader, None),
-        locator.keys,
-        locator.find_deleted,
-    )
+@dataclass(frozen=True, slots=True)
+class _LocatorTask:
+    """The data that a task needs to do the work of a locator. Make it by `of`."""
 
-    def locations(work: Iterable[SliceKeys]) -> Iterator[pa.RecordBatch]:
-        with task.opened() as reader:
-            task_locator = KeyLocator(reader, keys, find_deleted)
-            for plan, search_keys in work:
-                statistics = SliceStatistics(plan.file_slice.name, plan.access)
-                try:
-                    key_locations = task_locator.locate(plan, search_keys, statistics)
-                except TableFeatureUnsupported as error:
-                    raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
-                yield from key_locations.to_batches(max_chunksize=_ROWS_PER_BATCH)
+    task: SliceTask
+    keys: RecordKeys
+    find_deleted: bool
 
-    return locations
+    @classmethod
+    def of(cls, locator: KeyLocator) -> "_LocatorTask":
+        return cls(SliceTask.of(locator.reader, None), locator.keys, locator.find_deleted)
+
+    @contextmanager
+    def opened(self) -> Iterator[KeyLocator]:
+        """The locator in the task's process, during the block.
+
+        Raises:
+            NeedsSpark: only Spark can read a slice.
+            SnapshotChanged: a file of the snapshot is gone.
+        """
+        with self.task.opened() as reader:
+            try:
+                yield KeyLocator(reader, self.keys, self.find_deleted)
+            except TableFeatureUnsupported as error:
+                raise NeedsSpark(error.message, remedy=_LATE_REMEDY) from error
+
+    def locations(self, work: Iterable[SlicesAndKeys]) -> Iterator[pa.RecordBatch]:
+        """The locations (`LOCATIONS`) of keys in slices. Raises what `opened` raises."""
+        with self.opened() as locator:
+            for plans, search_keys in work:
+                for _, key_locations in locator.locate_all(plans, search_keys):
+                    yield from key_locations.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
 
 def answer(
@@ -115,16 +128,17 @@ def _locations_by_job(
     slices = [pickle.dumps(each) for each in plan.slices if len(keys(each.file_slice.partition))]
     if not slices:
         return LOCATIONS.empty_table()
-    locations = _location_function(locator)
+    task = _LocatorTask.of(locator)
     broadcast = spark.sparkContext.broadcast(requested.table)
 
     def locate(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         keys_in = RequestedKeys(broadcast.value).by_partition()
         slice_numbers = [number for batch in numbers for number in batch.column(0).to_pylist()]
         plans = (unpacked(slices[number]) for number in slice_numbers)
-        yield from locations((each, keys_in(each.file_slice.partition)) for each in plans)
+        by_partition = groupby(plans, lambda each: each.file_slice.partition)
+        yield from task.locations((each, keys_in(partition)) for partition, each in by_partition)
 
-    numbers = spark.range(0, len(slices), 1, len(slices))
+    numbers = spark.range(0, len(slices), 1, min(len(slices), _tasks(spark)))
     try:
         return collected(numbers.mapInArrow(locate, from_arrow_schema(LOCATIONS)))
     finally:
@@ -146,7 +160,8 @@ def frame_answer(
     requested = named_keys(keys)
     try:
         plan, locator = search.planned(partitioned=PARTITION in requested.columns)
-        return _answer_by_tasks(locator, plan, requested)
+        by_tasks = _answer_by_each_task if is_small(plan.slices) else _answer_by_groups
+        return by_tasks(locator, plan, requested)
     except TableFeatureUnsupported as error:
         reader = reader_on(keys.sparkSession)
         if not _has_meta_columns(reader):
@@ -155,11 +170,36 @@ def frame_answer(
         return _answer_of(requested, _by_meta_columns(reader))
 
 
-def _answer_by_tasks(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
+def _tasks(spark: SparkSession) -> int:
+    """The number of tasks that share the slices."""
+    return _TASKS_PER_SLOT * spark.sparkContext.defaultParallelism
+
+
+def _answer_by_each_task(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
+    """The answer by tasks that each search all slices for a share of the keys."""
+    task = _LocatorTask.of(locator)
+    pickled_slices = pickle.dumps(plan.slices)
+
+    def answer_all(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        slices: tuple[SlicePlan, ...] | None = None
+        with task.opened() as task_locator:
+            for share in key_portions(batches, _KEYS_AT_ONCE):
+                slices = slices or pickle.loads(pickled_slices)  # noqa: S301 - from the driver
+                for each in answers(task_locator, slices, share):
+                    yield from each.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+    # One task a slot: with more of them, the keys of the base files would be read more often.
+    slots = requested.sparkSession.sparkContext.defaultParallelism
+    shares = requested.repartition(slots, KEY)
+    return shares.mapInArrow(answer_all, from_arrow_schema(ANSWER))
+
+
+def _answer_by_groups(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
+    """The answer by tasks that each search a group of slices for the keys that it may hold."""
     partitioned = PARTITION in requested.columns
-    locations = _location_function(locator)
+    task = _LocatorTask.of(locator)
     slices = [pickle.dumps(each) for each in plan.slices]
-    tasks = _TASKS_PER_SLOT * requested.sparkSession.sparkContext.defaultParallelism
+    tasks = _tasks(requested.sparkSession)
     groups = slice_groups(plan.slices, locator.keys, tasks, by_partition=partitioned)
     # Distinct keys from here on: the keys are computed once, and each is looked up once.
     distinct_keys = requested.groupBy(*requested.columns).agg(F.count(F.lit(1)).alias(_TIMES))
@@ -171,10 +211,9 @@ def _answer_by_tasks(locator: KeyLocator, plan: QueryPlan, requested: DataFrame)
                 yield pa.record_batch([numbers, group_keys], schema=_ROUTED_KEYS)
 
     def locate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from locations(
-            (unpacked(slices[number]), group_keys)
+        yield from task.locations(
+            ((unpacked(slices[number]) for number in groups[group].slices), group_keys)
             for group, group_keys in portions(_by_group(batches), _KEYS_AT_ONCE)
-            for number in groups[group].slices
         )
 
     routed_keys = distinct_keys.mapInArrow(to_groups, from_arrow_schema(_ROUTED_KEYS))

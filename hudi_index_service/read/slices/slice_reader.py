@@ -26,7 +26,7 @@ from hudi_index_service.optimizer.decide import (
 )
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate import evaluate, keep
-from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck
+from hudi_index_service.read.base_file.file_scan import FileScan, FooterCheck, own_footer
 from hudi_index_service.read.base_file.row_reader import (
     NumberedRows,
     RowIds,
@@ -332,6 +332,10 @@ class SliceReader:
         if trusted and self.table.storage.is_local:
             footers = map(self.pool.open_footer, plan.entries or plan.rejected_entries)
             footer = next((each for each in footers if each is not None), None)
+            if footer is None and plan.entries and self.query.normal_form is None:
+                # Arrow's reader would parse Hudi's Bloom filter, too, which takes longer than
+                # reading a column of a small file. The build of the entry has checked the file.
+                footer = own_footer(self.table.storage, _base_file(plan))
         statistics.access = Access.SCAN
         scan = FileScan(
             self.table.storage,
