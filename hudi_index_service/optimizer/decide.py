@@ -7,7 +7,7 @@ them in this order, each time with better knowledge:
 ======================================  ======================================================
 known                                   decided by
 ======================================  ======================================================
-manifests, corrected by the history     `index_pays`, `keys_by_index`, `enough_is_indexed`
+manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 estimates of a leaf                     `look_up_together`
 what earlier slices of the query had    `IndexBackoff`
 bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
@@ -47,7 +47,9 @@ from hudi_index_service.optimizer.cost.constants import (
     PICKED_OF_PAGE,
     PORTIONS_FACTOR,
     RANGES_PER_REQUEST,
+    ROWS_PER_FILTER,
     ROWS_PER_KEY,
+    ROWS_PER_TASK,
     SKIPPED_PER_SCAN,
     SPARK_MARGIN,
     TERM_STEPS,
@@ -83,10 +85,21 @@ def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:
     return expected.index_ms - opening <= (1 + DEAR_LOOKUP) * expected.scan_ms
 
 
-def keys_by_index(keys: int, rows: int) -> bool:
-    """Whether to look up record keys in the index of a file of this many rows, rather than to scan
+def most_keys_by_index(rows: int) -> int:
+    """The most record keys to look up in the index of a file of this many rows, rather than to scan
     the keys of all its rows."""
-    return keys <= max(KEYS_PER_FILE, rows // ROWS_PER_KEY)
+    return max(KEYS_PER_FILE, rows // ROWS_PER_KEY)
+
+
+def bloom_filter_pays(rows: int) -> bool:
+    """Whether to read the Bloom filter of a file of this many rows before the keys of all rows."""
+    return rows >= ROWS_PER_FILTER
+
+
+def each_task_reads_all_keys(rows: int) -> bool:
+    """Whether each Spark task looks for its share of the requested keys in a whole table of this
+    many rows, rather than for all keys that are sent to its share of the table."""
+    return rows <= ROWS_PER_TASK
 
 
 @dataclass(slots=True)

@@ -4,8 +4,11 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -17,7 +20,9 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
 from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.keys.key_range import KeyRange
 from hudi_index_service.read.keys.tag_location import KeySearch, RequestedKeys
+from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics
 from tests.golden.table import Golden
 from tests.hudi_tables import (
@@ -90,8 +95,13 @@ def assert_row_ids_match_the_keys(path: Path, answer: pa.Table, key: str) -> Non
 def search(table: IndexedTable, keys: RequestedKeys) -> tuple[pa.Table, ReadStatistics]:
     """The answer, and what was read for it."""
     statistics = ReadStatistics()
-    ours = KeySearch(table.hudi_table, table._queries.planner, table._queries.pool, table._settings)
-    return ours.answer(keys, statistics), statistics
+    return key_search(table).answer(keys, statistics), statistics
+
+
+def key_search(table: IndexedTable) -> KeySearch:
+    """Searches the table for keys."""
+    queries = table._queries
+    return KeySearch(table.hudi_table, queries.planner, queries.pool, table._settings)
 
 
 @pytest.fixture
@@ -162,8 +172,19 @@ def test_many_keys_take_one_spark_job(spark: SparkSession, path: Path, table: In
     assert table.tag_location(pairs, spark=spark).equals(table.tag_location(pairs))
 
 
+@pytest.fixture(params=["by each task", "by groups"])
+def small_or_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the keys of a DataFrame are located."""
+    if request.param == "by groups":
+        monkeypatch.setattr("hudi_index_service.optimizer.decide.ROWS_PER_TASK", 0)
+    return str(request.param)
+
+
 def test_keys_from_a_dataframe(
-    spark: SparkSession, located: dict[tuple[str, str], Location], table: IndexedTable
+    spark: SparkSession,
+    located: dict[tuple[str, str], Location],
+    table: IndexedTable,
+    small_or_large: str,
 ) -> None:
     # Half of them are above the maximum key of each base file.
     keys = [str(number) if number < 50_000 else f"x{number}" for number in range(100_000)]
@@ -191,15 +212,22 @@ def test_keys_from_a_dataframe(
     sent = sum(low <= key <= high for low, high in ends for key in keys)
     without_index = 2 * 100_000
     assert sent < 100_000
-    assert shuffled == 100_000 + 4020 + sent + without_index
-    twice = collected(table.tag_location(requested.limit(3).union(requested.limit(3)).coalesce(1)))
-    assert twice.num_rows == 6
+    by_groups = 100_000 + 4020 + sent + without_index
+    assert shuffled == (by_groups if small_or_large == "by groups" else 100_000)
+    several = ["17", None, "nobody", "3005", "17", None, "nobody", "2"]
+    repeated = spark.createDataFrame([(key,) for key in several], "record_key string").coalesce(1)
+    assert sorted_rows(collected(table.tag_location(repeated))) == sorted_rows(
+        table.tag_location(pa.table({"record_key": several}))
+    )
+    assert collected(table.tag_location(requested.limit(0))).num_rows == 0
     few = [
         ("2026-01-01", "2"),
         ("2026-01-02", "2"),
         ("2026-01-02", "3005"),
         ("none", "1"),
         (None, "1"),
+        ("2026-01-01", None),
+        ("2026-01-02", "3005"),
     ]
     named = "_hoodie_partition_path string, _hoodie_record_key string"
     by_partition = table.tag_location(spark.createDataFrame(few, named))
@@ -467,3 +495,45 @@ def test_damaged_segments_cost_time_and_no_key(many: Path, tmp_path: Path) -> No
         answer, statistics = search(table, RequestedKeys.of(keys))
     assert answer.equals(right)
     assert statistics.count(Access.SKIP) > 0, "by the ranges in manifests"
+
+
+def test_the_keys_of_many_base_files_are_hashed_together(
+    golden: Golden, many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def index_in(rows: pa.ChunkedArray, value_set: pa.StringArray) -> pa.ChunkedArray:
+        calls.append(len(rows))
+        return pc.index_in(rows, value_set=value_set)
+
+    monkeypatch.setattr(
+        "hudi_index_service.read.keys.rows_of_slices.pc", SimpleNamespace(index_in=index_in)
+    )
+    monkeypatch.setattr(KeyRange, "of_base_file", lambda *_: None)
+    places = by_spark(golden("hundred_base_files").rows())
+    truth = {key: place for (_, key), place in places.items()}
+    search_keys = pa.array([*truth, *(f"absent{number}" for number in range(100_000))])
+    with open_table(many) as table:
+        plan, locator = key_search(table).planned(partitioned=False)
+        parts = list(locator.locate_all(plan.slices, search_keys))
+    located_rows = pa.concat_tables([each for _, each in parts])
+    assert dict(locations(located_rows)) == truth
+    assert located_rows.num_rows == len(truth)
+    assert search_keys.take(np.concatenate([each for each, _ in parts])).equals(
+        located_rows.column("record_key").combine_chunks()
+    )
+    assert len(calls) == 1
+    assert len(truth) <= calls[0] < 1.2 * len(truth), "few rows with other keys"
+
+
+def test_base_files_that_cannot_hold_any_of_many_keys_are_not_read(
+    many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("a base file is read")
+
+    monkeypatch.setattr(SliceReader, "candidates", fail)
+    with open_table(many) as table:
+        plan, locator = key_search(table).planned(partitioned=False)
+        beyond = pa.array([f"x{number}" for number in range(100_000)])
+        assert sum(part.num_rows for _, part in locator.locate_all(plan.slices, beyond)) == 0

@@ -47,6 +47,13 @@ ROWS_PER_KEY = 200
 KEYS_PER_FILE = 16
 """Record keys that are looked up in the time of opening a base file."""
 
+ROWS_PER_FILTER = 20_000
+"""Rows whose keys are read in the time of reading a Bloom filter of Hudi's, which has room for
+60,000 keys by default, however few its file has."""
+
+ROWS_PER_TASK = 20_000_000
+"""Rows whose keys one core reads in some ten seconds."""
+
 # --- while row ids are looked up -------------------------------------------------------------
 
 FEWEST_STEPS = 8_192

@@ -8,48 +8,29 @@ hold has a location without row id.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.hudi.protocol import FileSlice
-from hudi_index_service.optimizer.decide import IndexBackoff, keys_by_index
+from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.row_reader import RowIds, positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
 from hudi_index_service.read.keys.key_range import KeyRange
+from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
 from hudi_index_service.read.keys.record_keys import RecordKeys
+from hudi_index_service.read.keys.rows_of_slices import RowsOfSlices
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
 
-LOCATIONS = pa.schema(
-    [
-        ("record_key", pa.string()),
-        ("partition", pa.string()),
-        ("file_id", pa.string()),
-        ("instant", pa.string()),
-        ("row_id", pa.int64()),
-        ("deleted", pa.bool_()),
-    ]
-)
-"""The columns of each key found. ``deleted``: whether a log file is known to delete the row."""
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 KeysAt = tuple[RowIds, pa.StringArray]
 """Row ids, and the record keys of these rows."""
 
-KeysLocated = tuple[Numbers, pa.Table]
-"""Positions in the search keys of the keys found, and the location (`LOCATIONS`) of each."""
-
 _NONE: Numbers = np.zeros(0, np.int64)
-_FIRST_KEYS = 1_024
-_ROWS_LIKE_A_FILTER = 20_000
-"""Hudi's Bloom filter has room for 60,000 keys by default, however few the file has. Reading the
-keys of this many rows takes about as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +147,8 @@ class KeyLocator:
         within = KeyRange.of_base_file(plan, self.keys)
         if within is None:
             return None
-        among_first = np.count_nonzero(within.holds(search_keys[:_FIRST_KEYS]))
-        if not keys_by_index(among_first, plan.total):
+        most = most_keys_by_index(plan.total)
+        if np.count_nonzero(within.holds(search_keys[: 4 * most])) > most:
             return None
         return np.flatnonzero(within.holds(search_keys))
 
@@ -198,12 +179,12 @@ class KeyLocator:
     def _filters_pay(self, plan: SlicePlan) -> bool:
         """Whether the Bloom filter in the footer of the base file is worth reading."""
         # Hudi fills the filter only if rows store their keys.
-        return self.keys.stored and not (plan.entries and plan.total < _ROWS_LIKE_A_FILTER)
+        return self.keys.stored and (not plan.entries or bloom_filter_pays(plan.total))
 
     def _narrowing(self, plan: SlicePlan, search_keys: pa.StringArray) -> Predicate | None:
         """A condition on rows with these keys that the slice's entries narrow. None if they narrow
         none, or for so many keys that reading all of the file's keys is cheaper."""
-        if not plan.entries or not keys_by_index(len(search_keys), plan.total):
+        if not plan.entries or len(search_keys) > most_keys_by_index(plan.total):
             return None
         return next(
             (each for each in self.keys.conditions(search_keys) if narrows(each, plan)), None
@@ -214,59 +195,6 @@ class KeyLocator:
         batches = self.reader.merged(plan)
         keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
         return _matches(keys, search_keys)[0]
-
-
-@dataclass(slots=True)
-class RowsOfSlices:
-    """Rows of many slices without log files, collected to be matched with the same search keys,
-    since Arrow hashes all search keys for each call.
-
-    Attributes:
-        search_keys: Distinct, without NULL.
-    """
-
-    search_keys: pa.StringArray
-    slices: list[FileSlice] = field(default_factory=list)
-    portions: list[KeysAt] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, file_slice: FileSlice, row_ids: RowIds, row_keys: pa.StringArray) -> None:
-        """Adds rows of a slice with a base file."""
-        self.slices.append(file_slice)
-        self.portions.append((row_ids, row_keys))
-        self.count += len(row_ids)
-
-    @property
-    def are_many(self) -> bool:
-        """Whether hashing the search keys takes no longer than looking up the rows collected."""
-        return self.count >= len(self.search_keys)
-
-    def located(self) -> KeysLocated:
-        """The keys located in the rows collected, which are then forgotten."""
-        if not self.count:
-            return _NONE, LOCATIONS.empty_table()
-        row_ids, row_keys = _joined(self.portions)
-        places = pc.index_in(row_keys, value_set=self.search_keys)
-        found = places.is_valid().to_numpy(zero_copy_only=False)
-        of_row = np.repeat(np.arange(len(self.slices)), [len(rows) for rows, _ in self.portions])
-        slices = pa.array(of_row[found])
-        key_positions = places.drop_null().to_numpy().astype(np.int64)
-        values = (
-            [each.partition for each in self.slices],
-            [each.file_id for each in self.slices],
-            [each.base_file.instant for each in self.slices if each.base_file is not None],
-        )
-        locations = pa.table(
-            [
-                self.search_keys.take(pa.array(key_positions)),
-                *(pa.array(each, pa.string()).take(slices) for each in values),
-                pa.array(row_ids[found]),
-                pa.repeat(pa.scalar(False), len(slices)),
-            ],
-            schema=LOCATIONS,
-        )
-        self.slices, self.portions, self.count = [], [], 0
-        return key_positions, locations
 
 
 def _matches(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:

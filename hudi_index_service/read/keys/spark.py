@@ -22,7 +22,8 @@ from hudi_index_service.errors import ConfigInvalid, NeedsSpark, Remedy, TableFe
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.keys.groups import portions, routed, slice_groups
-from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.key_locator import KeyLocator
+from hudi_index_service.read.keys.locations import LOCATIONS
 from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
@@ -34,7 +35,7 @@ from hudi_index_service.read.keys.tag_location import (
     RequestedKeys,
     named_column,
 )
-from hudi_index_service.read.keys.task_answers import answers, is_small, key_portions
+from hudi_index_service.read.keys.task_answers import answers, can_answer, key_portions
 from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
 
 log = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ def frame_answer(
     requested = named_keys(keys)
     try:
         plan, locator = search.planned(partitioned=PARTITION in requested.columns)
-        by_tasks = _answer_by_each_task if is_small(plan.slices) else _answer_by_groups
+        by_tasks = _answer_by_each_task if can_answer(plan.slices) else _answer_by_groups
         return by_tasks(locator, plan, requested)
     except TableFeatureUnsupported as error:
         reader = reader_on(keys.sparkSession)

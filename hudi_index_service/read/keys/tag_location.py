@@ -13,8 +13,9 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
-from hudi_index_service.read.keys.key_locator import LOCATIONS, KeyLocator
+from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.key_routes import key_holders
+from hudi_index_service.read.keys.locations import LOCATIONS
 from hudi_index_service.read.keys.record_keys import RecordKeys, record_keys
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.planner import BaseFiles, QueryPlanner

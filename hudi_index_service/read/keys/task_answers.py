@@ -11,21 +11,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index_service.arrow import numbers_array, truths_array
+from hudi_index_service.arrow import numbers_array
+from hudi_index_service.optimizer.decide import each_task_reads_all_keys
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.keys.key_locator import KeyLocator
+from hudi_index_service.read.keys.rows_of_slices import key_hashes
 from hudi_index_service.read.keys.tag_location import ANSWER, KEY, PARTITION
 
 _BYTES_A_ROW = 20  # of a base file, at least: it stores the row's key, which hardly compresses
-_MOST_ROWS = 20_000_000
 
 
-def is_small(slices: Sequence[SlicePlan]) -> bool:
-    """Whether each task may read the keys of all these slices: without log files, which would be
-    merged by each of them, and of rows that one core reads in some ten seconds."""
-    return all(not each.file_slice.log_files for each in slices) and (
-        sum(map(_rows, slices)) <= _MOST_ROWS
-    )
+def can_answer(slices: Sequence[SlicePlan]) -> bool:
+    """Whether each task may search all these slices: they are few enough, and without log files,
+    which each task would have to merge."""
+    without_logs = all(not each.file_slice.log_files for each in slices)
+    return without_logs and each_task_reads_all_keys(sum(map(_rows, slices)))
 
 
 def _rows(plan: SlicePlan) -> int:
@@ -79,29 +79,33 @@ def _answers_among(
     partition: str | None,
 ) -> Iterator[pa.Table]:
     """The answer for keys; those absent are in the requested partition."""
-    encoded = keys.combine_chunks().dictionary_encode()
-    distinct = encoded.dictionary
-    times = np.bincount(encoded.indices.drop_null(), minlength=len(distinct))
+    distinct, times = _distinct(keys.drop_null().combine_chunks())
     is_absent = np.ones(len(distinct), dtype=bool)
     for positions, locations in locator.locate_all(slices, distinct):
         is_absent[positions] = False
-        yield _repeated(locations.select(ANSWER.names), times[positions])
-    absent = _repeated(
-        pa.table({KEY: distinct.filter(truths_array(is_absent))}), times[is_absent]
-    ).column(KEY)
-    unknown = pa.chunked_array([*absent.chunks, pa.nulls(keys.null_count, pa.string())])
-    nowhere = {KEY: unknown, PARTITION: pa.repeat(pa.scalar(partition, pa.string()), len(unknown))}
-    yield pa.table(
-        [
-            nowhere.get(each.name, pa.nulls(len(unknown), each.type))  # type: ignore[arg-type]
-            for each in ANSWER
-        ],
-        schema=ANSWER,
+        yield locations.select(ANSWER.names).take(_repeated(times[positions]))
+    absent = distinct.take(numbers_array(np.flatnonzero(is_absent)))
+    yield _nowhere(absent.take(_repeated(times[is_absent])), partition)
+    yield _nowhere(pa.nulls(keys.null_count, pa.string()), partition)
+
+
+def _distinct(keys: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int64]]:
+    """The distinct keys, and how often each is there."""
+    hashes = np.sort(key_hashes(keys))  # faster than a dictionary of texts
+    if (hashes[1:] != hashes[:-1]).all():
+        return keys, np.ones(len(keys), dtype=np.int64)
+    encoded = keys.dictionary_encode()
+    return encoded.dictionary, np.bincount(encoded.indices)
+
+
+def _repeated(times: npt.NDArray[np.int64]) -> pa.Array:
+    """The number of each row as often as its key was requested."""
+    return numbers_array(np.repeat(np.arange(len(times)), times))
+
+
+def _nowhere(keys: pa.StringArray, partition: str | None) -> pa.Table:
+    """The answer for absent keys."""
+    known = {KEY: keys, PARTITION: pa.repeat(pa.scalar(partition, pa.string()), len(keys))}
+    return pa.table(
+        [known.get(each.name, pa.nulls(len(keys), each.type)) for each in ANSWER], schema=ANSWER
     )
-
-
-def _repeated(rows: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
-    """Each row as often as its key was requested."""
-    if (times == 1).all():
-        return rows
-    return rows.take(numbers_array(np.repeat(np.arange(len(times)), times)))

@@ -1,0 +1,88 @@
+"""Matches the keys of rows of many slices with search keys.
+
+Arrow hashes all search keys for each call, so the rows of many slices are matched by one call. Of
+the rows, those are collected whose key's hash is that of a search key: few others are left.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from hudi_index_parquet import polynomials
+
+from hudi_index_service.arrow import numbers_array, truths_array
+from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.read.base_file.row_reader import RowIds
+from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
+
+_SLOTS_A_KEY = 16  # as many bytes for each search key, a power of two in all
+_MIXER = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+def key_hashes(keys: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """A hash of each key, evenly distributed in its highest bits."""
+    sums = np.frombuffer(polynomials(keys.cast(pa.binary())), dtype="<u8")
+    hashes: npt.NDArray[np.uint64] = (sums ^ (sums >> np.uint64(32))) * _MIXER
+    return hashes
+
+
+class RowsOfSlices:
+    """Rows of many slices without log files, collected to be matched with the same search keys."""
+
+    def __init__(self, search_keys: pa.StringArray) -> None:
+        """Without rows as yet.
+
+        Args:
+            search_keys: Distinct, without NULL.
+        """
+        self._search_keys = search_keys
+        bits = (_SLOTS_A_KEY * len(search_keys)).bit_length()
+        self._shift = np.uint64(64 - bits)
+        self._slots = np.zeros(1 << bits, dtype=bool)
+        self._slots[key_hashes(search_keys) >> self._shift] = True
+        self._forget()
+
+    def add(self, file_slice: FileSlice, row_ids: RowIds, row_keys: pa.StringArray) -> None:
+        """Adds rows of a slice with a base file."""
+        may_match = self._slots[key_hashes(row_keys) >> self._shift]
+        self._slices.append(file_slice)
+        self._row_ids.append(row_ids[may_match])
+        self._row_keys.append(row_keys.filter(truths_array(may_match)))
+        self._count += len(self._row_ids[-1])
+
+    @property
+    def are_many(self) -> bool:
+        """Whether hashing the search keys takes no longer than looking up the rows collected."""
+        return self._count >= len(self._search_keys)
+
+    def located(self) -> KeysLocated:
+        """The keys located in the rows collected, which are then forgotten."""
+        row_ids = np.concatenate([np.zeros(0, np.int64), *self._row_ids])
+        row_keys = pa.chunked_array(self._row_keys, pa.string())
+        places = pc.index_in(row_keys, value_set=self._search_keys).combine_chunks()
+        found = np.asarray(places.is_valid())
+        key_positions = np.asarray(places.drop_null()).astype(np.int64)
+        of_rows = np.repeat(np.arange(len(self._slices)), list(map(len, self._row_ids)))
+        slices = numbers_array(of_rows[found])
+        slice_values = (
+            [each.partition for each in self._slices],
+            [each.file_id for each in self._slices],
+            [each.base_file and each.base_file.instant for each in self._slices],
+        )
+        locations = pa.table(
+            [
+                self._search_keys.take(numbers_array(key_positions)),
+                *(pa.array(each, pa.string()).take(slices) for each in slice_values),
+                numbers_array(row_ids[found]),
+                pa.repeat(pa.scalar(False), len(slices)),
+            ],
+            schema=LOCATIONS,
+        )
+        self._forget()
+        return key_positions, locations
+
+    def _forget(self) -> None:
+        self._slices: list[FileSlice] = []
+        self._row_ids: list[RowIds] = []
+        self._row_keys: list[pa.StringArray] = []
+        self._count = 0
