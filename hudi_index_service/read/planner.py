@@ -202,13 +202,15 @@ class QueryPlanner:
         """
         snapshot, folder = base_files.snapshot, base_files.folder
         base_slices = tuple(
-            each if each.base_file is None else replace(each, log_files=())
+            replace(each, log_files=()) if each.base_file and each.log_files else each
             for each in snapshot.slices
         )
         plan = first_plan(replace(snapshot, slices=base_slices), None)
         if among is not None:
             slices = (
-                each if number in among else replace(each, access=Access.SKIP)
+                each
+                if number in among
+                else SlicePlan(each.file_slice, Access.SKIP, reason=each.reason, values=each.values)
                 for number, each in enumerate(plan.slices)
             )
             plan = replace(plan, slices=tuple(slices))
@@ -217,7 +219,7 @@ class QueryPlanner:
             plan,
             snapshot=snapshot,
             slices=tuple(
-                replace(planned, file_slice=each)
+                planned if planned.file_slice is each else replace(planned, file_slice=each)
                 for planned, each in zip(covered_slices, snapshot.slices, strict=True)
             ),
         )

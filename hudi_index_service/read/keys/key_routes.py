@@ -81,12 +81,16 @@ def key_holders(
     if base_files.folder is None:
         return {}
     held: dict[int, pa.StringArray] = {}
+    nothing = search_keys[:0]
     for name, segments in base_files.folder.segments.items():
         for each in key_values(keys, search_keys):
             if each.column not in base_files.columns[name]:
                 continue
             located = base_files.segment_slices.located(segments, each.column, each.values)
             for number, found in located.items():
+                if not len(found) and not len(each.anywhere):  # most files, if keys are few
+                    held[number] = nothing
+                    continue
                 positions = np.union1d(each.keys[found], each.anywhere)
                 held[number] = search_keys.take(pa.array(positions))
     return held

@@ -15,6 +15,7 @@ from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.read.base_file.row_reader import RowIds
 from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
 
+_FEWEST_ROWS = 65_536
 _SLOTS_A_KEY = 16  # as many bytes for each search key, a power of two in all
 _MIXER = np.uint64(0x9E37_79B9_7F4A_7C15)
 
@@ -52,8 +53,8 @@ class RowsOfSlices:
 
     @property
     def are_many(self) -> bool:
-        """Whether hashing the search keys takes no longer than looking up the rows collected."""
-        return self._count >= len(self._search_keys)
+        """Whether hashing the search keys takes no longer than matching the rows collected."""
+        return self._count >= max(len(self._search_keys), _FEWEST_ROWS)
 
     def located(self) -> KeysLocated:
         """The keys located in the rows collected, which are then forgotten."""

@@ -44,7 +44,7 @@ _GROUP, _TIMES = "group", "times"
 _ROUTED_KEYS = pa.schema([(_GROUP, pa.int64()), (KEY, pa.string())])
 _TASKS_PER_SLOT = 2
 _ROWS_PER_BATCH = 65_536
-_KEYS_AT_ONCE = 500_000  # in a task, at about 200 bytes each with all intermediate data
+_KEYS_AT_ONCE = 750_000  # in a task, at about 200 bytes each with all intermediate data
 _BASE_FILE = r"^(.+)_[^_]+_([0-9]+)\.parquet$"
 
 _LATE_REMEDY = Remedy(
