@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hudi_index_service.errors import SparkUnsupported
-from hudi_index_service.sql.rule.condition import where_text
-from hudi_index_service.sql.rule.request import read_request
+from hudi_index_service.sql.rule.condition import exact_where_text, where_text
+from hudi_index_service.sql.rule.request import Counts, read_request
 
 
 def leaf(op, *values, column=("a",), type="integer", **more):
@@ -76,6 +76,21 @@ def test_several_conditions_are_joined_once_each():
     assert where_text(conditions, lambda leaf: True) == "(`a` = 1) AND (`a` > 5)"
 
 
+@pytest.mark.parametrize(
+    ("conditions", "text"),
+    [
+        ([ONE], "`a` = 1"),
+        ([NOT_NULL, ONE], "(`a` IS NOT NULL) AND (`a` = 1)"),
+        ([either(ONE, both(NOT_NULL, ONE))], "(`a` = 1) OR ((`a` IS NOT NULL) AND (`a` = 1))"),
+        ([ONE, UNKNOWN], None),
+        ([both(ONE, UNKNOWN)], None),
+        ([ONE, leaf("=", 1, column=("unanswered",))], None),
+    ],
+)
+def test_exact_text_leaves_nothing_out(conditions, text):
+    assert exact_where_text(conditions, lambda leaf: "unanswered" not in leaf) == text
+
+
 def request_text(**fields):
     return json.dumps(
         {
@@ -94,6 +109,18 @@ def test_request():
     request = read_request(request_text())
     assert (request.uri, request.as_of, request.query_type) == ("file:/t", "2026-01-01", "snapshot")
     assert (request.names, request.types) == (["id"], ['"string"'])
+
+
+def test_request_of_counts():
+    assert read_request(request_text()).counts is None
+    fields = {"names": ["k", "n"], "group": "id", "of": [[NOT_NULL]]}
+    assert read_request(request_text(counts=fields)).counts == Counts(
+        **fields, most=None, all=False
+    )
+    fields = {"names": ["row"], "of": [[]], "most": 3}
+    assert read_request(request_text(counts=fields)).counts == Counts(
+        **fields, group=None, all=False
+    )
 
 
 def test_request_with_unknown_option_is_sparks():

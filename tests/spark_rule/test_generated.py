@@ -75,7 +75,7 @@ def _condition(r: random.Random, depth: int = 2) -> str:
 def _query(r: random.Random) -> str:
     table, other = r.choice(KINDS), r.choice(KINDS)
     where, more = _condition(r), _condition(r)
-    match r.randrange(10):
+    match r.randrange(12):
         case 0:
             return f"SELECT * FROM {table} WHERE {where} AND {more}"
         case 1:
@@ -112,6 +112,15 @@ def _query(r: random.Random) -> str:
             return (
                 f"SELECT id, row_number() OVER (PARTITION BY dt ORDER BY id) AS n FROM {table} "
                 f"WHERE {where}"
+            )
+        case 8:
+            counts = ", ".join(r.sample(["count(*)", "count(age)", "count(place.city)"], 2))
+            group = r.choice(["", "GROUP BY msg", "GROUP BY dt", "GROUP BY id HAVING count(*) > 0"])
+            return f"SELECT {counts} FROM {table} WHERE {where} {group}"
+        case 9:
+            return (
+                f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {where}) AS e, "
+                f"(SELECT count(*) FROM (SELECT 1 FROM {other} WHERE {more} LIMIT 3)) AS n"
             )
     columns = ", ".join(r.sample(["id", "msg", "score", "price", "place.city", "tags", "flag"], 3))
     return f"SELECT {columns} FROM {table} WHERE {where} AND {more}"

@@ -16,9 +16,21 @@ def may_have_few_values(plan: SlicePlan, column: str) -> bool:
     manifest; reads no index bytes."""
     if plan.access is Access.SKIP or column in plan.values:
         return True
-    plan = plan.for_counting()
-    columns = (each for entry in plan.entries for each in entry.columns if each.name == column)
-    return any(each.distinct is not None and each.distinct <= COUNTED_VALUES for each in columns)
+    return any(each <= COUNTED_VALUES for each in _distinct(plan, column))
+
+
+def most_values(plan: SlicePlan, column: str) -> int:
+    """The most values of a text column, NULL included, in a slice that has an entry, by its
+    manifest."""
+    if column in plan.values:
+        return 1
+    return min((each + 1 for each in _distinct(plan, column)), default=plan.total)
+
+
+def _distinct(plan: SlicePlan, column: str) -> list[int]:
+    entries = plan.for_counting().entries
+    columns = (each for entry in entries for each in entry.columns if each.name == column)
+    return [each.distinct for each in columns if each.distinct is not None]
 
 
 def value_counts_of(

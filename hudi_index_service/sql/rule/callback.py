@@ -49,9 +49,9 @@ class Callback:
         if isinstance(decided, KeepSparkScan):
             return json.dumps({"reader": "spark", "reason": decided.reason})
         answer = {
-            "reader": "driver" if decided.rows.few else "tasks",
+            "reader": decided.reader,
             "reason": decided.reason,
-            "rows": decided.rows.rows,
+            "rows": decided.expected,
             "total": decided.total,
             "indexes": decided.indexes,
             "where": decided.where,

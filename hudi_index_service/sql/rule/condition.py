@@ -1,7 +1,7 @@
 """Translates the conditions of a request to a where text.
 
 Spark has resolved names and coerced types, so literals have the types that they are written with.
-Whatever is not translated is left out: Spark's own filter stays above the rows.
+For rows, whatever is not translated is left out: Spark's own filter stays above them.
 """
 
 import base64
@@ -39,6 +39,18 @@ def where_text(conditions: Iterable[Condition], can_answer: Callable[[str], bool
     return _join(" AND ", dict.fromkeys(each for each in texts if each is not None))
 
 
+def exact_where_text(
+    conditions: Iterable[Condition], can_answer: Callable[[str], bool]
+) -> str | None:
+    """A condition that is TRUE for just the rows for which all of the given ones are; None if none
+    is known.
+
+    Args:
+        can_answer: See `where_text`.
+    """
+    return _Translation(can_answer).exact({"op": "and", "of": list(conditions)})
+
+
 class _Translation:
     def __init__(self, can_answer: Callable[[str], bool]) -> None:
         self._can_answer = can_answer
@@ -54,6 +66,10 @@ class _Translation:
                 arms = [self.implied(each) for each in condition["of"]]
                 known = [each for each in arms if each is not None]
                 return _join(" OR ", known) if len(known) == len(arms) else None
+        return self.exact(condition)
+
+    def exact(self, condition: Condition) -> str | None:
+        """The equivalent condition; None if none is known."""
         try:
             return self._exact(condition)
         except _Untranslatable:

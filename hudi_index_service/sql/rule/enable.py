@@ -98,13 +98,20 @@ def _relation_use(use: dict[str, Any]) -> RelationUse:
         by_index=by_index,
         reason=use["reason"],
         where=decision["where"] or None,
-        columns=tuple(each["name"] for each in request.get("columns", ())) if by_index else (),
+        columns=_columns(request) if by_index else (),
         instant=decision["instant"],
         in_tasks=use["reader"] == "tasks",
         rows=use.get("rows"),
         expected=decision["rows"] if by_index else None,
         indexes=tuple(decision["indexes"]),
     )
+
+
+def _columns(request: dict[str, Any]) -> tuple[str, ...]:
+    """The columns that are read for a request; conditions alone need none if rows are counted."""
+    if counts := request.get("counts"):
+        return (counts["group"],) if "group" in counts else ()
+    return tuple(each["name"] for each in request["columns"])
 
 
 def _jar_for(spark: "SparkSession") -> tuple[str, Path]:

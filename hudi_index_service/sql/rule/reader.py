@@ -26,6 +26,7 @@ from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.spark_types import as_spark_sees
 from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
 from hudi_index_service.sql.rule.condition import where_text
+from hudi_index_service.sql.rule.counting import Counted, by_counting
 from hudi_index_service.sql.rule.request import Key, Request, read_request
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.wording import counted
@@ -65,6 +66,16 @@ class ByIndex:
     key: Key | None
 
     @property
+    def reader(self) -> str:
+        """Who reads the rows."""
+        return "driver" if self.rows.few else "tasks"
+
+    @property
+    def expected(self) -> int:
+        """The most rows that the index finds."""
+        return self.rows.rows
+
+    @property
     def reason(self) -> str:
         """Why, in one sentence without full stop."""
         number = counted(self.rows.rows, "row")
@@ -74,12 +85,20 @@ class ByIndex:
         rows = number if self.rows.exact else f"at most {number}"
         return with_others(f"the index finds {rows}", self.rows.scanned)
 
-    def again(self) -> Execution:
-        """The reading, as if for the first time: a decision may serve several queries."""
-        return replace(self.run, statistics=ReadStatistics())
+    def read(self, spark: "SparkSession") -> "pa.Table | DataFrame | KeepSparkScan":
+        """The rows. Raises what reading raises."""
+        # As if for the first time: a decision may serve several queries.
+        run = replace(self.run, statistics=ReadStatistics())
+        if self.rows.few:
+            table = run.table()
+            if table.nbytes <= DRIVER_BYTES:
+                return table
+            if not self.rows.by_tasks:
+                return KeepSparkScan(_LARGE)
+        return rows_by_tasks(spark, run.reader, run.plan, None, history=run.history)
 
 
-Decided = ByIndex | KeepSparkScan
+Decided = ByIndex | Counted | KeepSparkScan
 
 
 class RelationReader:
@@ -99,7 +118,7 @@ class RelationReader:
         self._storage_options = storage_options
         self._settings = settings
         self._tables: dict[str, IndexedTable] = {}
-        self._kept: OrderedDict[str, tuple[ByIndex, float]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[ByIndex | Counted, float]] = OrderedDict()
         self._lock = Lock()
 
     def has(self, storage_options: Mapping[str, str] | None, settings: Settings | None) -> bool:
@@ -107,7 +126,7 @@ class RelationReader:
         return (self._storage_options, self._settings) == (storage_options, settings)
 
     def decide(self, text: str) -> Decided:
-        """Who reads the rows of a request. Looks into the index and reads no row.
+        """Who reads the rows of a request, or counts them. Looks into the index and reads no row.
 
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
@@ -119,10 +138,10 @@ class RelationReader:
         log.info(
             "%s is read by %s: %s.",
             request.uri,
-            "index" if isinstance(decided, ByIndex) else "Spark",
+            "Spark" if isinstance(decided, KeepSparkScan) else "index",
             decided.reason,
         )
-        if isinstance(decided, ByIndex) and decided.key is None:
+        if isinstance(decided, Counted) or (isinstance(decided, ByIndex) and decided.key is None):
             self._keep(text, decided)
         return decided
 
@@ -134,16 +153,7 @@ class RelationReader:
                 cannot be read.
         """
         decided: Decided = self._fresh(text) or self.decide(text)
-        if isinstance(decided, KeepSparkScan):
-            return decided
-        run = decided.again()
-        if decided.rows.few:
-            table = run.table()
-            if table.nbytes <= DRIVER_BYTES:
-                return table
-            if not decided.rows.by_tasks:
-                return KeepSparkScan(_LARGE)
-        return rows_by_tasks(self._spark, run.reader, run.plan, None, history=run.history)
+        return decided if isinstance(decided, KeepSparkScan) else decided.read(self._spark)
 
     def close(self) -> None:
         """Closes the tables and their open index files."""
@@ -158,6 +168,8 @@ class RelationReader:
         indexes = table.indexes()
         if not indexes:
             return KeepSparkScan("the table has no index")
+        if request.counts is not None:
+            return by_counting(table, request, request.counts)
         schema = table.schema()
         where = where_text(request.where, lambda text: answers(schema, text))
         if request.key is not None:
@@ -194,14 +206,14 @@ class RelationReader:
                 self._tables[uri] = table
             return table
 
-    def _keep(self, text: str, decided: ByIndex) -> None:
+    def _keep(self, text: str, decided: ByIndex | Counted) -> None:
         with self._lock:
             self._kept[text] = decided, monotonic()
             self._kept.move_to_end(text)
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
 
-    def _fresh(self, text: str) -> ByIndex | None:
+    def _fresh(self, text: str) -> ByIndex | Counted | None:
         with self._lock:
             decided, since = self._kept.get(text, (None, 0.0))
         return decided if monotonic() - since < _FRESH_SECONDS else None

@@ -12,6 +12,28 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of rows that a query wants instead of the rows.
+
+    Attributes:
+        names: The names of the result's columns.
+        group: The text column for each of whose values there is a row of the result, with the value
+            in its first column; None for one row.
+        of: For each column that follows, the conditions on the rows that are counted, beside those
+            of the request.
+        most: The query wants as many rows as there are, but no more than this; None if it wants
+            counts.
+        all: It wants all rows, but by Spark if there are more than `most`.
+    """
+
+    names: list[str]
+    group: str | None
+    of: list[list[dict[str, Any]]]
+    most: int | None
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
     """A column of which only rows with one of some values are needed: the keys of a join, which are
     not known yet.
@@ -38,6 +60,7 @@ class Request:
         types: Their types, as Spark writes them in JSON; a struct has only the fields needed.
         where: Conditions that all wanted rows fulfill, see `Conditions.java`.
         key: Restricts the rows further, once the query runs; None if nothing does.
+        counts: What is counted of these rows; None if they are wanted themselves.
     """
 
     uri: str
@@ -48,6 +71,7 @@ class Request:
     types: list[str]
     where: list[dict[str, Any]]
     key: Key | None
+    counts: Counts | None
 
 
 def read_request(text: str) -> Request | str:
@@ -74,6 +98,17 @@ def read_request(text: str) -> Request | str:
         types=[json.dumps(each["type"]) for each in fields["columns"]],
         where=fields["where"],
         key=_key(fields),
+        counts=_counts(fields["counts"]) if "counts" in fields else None,
+    )
+
+
+def _counts(fields: dict[str, Any]) -> Counts:
+    return Counts(
+        names=fields["names"],
+        group=fields.get("group"),
+        of=fields["of"],
+        most=fields.get("most"),
+        all=fields.get("all", False),
     )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_path
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.spark_sql import identifier_sql
 from hudi_index_service.read.execution import Execution
@@ -27,6 +26,7 @@ from hudi_index_service.sql.catalyst.plan import PlanNode
 from hudi_index_service.sql.catalyst.relation import HudiRelation, hudi_relation
 from hudi_index_service.sql.catalyst.scala import class_name, elements, partial_function, sequence
 from hudi_index_service.sql.relations.decision import RelationUse, serving_indexes, with_others
+from hudi_index_service.sql.relations.every_row import every_row
 from hudi_index_service.sql.relations.observed import Observed
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.rows import read_here
@@ -139,7 +139,7 @@ class CountedRows:
         if rows.condition is not None:
             where = self.exact(table, read_condition(rows.condition))
         else:
-            where = _every_row(table, group)
+            where = every_row(table, None if group is None else str(group.name()))
         if where is None or not table.indexes():
             return None
         return _Source(self.spark, table, relation, where, group)
@@ -194,14 +194,3 @@ class _Source:
             plan=None if explain is None else with_index_estimates(run.plan, run.reader),
             observed=observed,
         )
-
-
-def _every_row(table: IndexedTable, group: Any | None) -> str | None:
-    """A condition that is TRUE for every row by the index alone; None without a column for it."""
-    columns = [column.name for index in table.indexes() for column in index.columns]
-    if group is not None:
-        columns = [each for each in columns if each.lower() == str(group.name()).lower()]
-    if not columns:
-        return None
-    column = ".".join(identifier_sql(part) for part in column_path(columns[0]))
-    return f"({column} IS NULL) OR ({column} IS NOT NULL)"

@@ -3,6 +3,7 @@ package hudiindex.spark;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import scala.PartialFunction;
 import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
@@ -28,5 +29,10 @@ public final class Scala {
   /** A view on the entries. */
   public static <K, V> Map<K, V> map(scala.collection.Map<K, V> entries) {
     return JavaConverters.mapAsJavaMap(entries);
+  }
+
+  /** A function that is defined for the keys, and returns their values. */
+  public static <K, V> PartialFunction<K, V> function(Map<K, V> entries) {
+    return JavaConverters.mapAsScalaMap(entries);
   }
 }

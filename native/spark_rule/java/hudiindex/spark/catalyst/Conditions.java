@@ -57,6 +57,8 @@ final class Conditions {
   /** The most values of an IN. */
   static final int MOST_VALUES = 10_000;
 
+  private static final String UNKNOWN = "unknown";
+
   private final AttributeSet relation;
 
   /**
@@ -92,6 +94,19 @@ final class Conditions {
       }
     }
     return result.toString();
+  }
+
+  /** All of the conjuncts, as a JSON array; empty if any of them is not known in all its parts. */
+  Optional<String> exact(List<Expression> conjuncts) {
+    ArrayNode result = Json.array();
+    for (Expression each : conjuncts) {
+      ObjectNode condition = each.deterministic() ? written(each) : unknown();
+      if (condition.findValuesAsText("op").contains(UNKNOWN)) {
+        return Optional.empty();
+      }
+      result.add(condition);
+    }
+    return Optional.of(result.toString());
   }
 
   private ObjectNode written(Expression condition) {
@@ -241,10 +256,10 @@ final class Conditions {
   }
 
   private static ObjectNode unknown() {
-    return Json.object().put("op", "unknown");
+    return Json.object().put("op", UNKNOWN);
   }
 
   private static boolean isKnown(ObjectNode condition) {
-    return !condition.get("op").asText().equals("unknown");
+    return !condition.get("op").asText().equals(UNKNOWN);
   }
 }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
@@ -56,6 +57,23 @@ record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFi
       result.add(filter);
     }
     return result;
+  }
+
+  /** An expression over the output, written over the attributes of the relation. */
+  Expression below(Expression expression) {
+    if (!(top instanceof Project project)) {
+      return expression;
+    }
+    if (expression instanceof Attribute attribute) {
+      return Scala.list(project.projectList()).stream()
+          .filter(each -> each.exprId().equals(attribute.exprId()))
+          .findFirst()
+          .map(each -> each instanceof Alias alias ? alias.child() : (Expression) each)
+          .orElse(expression);
+    }
+    List<Expression> children =
+        Scala.list(expression.children()).stream().map(each -> below(each)).toList();
+    return expression.withNewChildren(Scala.seq(children));
   }
 
   /** The conjuncts of the filter. */

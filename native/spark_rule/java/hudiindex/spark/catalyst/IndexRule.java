@@ -48,7 +48,8 @@ public final class IndexRule extends Rule<LogicalPlan> {
       if (!settings.enabled()) {
         return plan;
       }
-      LogicalPlan byConditions = rewritten(plan, Optional.empty(), settings);
+      LogicalPlan counted = new Counting(decisions, settings).counted(plan);
+      LogicalPlan byConditions = rewritten(counted, Optional.empty(), settings);
       return new JoinKeys(decisions, settings).taken(byConditions);
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt(); // Spark looks at it, and ends the query

@@ -33,7 +33,9 @@ public final class IndexStrategy extends SparkStrategy {
             .reduce(And::new)
             .<LogicalPlan>map(condition -> new Filter(condition, indexed.child()))
             .orElse(indexed.child());
-    SparkPlan own = planLater(new Project(columns, scan));
+    LogicalPlan rows = new Project(columns, scan);
+    boolean counted = indexed.plannedRead().request().isOfCounts();
+    SparkPlan own = counted ? new FallbackExec(rows) : planLater(rows);
     Option<SparkPlan> keys =
         indexed.keys().isEmpty()
             ? Option.empty()

@@ -60,9 +60,12 @@ public final class Indexed extends LogicalPlan {
     return keys.isEmpty() ? Scala.seq(List.of(child)) : Scala.seq(List.of(child, keys.get()));
   }
 
-  /** The keys are needed, or Spark would prune them. */
+  /** What Spark must not prune: the keys, and of counts every column. */
   @Override
   public AttributeSet references() {
+    if (plannedRead.request().isOfCounts()) {
+      return child.outputSet();
+    }
     return keys.isEmpty() ? AttributeSet.empty() : keys.get().outputSet();
   }
 

@@ -13,8 +13,9 @@ record PlannedRead(
     HudiFiles files, Request request, Decision decision, Decisions decisions, Use use) {
   /** What EXPLAIN shows. */
   String shown() {
-    String indexes = String.join(", ", decision.indexes());
-    return "index " + indexes + ", by " + decision.reader() + ": " + decision.reason();
+    String indexes = String.join(", ", decision.indexes()); // none if it rules out all files
+    String by = indexes.isEmpty() ? "by " : "index " + indexes + ", by ";
+    return by + decision.reader() + ": " + decision.reason();
   }
 
   @Override

@@ -16,8 +16,9 @@ import java.util.TreeMap;
  * <p>In JSON: {@code version}; {@code table}, its base path; {@code instants}, the requested times
  * of the completed commits that Spark's own relation sees; {@code options} of that relation; {@code
  * columns} with {@code name} and {@code type} (Spark's JSON); {@code where}, a list of conditions
- * that all rows wanted fulfill, as hudiindex.spark.catalyst.Conditions writes them; and, while the
- * keys of a join are not read yet, {@code key}, see {@link Key}.
+ * that all rows wanted fulfill, as hudiindex.spark.catalyst.Conditions writes them; while the keys
+ * of a join are not read yet, {@code key}, see {@link Key}; and if the query wants numbers of these
+ * rows instead, {@code counts}, see {@link Counts}.
  */
 public record Request(
     String table,
@@ -26,6 +27,7 @@ public record Request(
     List<Column> columns,
     String where,
     Optional<Key> key,
+    Optional<Counts> counts,
     String text) {
   private static final int VERSION = 1;
 
@@ -40,14 +42,14 @@ public record Request(
    */
   public record Key(String column, String type, long most) {}
 
-  /** A request without the keys of a join. */
+  /** A request for rows, without the keys of a join. */
   public static Request of(
       String table,
       List<String> instants,
       Map<String, String> options,
       List<Column> columns,
       String where) {
-    return of(table, instants, options, columns, where, Optional.empty());
+    return of(table, instants, options, columns, where, Optional.empty(), Optional.empty());
   }
 
   private static Request of(
@@ -56,7 +58,8 @@ public record Request(
       Map<String, String> options,
       List<Column> columns,
       String where,
-      Optional<Key> key) {
+      Optional<Key> key,
+      Optional<Counts> counts) {
     ObjectNode json = Json.object().put("version", VERSION).put("table", table);
     ArrayNode times = json.putArray("instants");
     instants.forEach(times::add);
@@ -73,24 +76,37 @@ public record Request(
                 .put("column", each.column())
                 .put("most", each.most())
                 .putRawValue("type", new RawValue(each.type())));
-    return new Request(table, instants, options, columns, where, key, json.toString());
+    counts.ifPresent(each -> json.set("counts", each.json()));
+    return new Request(table, instants, options, columns, where, key, counts, json.toString());
   }
 
-  /** The same rows with other columns: Spark prunes on after a decision. */
+  /** The same rows with other columns, since Spark prunes on after a decision; the same counts. */
   public Request withColumns(List<Column> others) {
-    return others.equals(columns) ? this : of(table, instants, options, others, where, key);
+    return isOfCounts() || others.equals(columns)
+        ? this
+        : of(table, instants, options, others, where, key, counts);
   }
 
   /** Of the same rows those with one of some values, which are not known yet. */
   public Request withKey(Key values) {
-    return of(table, instants, options, columns, where, Optional.of(values));
+    return of(table, instants, options, columns, where, Optional.of(values), counts);
   }
 
   /** Of the same rows those that fulfill one more condition, instead of having one of the values. */
   public Request withCondition(ObjectNode condition) {
     ArrayNode all = (ArrayNode) Json.read(where);
     all.add(condition);
-    return of(table, instants, options, columns, all.toString(), Optional.empty());
+    return of(table, instants, options, columns, all.toString(), Optional.empty(), counts);
+  }
+
+  /** Numbers of the same rows, which need the same columns. */
+  public Request counting(Counts wanted) {
+    return of(table, instants, options, columns, where, key, Optional.of(wanted));
+  }
+
+  /** Whether counts are wanted instead of rows. */
+  public boolean isOfCounts() {
+    return counts.isPresent();
   }
 
   /** The request in JSON. */
