@@ -96,9 +96,8 @@ class Sessions:
         spark.conf.set("spark.hudi.index.enabled", "false")
         ours = spark.newSession()
         enable(ours)
-        ours.conf.set(
-            "spark.sql.shuffle.partitions", spark.conf.get("spark.sql.shuffle.partitions")
-        )
+        for session in (spark, ours):
+            session.conf.set("spark.sql.shuffle.partitions", SHUFFLE_PARTITIONS)
         ours.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
         return cls(spark, ours)
 

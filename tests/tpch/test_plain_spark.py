@@ -1,7 +1,7 @@
 """The same queries by plain `spark.sql` and by DataFrames: the answers equal Spark's, and the index
 is used where `IndexSession` uses it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
-def enabled(tpch: "Tpch") -> "Iterator[SparkSession]":
+def enabled(tpch: "Tpch") -> "SparkSession":
     """A session with the rule beside the plain one, on the same tables."""
     plain = tpch.session.spark
     plain.conf.set("spark.hudi.index.enabled", "false")
@@ -30,7 +30,7 @@ def enabled(tpch: "Tpch") -> "Iterator[SparkSession]":
     enable(session)
     session.catalog.setCurrentDatabase(plain.catalog.currentDatabase())
     session.conf.set("spark.hudi.index.decideMillis", "60000")  # machines under test are busy
-    yield session
+    return session
 
 
 @each_query
