@@ -1,9 +1,17 @@
 """Estimates how many rows of a relation have the keys of a join, before the keys are known, by the
-numbers of distinct values in manifests."""
+numbers of distinct values in manifests.
+
+What is likely decides who reads: the decision is made anew once the keys are known. What is
+possible is the number of rows that Spark plans with, lest it sends many rows to all executors.
+"""
+
+import math
+from collections.abc import Collection
 
 from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.in_spark import Reader, SparkCosts
 from hudi_index_service.optimizer.decide import RelationCosts
+from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.plan import Access, SlicePlan, base_file_bytes
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, without_use
@@ -31,17 +39,19 @@ def candidates_of_keys(
     slices = [each.for_counting() for each in plan.slices]
     indexed = [each for each in slices if each.access is Access.INDEX]
     others = [each for each in slices if each.access in (Access.SCAN, Access.MERGE)]
+    values = [_values(each, column) for each in indexed]
+    share = _likely_share([each for each in values if each is not None], keys)
     work, rows = costs.scanning(others), 0
-    for each in indexed:
-        expected = _rows(each, column, keys)
-        rows += expected
-        work += costs.reading(each, expected)
+    for each, own in zip(indexed, values, strict=True):
+        count = each.total if own is None else own.count
+        work += costs.reading(each, share * count)
+        rows += count if own is None else min(count, math.ceil(keys * own.equal))
     indexed_bytes, other_bytes = base_file_bytes(indexed), base_file_bytes(others)
     readers = RelationCosts.of(costs, indexed_bytes, other_bytes, searched=False)
     chosen = readers.reader(work)
     if chosen is Reader.SPARK:
         return KeepSparkScan(
-            f"{counted(keys, 'key')} of a join may have {counted(rows, 'row')}, "
+            f"{counted(keys, 'key')} of a join have about {counted(round(work.rows), 'row')}, "
             "and Spark scans them faster"
         )
     by_tasks = readers.reader(work, driver=False) is Reader.TASKS
@@ -50,10 +60,19 @@ def candidates_of_keys(
     )
 
 
-def _rows(plan: SlicePlan, column: str, keys: int) -> int:
-    """The rows of a slice that are likely to have one of the keys, if it has all of them."""
-    for entry in plan.entries:
-        values = entry.values.get(column)
-        if values is not None:
-            return min(values.count, round(keys * values.equal))
-    return plan.total
+def _values(plan: SlicePlan, column: str) -> Values | None:
+    """The values of a column in a slice, by the first entry with it; None if none has it."""
+    found = (entry.values.get(column) for entry in plan.entries)
+    return next((each for each in found if each is not None), None)
+
+
+def _likely_share(values: Collection[Values], keys: int) -> float:
+    """The share of the table's rows that are likely to have one of the keys: as many of its
+    distinct values as there are keys. A value is taken to be in one slice, unless whole numbers
+    within the bounds of all slices are too few for that."""
+    distinct = sum(each.count / each.equal for each in values if each.equal)
+    bounds = [(each.least, each.greatest) for each in values if each.count]
+    if bounds and all(isinstance(least, int) for least, _ in bounds):
+        least, greatest = min(each for each, _ in bounds), max(each for _, each in bounds)
+        distinct = min(distinct, greatest - least + 1)
+    return min(1.0, keys / max(1.0, distinct))

@@ -81,7 +81,7 @@ class ByIndex:
         number = counted(self.rows.rows, "row")
         if self.key is not None:
             keys = counted(self.key.most, "key")
-            return f"the index finds some {number} by at most {keys} of a join"
+            return f"the index finds at most {number} by {keys} of a join"
         rows = number if self.rows.exact else f"at most {number}"
         return with_others(f"the index finds {rows}", self.rows.scanned)
 
