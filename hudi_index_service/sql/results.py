@@ -81,6 +81,9 @@ CANCELLED = "build_id STRING, requested BOOLEAN NOT NULL"
 """CANCEL INDEXING: one row. `build_id` is the build to be cancelled, NULL if none runs; it stops at
 its next heartbeat, and SHOW INDEXING then shows it as ``cancelled``."""
 
+NOTHING = ""
+"""DROP and REFRESH INDEX of Hudi's own indexes."""
+
 
 def indexes_frame(
     spark: SparkSession, definitions: Iterable[IndexDefinition], hudis_own: Iterable[OwnIndex] = ()

@@ -17,7 +17,15 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.hudi.hudi_native_indexes import HUDI_PREFIXES, own_indexes
+from hudi_index_service.sql.extension import passed_on
 from hudi_index_service.sql.results import (
+    BUILD,
+    CANCELLED,
+    DROPPED,
+    ENTRIES,
+    INDEXES,
+    INDEXING,
+    NOTHING,
     build_frame,
     cancelled_frame,
     dropped_frame,
@@ -93,6 +101,43 @@ class StatementRunner:
                 with self._open(statement.table) as table:
                     return cancelled_frame(self._spark, table.cancel())
 
+    def columns(self, statement: TableStatement) -> str | None:
+        """The columns of a statement's result, in Spark's DDL, without running it; None if it is
+        about one of Hudi's own indexes, or about a table without indexes of the service, and is
+        left to Spark."""
+        match statement:
+            case CreateIndex() | AlterIndex():
+                return INDEXES
+            case DropColumns():
+                return DROPPED
+            case ShowIndexes():
+                with self._open_if(statement.table, optional=_may_be_hudis(statement)) as table:
+                    return None if table is None else INDEXES
+            case DropIndex() | RefreshIndex():
+                return self._columns_by_name(statement)
+            case OptimizeTable():
+                return ENTRIES
+            case ShowIndexing():
+                return INDEXING if statement.build is None else BUILD
+            case CancelIndexing():
+                return CANCELLED
+
+    def _columns_by_name(self, statement: DropIndex | RefreshIndex) -> str | None:
+        ours = DROPPED if isinstance(statement, DropIndex) else ENTRIES
+        if not _may_be_hudis(statement):
+            return ours
+        with self._open_if(statement.table, optional=True) as table:
+            if table is None:
+                return None
+            if _has(table, statement.name):
+                return ours
+            if _is_hudis(table, statement):
+                return None
+        if isinstance(statement, RefreshIndex):
+            return ours
+        # Neither knows it, but Hudi's index may be incomplete.
+        return None if statement.if_exists else NOTHING
+
     def _create(self, statement: CreateIndex) -> DataFrame:
         with self._open(statement.table) as table:
             definition = table.create_index(
@@ -122,8 +167,7 @@ class StatementRunner:
         return dropped_frame(self._spark, dropped)
 
     def _drop(self, statement: DropIndex, query: str) -> DataFrame:
-        # Hudi's statement has no PURGE.
-        by_spark = isinstance(statement.table, TableName) and not statement.purge
+        by_spark = _may_be_hudis(statement)
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 dropped = table.drop_index(statement.name, purge=statement.purge)
@@ -132,7 +176,7 @@ class StatementRunner:
             if by_spark:
                 try:
                     with hudis_errors_named("Hudi drops no such index", remedy=_SEE_HUDI):
-                        return self._spark.sql(query)
+                        return passed_on(self._spark, query)
                 except StatementFailed as error:
                     if table is None or _is_hudis(table, statement):
                         raise
@@ -144,21 +188,20 @@ class StatementRunner:
     def _show(self, statement: ShowIndexes, query: str) -> DataFrame:
         # Hudi's statement accepts no paths and no names in three parts, so its indexes are read
         # from the table.
-        optional = isinstance(statement.table, TableName)
-        with self._open_if(statement.table, optional=optional) as table:
+        with self._open_if(statement.table, optional=_may_be_hudis(statement)) as table:
             if table is None:
-                return self._spark.sql(query)
+                return passed_on(self._spark, query)
             hudis_own = own_indexes(table.hudi_table.storage)
             return indexes_frame(self._spark, table.indexes(), hudis_own)
 
     def _refresh(self, statement: RefreshIndex, query: str) -> DataFrame:
-        by_spark = isinstance(statement.table, TableName)
+        by_spark = _may_be_hudis(statement)
         with self._open_if(statement.table, optional=by_spark) as table:
             if table is not None and _has(table, statement.name):
                 return entries_frame(self._spark, table.refresh(statement.name))
             # Hudi's statement does nothing, whether or not the index exists.
             if by_spark and (table is None or _is_hudis(table, statement)):
-                return self._spark.sql(query)
+                return passed_on(self._spark, query)
         raise _no_index(statement)
 
     def _optimize(self, statement: OptimizeTable) -> DataFrame:
@@ -205,6 +248,12 @@ def _partitions(table: IndexedTable, where: str | None) -> tuple[str, ...] | Non
         # The predicate keeps the lines and columns of the statement.
         message = error.message.replace("of the predicate", "of the statement")
         raise error.reworded(message) from error
+
+
+def _may_be_hudis(statement: DropIndex | ShowIndexes | RefreshIndex) -> bool:
+    """Whether Hudi accepts such a statement: it takes no path, and has no PURGE."""
+    purges = isinstance(statement, DropIndex) and statement.purge
+    return isinstance(statement.table, TableName) and not purges
 
 
 def _is_hudis(table: IndexedTable, statement: DropIndex | RefreshIndex) -> bool:

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -19,13 +20,18 @@ from hudi_index_service.sql.call import (
 )
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.explain import explained_frame, refuse_other_than_query
+from hudi_index_service.sql.explain import (
+    EXPLAINED,
+    explained_frame,
+    refuse_other_than_query,
+)
+from hudi_index_service.sql.extension import without_rule
 from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.runner import StatementRunner
 from hudi_index_service.sql.select import Explain, RelationUse, SelectRewriter
 from hudi_index_service.sql.spark_errors import hudis_errors_named, paths_in_queries_named
-from hudi_index_service.sql.statements import ExplainIndex, TableReference
+from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.upkeep import TableUpkeep
 from hudi_index_service.wording import counted
@@ -123,7 +129,7 @@ class IndexSession:
             with hudis_errors_named("Hudi creates no such index", remedy=_HUDIS_INDEX):
                 return self.spark.sql(query, args, **kwargs)
         if statement is None:
-            frame, self._last_query.relations = self._read(query, args, kwargs)
+            frame, self._last_query.relations = _read(self._select, query, args, kwargs)
             return frame
         if isinstance(statement, ExplainIndex):
             return self._explain(statement, args, kwargs)
@@ -132,6 +138,15 @@ class IndexSession:
                 "An index statement takes no parameters.", remedy="Write the values in the text."
             )
         return self._statements.run(statement, query)
+
+    def result_columns(self, statement: Statement) -> str | None:
+        """The columns of a statement's result, in Spark's DDL, without running it; None if `sql`
+        leaves the statement to Spark."""
+        return (
+            EXPLAINED
+            if isinstance(statement, ExplainIndex)
+            else self._statements.columns(statement)
+        )
 
     def call(self, procedure: str, /, **arguments: Argument) -> DataFrame:
         """Calls one of Hudi's procedures. After run_clustering and run_compaction, for which Hudi
@@ -184,22 +199,27 @@ class IndexSession:
                 "%s: %s built in %.1f s.", table, counted(len(build.built), "entry"), build.seconds
             )
 
-    def _read(
-        self, query: str, args: Any, kwargs: Mapping[str, Any], explain: Explain | None = None
-    ) -> tuple[DataFrame, tuple[RelationUse, ...]]:
-        with paths_in_queries_named(query):
-            frame = self._select.full_text.sql(query, args, **kwargs)
-        return self._select.rewritten(frame, explain)
-
     def _explain(self, statement: ExplainIndex, args: Any, kwargs: Mapping[str, Any]) -> DataFrame:
         refuse_other_than_query(self.spark, statement, kwargs)
         explain: Explain = "analyze" if statement.analyze else "plan"
-        started = perf_counter()
-        frame, self._last_query.relations = self._read(statement.query, args, kwargs, explain)
-        if not statement.analyze:
-            return explained_frame(self.spark, self._last_query.relations)
-        frame.write.format("noop").mode("overwrite").save()
-        return explained_frame(self.spark, self._last_query.relations, perf_counter() - started)
+        with self._explaining() as select:
+            started = perf_counter()
+            frame, uses = _read(select, statement.query, args, {}, explain)
+            self._last_query.relations = uses
+            if not statement.analyze:
+                return explained_frame(self.spark, uses)
+            frame.write.format("noop").mode("overwrite").save()
+            return explained_frame(self.spark, uses, perf_counter() - started)
+
+    @contextmanager
+    def _explaining(self) -> Iterator[SelectRewriter]:
+        """What rewrites the explained query; the rule of `enable` would be ahead of it."""
+        spark = without_rule(self.spark)
+        if spark is self.spark:
+            yield self._select
+            return
+        with closing(SelectRewriter(spark, self._storage_options, self._settings)) as select:
+            yield select
 
     def _open(self, table: TableReference) -> IndexedTable:
         return open_table(
@@ -208,3 +228,15 @@ class IndexSession:
             spark=self.spark,
             settings=self._settings,
         )
+
+
+def _read(
+    select: SelectRewriter,
+    query: str,
+    args: Any,
+    kwargs: Mapping[str, Any],
+    explain: Explain | None = None,
+) -> tuple[DataFrame, tuple[RelationUse, ...]]:
+    with paths_in_queries_named(query):
+        frame = select.full_text.sql(query, args, **kwargs)
+    return select.rewritten(frame, explain)

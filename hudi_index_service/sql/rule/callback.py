@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hudi_index_service.sql.relations.weighing import KeepSparkScan
 
 if TYPE_CHECKING:
     from hudi_index_service.sql.rule.reader import RelationReader
+    from hudi_index_service.sql.rule.statements import SqlStatements
 
 log = logging.getLogger(__name__)
 
@@ -27,21 +29,24 @@ _CANCELLED = re.compile(r"Job \d+ cancelled.*")
 class Callback:
     """Answers the JVM. Called by threads of py4j, several at a time."""
 
-    def __init__(self, reader: "RelationReader") -> None:
+    def __init__(self, reader: "RelationReader", statements: "SqlStatements") -> None:
         self._reader = reader
+        self._statements = statements
 
-    def apply(self, question: str, request: str) -> Any:
+    def apply(self, question: str, request: Any) -> Any:
         """The answer to a question. Never raises: py4j would end the thread on SystemExit, which a
         signal handler of the program may raise, and the JVM would wait for an answer."""
         try:
-            return self._rows(request) if question == "rows" else self._decision(request)
-        except _FAILURES as error:
-            if cancelled := _cancelled_job(error):
-                return json.dumps({"cancelled": cancelled})
-            log.info("Spark reads: %s", _without_literals(error))
-            return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
+            match question:
+                case "statement":
+                    return self._statements.described(*request)
+                case "run":
+                    return self._statements.result(*request)
+                case "rows":
+                    return _or_spark(self._rows, request)
+            return _or_spark(self._decision, request)
         except BaseException as error:
-            log.exception("The query is left to Spark.")
+            log.exception("The JVM gets no answer.")
             return json.dumps({"failed": f"{type(error).__name__} in Python"})
 
     def _decision(self, request: str) -> str:
@@ -69,6 +74,17 @@ class Callback:
         """An interface of Java's own: others would have to be on the class loader of the thread."""
 
         implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+def _or_spark(answer: Callable[[str], Any], request: str) -> Any:
+    """The answer about a relation; Spark's own reader, if the table or its index cause an error."""
+    try:
+        return answer(request)
+    except _FAILURES as error:
+        if cancelled := _cancelled_job(error):
+            return json.dumps({"cancelled": cancelled})
+        log.info("Spark reads: %s", _without_literals(error))
+        return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
 
 
 def arrow_stream(rows: pa.Table) -> bytes:

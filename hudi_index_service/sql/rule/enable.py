@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
+from hudi_index_service.sql.extension import extension
 from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.rule.callback import Callback
 from hudi_index_service.sql.rule.reader import RelationReader
+from hudi_index_service.sql.rule.statements import SqlStatements
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -38,6 +39,9 @@ def enable(
     ``spark.sql``, DataFrames, views, pandas on Spark. Sessions of ``spark.newSession()`` take part.
     Answers equal Spark's own. After ``spark.stop()``, enable the next session again.
 
+    If the session was started with the extension (docs/sql.md), its ``sql`` also takes index
+    statements, as `IndexSession.sql` does.
+
     ``spark.conf.set("spark.hudi.index.enabled", "false")`` turns it off for a session at once.
 
     Calling it again changes nothing but the arguments; it also forgets failures and decisions.
@@ -52,14 +56,16 @@ def enable(
         SparkUnsupported: the session has no JVM in reach (Spark Connect), or another Spark than the
             jar was made for.
     """
-    extensions_class, jar = _jar_for(spark)
+    jar = _jar_for(spark)
     with _enabling:
-        extensions = _extensions(spark, extensions_class, jar)
+        extensions = _extensions(spark, jar)
         context = spark.sparkContext
         before = reader = _readers.get(context)
         if reader is None or not reader.has(storage_options, settings):
             reader = RelationReader(spark, storage_options, settings)
-        extensions.enable(spark._jsparkSession, Callback(reader), _callback_client(context))
+        statements = SqlStatements(storage_options, settings, on_files_removed=reader.close)
+        callback = Callback(reader, statements)
+        extensions.enable(spark._jsparkSession, callback, _callback_client(context))
         _readers[context] = reader
     if before is not None and before is not reader:
         before.close()
@@ -73,9 +79,9 @@ def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
     Raises:
         NativeModuleMissing, SparkUnsupported: as `enable`.
     """
-    extensions_class, jar = _jar_for(spark)
+    jar = _jar_for(spark)
     with _enabling:
-        extensions = _extensions(spark, extensions_class, jar)
+        extensions = _extensions(spark, jar)
     queries = json.loads(extensions.lastQueries())
     return [tuple(map(_relation_use, uses)) for uses in queries]
 
@@ -114,8 +120,8 @@ def _columns(request: dict[str, Any]) -> tuple[str, ...]:
     return tuple(each["name"] for each in request["columns"])
 
 
-def _jar_for(spark: "SparkSession") -> tuple[str, Path]:
-    """The class of the extensions and the jar that has it, if the session can use it."""
+def _jar_for(spark: "SparkSession") -> Path:
+    """The jar of the extension, if the session can use it."""
     try:
         import hudi_index_spark
     except ImportError as error:
@@ -137,18 +143,15 @@ def _jar_for(spark: "SparkSession") -> tuple[str, Path]:
         raise SparkUnsupported(
             f"The session's Scala is {scala}, and that of the jar {hudi_index_spark.SCALA}."
         )
-    return hudi_index_spark.EXTENSIONS, Path(hudi_index_spark.jar_path())
+    return Path(hudi_index_spark.jar_path())
 
 
-def _extensions(spark: "SparkSession", name: str, jar: Path) -> Any:
-    """An object of the extensions' class in the JVM, with the jar put on the session if need be:
+def _extensions(spark: "SparkSession", jar: Path) -> Any:
+    """An object of the extension's class in the JVM, with the jar put on the session if need be:
     each Spark context has a class loader of its own for jars that are added."""
-    loader = spark._jsparkSession.sharedState().jarClassLoader()
-    try:
-        return loader.loadClass(name).newInstance()
-    except Py4JJavaError as error:
-        if error.java_exception.getClass().getName() != "java.lang.ClassNotFoundException":
-            raise
+    present = extension(spark)
+    if present is not None:
+        return present
     if not jar.is_file():
         raise NativeModuleMissing(
             f"The distribution hudi-index-spark is broken: {jar} is gone.",
@@ -156,4 +159,4 @@ def _extensions(spark: "SparkSession", name: str, jar: Path) -> Any:
         )
     # What ADD JAR does, without SQL: for the driver and for executors, present and future ones.
     spark._jsparkSession.sessionState().resourceLoader().addJar(jar.as_uri())
-    return loader.loadClass(name).newInstance()
+    return extension(spark)

@@ -9,11 +9,12 @@ import org.apache.spark.SparkContext;
  * Runs calls with the calling thread's Spark properties: their jobs belong to its job group and
  * scheduler pool, so that what cancels the query cancels them.
  */
-final class JobProperties implements Decisions.Wrapper {
+public final class JobProperties implements Decisions.Wrapper {
   private final SparkContext context;
   private final Properties properties;
 
-  JobProperties(SparkContext context) {
+  /** The calling thread's properties. */
+  public JobProperties(SparkContext context) {
     this.context = context;
     this.properties = (Properties) context.getLocalProperties().clone();
   }

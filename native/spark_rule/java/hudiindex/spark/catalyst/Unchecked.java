@@ -1,11 +1,11 @@
 package hudiindex.spark.catalyst;
 
 /** Checked exceptions through Scala's interfaces, which declare none. */
-final class Unchecked {
+public final class Unchecked {
   private Unchecked() {}
 
   /** Throws an exception as it is. The return type is for a throw statement. */
-  static RuntimeException thrown(Exception exception) {
+  public static RuntimeException thrown(Exception exception) {
     return Unchecked.<RuntimeException>as(exception);
   }
 

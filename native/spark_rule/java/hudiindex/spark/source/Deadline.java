@@ -11,11 +11,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Calls that end in time, on threads of their own: py4j waits for Python for ever, and cancelling a
- * Spark job does not end that.
+ * Calls that a caller can leave, in time or interrupted, since they run on threads of their own:
+ * py4j waits for Python for ever, and cancelling a Spark job does not end that.
  */
 public final class Deadline {
-  /** Calls that may hang at a time; no more are begun then. */
+  /** Calls with a deadline that may hang at a time; no more are begun then. */
   private static final int HANGING = 16;
 
   /** A thread that is idle for this long ends. */
@@ -48,8 +48,7 @@ public final class Deadline {
     if (!left.tryAcquire()) {
       throw new SourceFailed(HANGING + " calls have not returned yet");
     }
-    ClassLoader loader = Thread.currentThread().getContextClassLoader();
-    Future<T> answer = threads.submit(() -> run(call, loader));
+    Future<T> answer = begun(() -> returned(call));
     try {
       return answer.get(millis, TimeUnit.MILLISECONDS);
     } catch (TimeoutException error) {
@@ -62,8 +61,28 @@ public final class Deadline {
     }
   }
 
-  private <T> T run(Callable<T> call, ClassLoader loader) throws Exception {
-    Thread.currentThread().setContextClassLoader(loader);
+  /** What a call returns, however long it takes. An interrupt ends the wait, not the call. */
+  public <T> T completed(Callable<T> call) throws Exception {
+    try {
+      return begun(call).get();
+    } catch (ExecutionException error) {
+      if (error.getCause() instanceof Exception cause) {
+        throw cause;
+      }
+      throw error;
+    }
+  }
+
+  private <T> Future<T> begun(Callable<T> call) {
+    ClassLoader loader = Thread.currentThread().getContextClassLoader();
+    return threads.submit(
+        () -> {
+          Thread.currentThread().setContextClassLoader(loader);
+          return call.call();
+        });
+  }
+
+  private <T> T returned(Callable<T> call) throws Exception {
     try {
       return call.call();
     } finally {

@@ -5,6 +5,7 @@ import hudiindex.spark.Json;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import py4j.ClientServerConnection;
 import py4j.Py4JPythonClient;
 import py4j.Py4JPythonClientPerThread;
@@ -13,18 +14,24 @@ import py4j.Py4JPythonClientPerThread;
  * Asks the Python process of the driver, by py4j. The function's interface is one of Java's own,
  * since py4j looks for it on the class loader of whichever thread hands it over.
  *
- * <p>The questions are {@code decide} and {@code rows}. Rows are bytes or a frame, or JSON with one
- * of the fields {@code reason} (Spark has to scan) and {@code cancelled}. Instead of any answer
- * there may be JSON with the field {@code failed}: Python's error, in one line.
+ * <p>The questions are {@code decide} and {@code rows}, with a request in JSON. Rows are bytes or a
+ * frame, or JSON with one of the fields {@code reason} (Spark has to scan) and {@code cancelled}.
+ *
+ * <p>The questions {@code statement} and {@code run} come with an array of the session, the text
+ * and, to run it, its arguments. The result is a frame. An error is an exception of Spark's, or
+ * JSON with {@code error} (its code), {@code message} and {@code syntax} (whether it is one).
+ *
+ * <p>Instead of any answer there may be JSON with the field {@code failed}: Python's error, in one
+ * line.
  */
 public final class PythonSource implements Source {
-  private final BiFunction<String, String, Object> python;
+  private final BiFunction<String, Object, Object> python;
   private final Py4JPythonClient client;
 
   /**
    * @param client calls Python
    */
-  public PythonSource(BiFunction<String, String, Object> python, Py4JPythonClient client) {
+  public PythonSource(BiFunction<String, Object, Object> python, Py4JPythonClient client) {
     this.python = python;
     this.client = client;
   }
@@ -37,14 +44,13 @@ public final class PythonSource implements Source {
   }
 
   @Override
-  @SuppressWarnings("unchecked") // py4j hands over what PySpark wraps: a frame has rows
   public Rows rows(String request) throws SourceFailed {
     Object answer = python.apply("rows", request);
     if (answer instanceof byte[] stream) {
       return new Rows.InDriver(stream);
     }
     if (answer instanceof Dataset<?> frame) {
-      return new Rows.ByTasks((Dataset<Row>) frame);
+      return new Rows.ByTasks(withRows(frame));
     }
     JsonNode response = Json.read((String) answer);
     failure(response);
@@ -52,6 +58,20 @@ public final class PythonSource implements Source {
       return new Rows.Cancelled(response.get("cancelled").asText());
     }
     return new Rows.BySpark(response.path("reason").asText());
+  }
+
+  @Override
+  public String statement(SparkSession session, String text) throws Exception {
+    return answered(python.apply("statement", new Object[] {session, text})).toString();
+  }
+
+  @Override
+  public Dataset<Row> run(SparkSession session, String text, Object arguments) throws Exception {
+    Object answer = python.apply("run", new Object[] {session, text, arguments});
+    if (answer instanceof Dataset<?> frame) {
+      return withRows(frame);
+    }
+    throw new SourceFailed("no result: " + answered(answer));
   }
 
   /**
@@ -68,9 +88,30 @@ public final class PythonSource implements Source {
     }
   }
 
+  @SuppressWarnings("unchecked") // py4j hands over what PySpark wraps: a frame has rows
+  private static Dataset<Row> withRows(Dataset<?> frame) {
+    return (Dataset<Row>) frame;
+  }
+
   private static void failure(JsonNode answer) throws SourceFailed {
     if (answer.has("failed")) {
       throw new SourceFailed(answer.get("failed").asText());
     }
+  }
+
+  /** What Python says of a statement, if that is no error. */
+  private static JsonNode answered(Object answer) throws Exception {
+    if (answer instanceof Exception error) {
+      throw error;
+    }
+    JsonNode response = Json.read((String) answer);
+    failure(response);
+    if (response.has("error")) {
+      throw new StatementFailed(
+          response.get("error").asText(),
+          response.path("message").asText(),
+          response.path("syntax").asBoolean());
+    }
+    return response;
   }
 }

@@ -1,5 +1,9 @@
 package hudiindex.spark.source;
 
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+
 /** Who knows the index. PlannedRead in JSON, so that it may be another process. */
 public interface Source {
   /**
@@ -11,6 +15,26 @@ public interface Source {
 
   /** The rows of a request: at least those for which its conditions are TRUE. */
   Rows rows(String request) throws Exception;
+
+  /**
+   * What a text is that begins like an index statement. Changes nothing.
+   *
+   * @param session resolves the names of tables
+   * @return JSON with {@code columns}, those of the statement's result in Spark's DDL; for EXPLAIN
+   *     INDEX also {@code query}, the text without the words before the query. Neither if the text
+   *     is left to Spark.
+   * @throws StatementFailed it is wrong
+   */
+  String statement(SparkSession session, String text) throws Exception;
+
+  /**
+   * Runs an index statement, however long it takes.
+   *
+   * @param arguments the values of the parameters: columns by name, or in their order
+   * @return the result's rows
+   * @throws StatementFailed it fails
+   */
+  Dataset<Row> run(SparkSession session, String text, Object arguments) throws Exception;
 
   /** Called by a thread that has made calls, and makes no more. */
   default void leave() {}

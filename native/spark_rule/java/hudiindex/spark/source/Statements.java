@@ -1,0 +1,41 @@
+package hudiindex.spark.source;
+
+import java.util.concurrent.Callable;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * Has a source run index statements, on threads that can be left: an interrupt ends the wait, as it
+ * cannot while py4j waits for Python.
+ */
+public final class Statements {
+  private final Source source;
+  private final Deadline calls;
+
+  public Statements(Source source) {
+    this.source = source;
+    this.calls = new Deadline(source::leave);
+  }
+
+  /** See {@link Source#statement}. */
+  public String described(SparkSession session, String text) throws Exception {
+    return calls.completed(within(session, () -> source.statement(session, text)));
+  }
+
+  /** See {@link Source#run}. */
+  public Dataset<Row> result(
+      SparkSession session, String text, Object arguments, Decisions.Wrapper wrapper)
+      throws Exception {
+    Callable<Dataset<Row>> run = () -> source.run(session, text, arguments);
+    return calls.completed(wrapper.wrapped(within(session, run)));
+  }
+
+  /** A call with the session as the thread's, whose settings Spark takes. */
+  private static <T> Callable<T> within(SparkSession session, Callable<T> call) {
+    return () -> {
+      SparkSession.setActiveSession(session);
+      return call.call();
+    };
+  }
+}

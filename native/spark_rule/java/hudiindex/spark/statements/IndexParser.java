@@ -1,0 +1,129 @@
+package hudiindex.spark.statements;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import hudiindex.spark.Json;
+import hudiindex.spark.catalyst.Unchecked;
+import hudiindex.spark.source.Statements;
+import java.util.function.Supplier;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Seq;
+
+/**
+ * Parses index statements, and leaves all other texts to the parser before it, which is Hudi's.
+ *
+ * <p>A text costs a look at its first words. If they may be those of an index statement, the source
+ * says whether it is one.
+ */
+public final class IndexParser implements ParserInterface {
+  /** Whether the calling thread wants the parser before this one, see {@link #passedOn}. */
+  private static final ThreadLocal<Boolean> PASSES_ON = ThreadLocal.withInitial(() -> false);
+
+  private final SparkSession session;
+  private final ParserInterface before;
+  private final Supplier<Statements> statements;
+
+  /**
+   * @param before parses what is no index statement
+   * @param statements runs index statements; supplies null if nobody does yet
+   */
+  public IndexParser(
+      SparkSession session, ParserInterface before, Supplier<Statements> statements) {
+    this.session = session;
+    this.before = before;
+    this.statements = statements;
+  }
+
+  /** Runs a statement of Hudi's or Spark's, although it begins like an index statement. */
+  public static Dataset<Row> passedOn(SparkSession session, String text) {
+    PASSES_ON.set(true);
+    try {
+      return session.sql(text);
+    } finally {
+      PASSES_ON.remove();
+    }
+  }
+
+  @Override
+  public LogicalPlan parsePlan(String text) throws ParseException {
+    if (!FirstWords.mayBeOurs(text) || PASSES_ON.get()) {
+      return before.parsePlan(text);
+    }
+    Statements present = statements.get();
+    return present == null ? parsedByOthers(text) : parsed(text, present);
+  }
+
+  private LogicalPlan parsedByOthers(String text) throws ParseException {
+    try {
+      return before.parsePlan(text);
+    } catch (ParseException error) {
+      if (FirstWords.areOnlyOurs(text)) {
+        throw Unchecked.thrown(StatementErrors.notEnabled());
+      }
+      throw error;
+    }
+  }
+
+  private LogicalPlan parsed(String text, Statements present) throws ParseException {
+    JsonNode answer;
+    try {
+      answer = Json.read(present.described(session, text));
+    } catch (Exception error) { // whatever the source is
+      throw Unchecked.thrown(StatementErrors.shown(error));
+    }
+    if (!answer.has("columns")) {
+      return before.parsePlan(text);
+    }
+    String ddl = answer.get("columns").asText();
+    StructType columns = ddl.isEmpty() ? new StructType() : StructType.fromDDL(ddl);
+    Parameters parameters = Parameters.NONE;
+    if (answer.has("query")) {
+      parameters = Parameters.in(before.parsePlan(answer.get("query").asText()));
+    }
+    return IndexStatement.of(text, columns, parameters, present);
+  }
+
+  @Override
+  public LogicalPlan parseQuery(String text) throws ParseException {
+    return before.parseQuery(text);
+  }
+
+  @Override
+  public Expression parseExpression(String text) throws ParseException {
+    return before.parseExpression(text);
+  }
+
+  @Override
+  public TableIdentifier parseTableIdentifier(String text) throws ParseException {
+    return before.parseTableIdentifier(text);
+  }
+
+  @Override
+  public FunctionIdentifier parseFunctionIdentifier(String text) throws ParseException {
+    return before.parseFunctionIdentifier(text);
+  }
+
+  @Override
+  public Seq<String> parseMultipartIdentifier(String text) throws ParseException {
+    return before.parseMultipartIdentifier(text);
+  }
+
+  @Override
+  public StructType parseTableSchema(String text) throws ParseException {
+    return before.parseTableSchema(text);
+  }
+
+  @Override
+  public DataType parseDataType(String text) throws ParseException {
+    return before.parseDataType(text);
+  }
+}

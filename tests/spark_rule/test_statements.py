@@ -1,0 +1,564 @@
+"""Index statements in plain ``spark.sql``, as in `IndexSession.sql`."""
+
+# ruff: noqa: S608 - the queries are the test's own
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import IndexNotFound, IndexServiceError, StatementFailed
+from hudi_index_service.sql import IndexSession, enable
+from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.rule.statements import SqlStatements
+from tests.hudi_tables import IN_PROCESS_LOCK, NO_METADATA_TABLE, hudi_options, write
+from tests.spark_rule.conftest import rows
+from tests.spark_rule.programs import run_program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Sql = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def written(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with two partitions, without an index."""
+    path = tmp_path_factory.mktemp("statements") / "messages"
+    options = hudi_options("messages", partition_column="dt", **NO_METADATA_TABLE)
+    write(rows(spark, 0, 40), path, options, "insert")
+    return path
+
+
+@pytest.fixture(scope="module")
+def started_enabled(enabled_once: "SparkSession") -> "SparkSession":
+    """A session that was started after the extension had been there."""
+    return enabled_once.newSession()
+
+
+@pytest.fixture
+def session(started_enabled, written, tmp_path) -> "SparkSession":
+    """The session, with a copy of the table as ``messages`` in its current database."""
+    return _with_table(started_enabled, "with_extension", written, tmp_path / "extension")
+
+
+@pytest.fixture
+def reference(spark, written, tmp_path) -> IndexSession:
+    """The same for `IndexSession`, on another copy."""
+    return IndexSession(_with_table(spark.newSession(), "with_session", written, tmp_path / "s"))
+
+
+def _with_table(spark: "SparkSession", database: str, written: Path, path: Path) -> "SparkSession":
+    shutil.copytree(written, path)
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+    spark.sql(f"USE {database}")
+    spark.sql("DROP TABLE IF EXISTS messages")
+    spark.sql(f"CREATE TABLE messages USING hudi LOCATION '{path}'")
+    return spark
+
+
+VARYING = {
+    *("created", "seconds", "started", "finished", "builds", "entries", "index_bytes"),
+    *("rows_per_second", "eta_seconds", "milliseconds", "query_milliseconds", "table"),
+}
+"""Columns that differ between two runs, or two tables."""
+
+
+def outcome(sql: Sql, statement: str, args: Any = None) -> tuple[Any, ...]:
+    """What a statement returns, or its error: the names and types of the columns, and the rows
+    without what varies."""
+    try:
+        frame = sql(statement, args)
+    except IndexServiceError as error:
+        return error.code, _without_plan(error)
+    except PySparkException as error:
+        return error.getErrorClass(), _without_plan(error)
+    kept = [name for name in frame.columns if name not in VARYING]
+    return frame.schema.json(), frame.select(kept).collect()
+
+
+def _without_plan(error: Exception) -> str:
+    """An error's text without Spark's plan, in which expressions are numbered."""
+    return str(error).strip().splitlines()[0].partition("; line")[0]
+
+
+EXPLAINED = "SELECT id, msg FROM messages WHERE msg = 'Buying car 3' AND amount < 60"
+
+IN_ORDER = [
+    "SHOW INDEXES FROM messages",
+    "SHOW INDEXING messages",
+    "OPTIMIZE TABLE messages",
+    "CREATE INDEX i ON messages USING lucene, btree (id, msg OPTIONS(analyzer='simple'), amount);",
+    "CREATE INDEX IF NOT EXISTS i ON messages USING lucene (id)",
+    "CREATE INDEX i ON messages USING lucene (id)",
+    "CREATE INDEX j ON messages USING nothing (id)",
+    "OPTIMIZE TABLE messages WHERE dt = '2026-01-01' STRATEGY ALL DRY RUN",
+    "OPTIMIZE TABLE messages WHERE dt = '2026-01-01' STRATEGY ALL",
+    "OPTIMIZE TABLE messages STRATEGY ALL",
+    "SHOW INDEXES IN TABLE messages",
+    "SHOW INDEXING FROM messages",
+    "SHOW INDEXING messages BUILD '000001'",
+    "SHOW INDEXING messages BUILD 9",
+    f"EXPLAIN INDEX {EXPLAINED}",
+    f"EXPLAIN ANALYZE INDEX {EXPLAINED}",
+    "EXPLAIN INDEX SELECT count(*) FROM messages WHERE match(msg, 'car')",
+    "EXPLAIN INDEX WITH few AS (SELECT * FROM messages WHERE amount < 9) SELECT * FROM few, few f",
+    "EXPLAIN INDEX SELECT nothing FROM messages",
+    "EXPLAIN INDEX SELECT * FROM messages WHERE",
+    "EXPLAIN INDEX WITH t AS (TABLE messages) INSERT INTO messages SELECT * FROM t",
+    "EXPLAIN INDEX DROP TABLE messages",
+    "ALTER INDEX i ON messages ADD (age) DROP (amount) SET OPTIONS(ranked='true')",
+    "ALTER INDEX i ON messages RENAME TO k",
+    "REFRESH INDEX k ON messages",
+    "REFRESH INDEX i ON messages",
+    "CANCEL INDEXING messages",
+    "DROP INDEX i ON messages",
+    "DROP INDEX i ON messages PURGE",
+    "DROP INDEX IF EXISTS i ON messages",
+    "DROP INDEX IF EXISTS i ON messages PURGE",
+    "DROP INDEX ON messages (age) PURGE",
+    "DROP INDEX k ON messages CASCADE",
+    "DROP INDEX k ON messages PURGE",
+    "SHOW INDEXES messages",
+    "SHOW INDEXES FROM nowhere",
+    "SHOW INDEXING nowhere",
+    "OPTIMIZE TABLE '/no/such/folder'",
+    "OPTIMIZE TABLE messages WHERE amount = 3",
+    "OPTIMIZE TABLE messages; SELECT 1",
+    "CREATE INDEX `i ON messages USING lucene (id)",
+]
+
+
+def test_results_and_errors_equal_those_of_index_session(session, reference):
+    for statement in IN_ORDER:
+        expected = outcome(reference.sql, statement)
+        assert outcome(session.sql, statement) == expected, statement
+
+
+def test_statements_run_once_and_at_once(session):
+    created = session.sql("CREATE INDEX i ON messages USING lucene (id)")
+    assert [row.index_name for row in session.sql("SHOW INDEXES FROM messages").collect()] == ["i"]
+    assert created.collect() == created.collect()
+    assert created.where("index_type = 'lucene'").count() == 1
+
+
+def test_parameters_of_an_explained_query(session, reference):
+    for spark in (session, reference.spark):
+        IndexSession(spark).sql("CREATE INDEX i ON messages USING lucene (id, amount, at)")
+        IndexSession(spark).sql("OPTIMIZE TABLE messages STRATEGY ALL")
+    query = "SELECT msg FROM messages WHERE id = {} AND amount IN (SELECT amount * 1 FROM few)"
+    query = f"EXPLAIN INDEX WITH few AS (TABLE messages LIMIT {{}}) {query}"
+    named, positioned = query.format(":n", ":id"), query.format("?", "?")
+    for statement, args in [
+        (named, {"n": 5, "id": "it's \\ 3"}),
+        (positioned, [5, "3"]),
+        (positioned, [5]),
+        (named, {"n": 5}),
+        (named, None),
+    ]:
+        expected = outcome(reference.sql, statement, args)
+        assert outcome(session.sql, statement, args) == expected
+    assert session.sql(positioned, [5, "3"]).first().condition == "`id` = '3'"
+
+
+def test_frames_in_an_explained_query(session):
+    session.sql("CREATE INDEX i ON messages USING lucene (id)")
+    session.sql("OPTIMIZE TABLE messages STRATEGY ALL")
+    messages = session.table("messages")
+    [row] = session.sql(
+        "EXPLAIN INDEX SELECT * FROM {t} WHERE id = {id}", t=messages, id="3"
+    ).collect()
+    assert row.reader == "driver"
+
+
+@pytest.mark.fast
+def test_errors_are_sparks_with_code_and_remedy(session):
+    with pytest.raises(ParseException) as raised:
+        session.sql("DROP INDEX i\nON messages CASCADE")
+    assert raised.value.getErrorClass() == "STATEMENT_INVALID"
+    assert "line 2, column 13 of the statement, found 'CASCADE'. Correct" in str(raised.value)
+    with pytest.raises(AnalysisException) as raised:
+        session.sql("DROP INDEX i ON messages")
+    assert raised.value.getErrorClass() == "INDEX_NOT_FOUND"
+    assert str(raised.value) == (
+        "INDEX_NOT_FOUND: messages has no index named i. SHOW INDEXES FROM messages lists them, "
+        "including Hudi's own."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW INDEXES FROM messages",
+        " \n\t show indexes FROM messages",
+        "-- all\n/* of /* them */ */SHOW -- \\\n more\n INDEXES FROM messages",
+        "/**/SHOW/*-*/INDEXES FROM messages",
+        "OPTIMIZE TABLE messages DRY RUN;",
+    ],
+)
+def test_comments_and_blanks_before_the_statement(session, text):
+    session.sql("CREATE INDEX i ON messages USING lucene (id)")
+    assert outcome(session.sql, text) == outcome(IndexSession(session).sql, text)
+
+
+def test_only_texts_that_begin_like_index_statements_are_asked_about(session, monkeypatch):
+    asked = []
+
+    def described(self, jvm_session, text):
+        asked.append(text)
+        return "{}"
+
+    monkeypatch.setattr(SqlStatements, "described", described)
+    parser = session._jsparkSession.sessionState().sqlParser()
+    assert parser.getClass().getSimpleName() == "IndexParser"
+    first = {
+        *(("CREATE", "INDEX"), ("ALTER", "INDEX"), ("DROP", "INDEX"), ("REFRESH", "INDEX")),
+        *(("SHOW", "INDEXES"), ("SHOW", "INDEXING"), ("OPTIMIZE", "TABLE"), ("EXPLAIN", "INDEX")),
+        *(("CANCEL", "INDEXING"), ("EXPLAIN", "ANALYZE", "INDEX")),
+    }
+    texts = [
+        *(" ".join(words) + " t" for words in first),
+        *("/* a */ drop\tindex t", "--\nSHOW--\\\nx\n/*/**/*/indexing", "\r\nAlter Index"),
+        *("DROP", "", " ", "/*", "/* DROP INDEX", "-- DROP INDEX", "/*+ x */ DROP INDEX i"),
+        *(
+            "DROPINDEX",
+            "DROP INDEX_ t",
+            "DROP_ INDEX",
+            "DROP.INDEX",
+            "DROP `INDEX`",
+            "ſHOW INDEXES",
+        ),
+        *("EXPLAIN ANALYZE SELECT", "EXPLAIN ANALYZE", "EXPLAIN", "SHOW TABLES", "DROP(INDEX)"),
+        *("DROP\u00a0INDEX i", "DROP\u2028INDEX", "DROP\fINDEX i", "1 DROP INDEX", "CREATE  TABLE"),
+    ]
+    for text in texts:
+        with suppress(ParseException):
+            parser.parsePlan(text)
+    expected = [each for each in texts if first & {first_words(each), first_words(each, 3)}]
+    assert asked == expected
+    assert len(asked) == len(first) + 3
+
+
+def test_other_statements_are_as_before(session):
+    assert session.sql("SELECT 'DROP INDEX' AS a").collect() == [("DROP INDEX",)]
+    session.conf.set("named", "messages")
+    assert session.sql("SELECT count(*) FROM ${named}").collect() == [(40,)]
+    session.sql("CREATE TEMPORARY VIEW optimize AS SELECT 1 AS indexing")
+    assert session.sql("EXPLAIN SELECT * FROM optimize").first().plan.startswith("== Physical")
+    assert session.sql("TABLE optimize").collect() == [(1,)]
+    assert session.sql("SELECT :a + 1 AS b", {"a": 1}).collect() == [(2,)]
+    session.sql("DROP VIEW optimize")
+    for text in ("OPTIMIZE messages", "DROP INDEXES", "EXPLAIN ANALYZE SELECT 1", "INDEX"):
+        with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+            session.sql(text)
+    parsed = session._jsparkSession.sessionState().sqlParser()
+    assert parsed.parseExpression("a + 1").toString() == "('a + 1)"
+    assert parsed.parseTableIdentifier("a.b").toString() == "`a`.`b`"
+    assert session.range(1).selectExpr("cast(id AS decimal(3, 1)) AS d").schema["d"].dataType.scale
+
+
+@pytest.mark.parametrize("name", ["index", "table", "on", "lucene", "using"])
+def test_tables_and_indexes_named_like_keywords(session, written, tmp_path, name):
+    shutil.copytree(written, tmp_path / name)
+    session.sql(f"CREATE TABLE `{name}` USING hudi LOCATION '{tmp_path / name}'")
+    try:
+        session.sql(f"CREATE INDEX `{name}` ON `{name}` USING lucene (id)")
+        [shown] = session.sql(f"SHOW INDEXES FROM with_extension.`{name}`").collect()
+        assert shown.index_name == name
+        assert session.sql(f"OPTIMIZE TABLE `{name}` STRATEGY ALL").count() == 2
+        assert session.sql(f"DROP INDEX `{name}` ON `{name}`").first().dropped
+    finally:
+        session.sql(f"DROP TABLE `{name}`")
+
+
+def test_queries_use_an_index_that_a_statement_built(session):
+    session.sql("CREATE INDEX i ON messages USING lucene (id)")
+    session.sql("OPTIMIZE TABLE messages STRATEGY ALL")
+    found = session.sql("SELECT msg FROM messages WHERE id = '3'")
+    assert "HudiIndexScan" in found._jdf.queryExecution().toString()
+    assert found.collect() == [("Buying car 3",)]
+
+
+def test_names_are_those_of_the_session(session, written, tmp_path):
+    session.sql("CREATE INDEX mine ON messages USING lucene (id)")
+    new = _with_table(session.newSession(), "of_new_session", written, tmp_path / "new")
+    new.sql("CREATE INDEX others ON messages USING lucene (id)")
+    new.range(1).createTempView("viewed")
+    for spark, name in ((session, "mine"), (new, "others")):
+        assert [r.index_name for r in spark.sql("SHOW INDEXES FROM messages").collect()] == [name]
+    with pytest.raises(AnalysisException, match="NOT_A_HUDI_TABLE: viewed is a view"):
+        new.sql("SHOW INDEXING viewed")
+    with pytest.raises(AnalysisException, match="TABLE_NOT_FOUND"):
+        session.sql("SHOW INDEXING viewed")
+
+
+HUDI_WRITER = {
+    **IN_PROCESS_LOCK,
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "1",
+    "hoodie.metadata.record.index.min.filegroup.count": "1",
+    "hoodie.metadata.index.column.stats.enable": "false",
+}
+"""Hudi settings with which it builds its indexes: as a second writer, which needs a lock."""
+
+
+@pytest.fixture
+def hudis_table(session, tmp_path) -> Iterator[str]:
+    """A table on which Hudi can build its own indexes."""
+    for key, value in HUDI_WRITER.items():
+        session.conf.set(key, value)
+    session.sql(
+        f"""
+        CREATE TABLE rides (ts BIGINT, uuid STRING, rider STRING, city STRING) USING hudi
+        OPTIONS(primaryKey = 'uuid', hoodie.write.record.merge.mode = "COMMIT_TIME_ORDERING")
+        PARTITIONED BY (city) LOCATION '{tmp_path / "rides"}'
+        """
+    )
+    session.sql("INSERT INTO rides VALUES (1, 'a', 'rider-A', 'here'), (2, 'b', 'rider-B', 'here')")
+    yield "rides"
+    session.sql("DROP TABLE rides")
+    for key in HUDI_WRITER:
+        session.conf.unset(key)
+
+
+def test_hudis_own_statements_reach_hudi(session, hudis_table):
+    session.sql("CREATE INDEX ours ON rides USING lucene (rider)")
+    for statement in (
+        "CREATE INDEX record_index ON rides (uuid)",
+        "CREATE INDEX theirs ON rides (rider)",
+        "REFRESH INDEX theirs ON rides",
+        "DROP INDEX IF EXISTS nothing ON rides",
+    ):
+        done = session.sql(statement)
+        assert (done.columns, done.collect()) == ([], [])
+
+    def shown():
+        return {r.index_name for r in session.sql("SHOW INDEXES FROM rides").collect()}
+
+    assert shown() == {"ours", "record_index", "secondary_index_theirs"}
+    # IndexSession passes what it leaves to Hudi through the same parser.
+    assert IndexSession(session).sql("DROP INDEX theirs ON rides").columns == []
+    assert session.sql("DROP INDEX record_index ON rides").columns == []
+    assert shown() == {"ours"}
+    for sql in (session.sql, IndexSession(session).sql):
+        with pytest.raises((AnalysisException, IndexNotFound), match="INDEX_NOT_FOUND: rides has"):
+            sql("DROP INDEX theirs ON rides")
+    with pytest.raises(StatementFailed, match="Hudi creates no such index"):
+        IndexSession(session).sql("CREATE INDEX theirs ON rides (rider, uuid)")
+
+
+def test_failing_index_service_is_reported(session, monkeypatch):
+    def fail(self, *request):
+        raise RuntimeError("secret")
+
+    for method in ("described", "result"):
+        with monkeypatch.context() as patched:
+            patched.setattr(SqlStatements, method, fail)
+            with pytest.raises(AnalysisException, match="RuntimeError in Python") as raised:
+                session.sql("SHOW INDEXES FROM messages")
+        assert raised.value.getErrorClass() == "INDEX_NOT_ANSWERING"
+        assert "secret" not in str(raised.value)
+    assert session.sql("SHOW INDEXES FROM messages").collect() == []
+
+
+def test_index_dropped_between_parsing_and_running(session, monkeypatch):
+    """Hudi's statement has another result."""
+    session.sql("CREATE INDEX i ON messages USING lucene (id)")
+    described = SqlStatements.described
+
+    def then_dropped(self, jvm_session, text):
+        answer = described(self, jvm_session, text)
+        with open_table(session.conf.get("path")) as table:
+            table.drop_index("i")
+        return answer
+
+    location = session.sql("DESCRIBE FORMATTED messages").where("col_name = 'Location'").first()
+    session.conf.set("path", location.data_type.removeprefix("file:"))
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlStatements, "described", then_dropped)
+        with pytest.raises(AnalysisException, match=r"INDEX_CHANGED: .* Run it again"):
+            session.sql("DROP INDEX IF EXISTS i ON messages")
+
+
+def test_settings_of_queries_do_not_concern_statements(session):
+    session.conf.set("spark.hudi.index.enabled", "false")
+    try:
+        session.sql("CREATE INDEX i ON messages USING lucene (id)")
+        session.sql("OPTIMIZE TABLE messages STRATEGY ALL")
+        explained = "EXPLAIN INDEX SELECT msg FROM messages WHERE id = '3'"
+        assert session.sql(explained).first().reader == "driver"
+    finally:
+        session.conf.unset("spark.hudi.index.enabled")
+
+
+def test_jobs_of_a_statement_belong_to_its_group(session):
+    session.sql("CREATE INDEX i ON messages USING lucene (id)")
+    context = session.sparkContext
+    context.setJobGroup("a build", "of an index")
+    try:
+        session.sql("OPTIMIZE TABLE messages STRATEGY ALL")
+        assert len(context.statusTracker().getJobIdsForGroup("a build")) >= 2
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+        context.setLocalProperty("spark.job.description", None)
+
+
+def test_statements_of_several_threads_do_not_wait_for_each_other(session, monkeypatch):
+    begun, end = threading.Event(), threading.Event()
+    result = SqlStatements.result
+
+    def waiting(self, jvm_session, text, arguments):
+        if text.startswith("OPTIMIZE"):
+            begun.set()
+            assert end.wait(60)
+        return result(self, jvm_session, text, arguments)
+
+    monkeypatch.setattr(SqlStatements, "result", waiting)
+    long = threading.Thread(target=lambda: session.sql("OPTIMIZE TABLE messages"))
+    long.start()
+    assert begun.wait(60)
+    assert session.sql("SHOW INDEXING messages").collect() == []
+    assert session.sql("SELECT count(*) FROM messages WHERE id = '3'").collect() == [(1,)]
+    end.set()
+    long.join(60)
+    assert not long.is_alive()
+
+
+_BOTH = """
+    import hudi_index_spark, shutil, sys
+    both = HUDI_SETTINGS["spark.sql.extensions"] + "," + hudi_index_spark.EXTENSIONS
+    settings = {"spark.sql.extensions": both}
+    jar = hudi_index_spark.jar_path()
+
+    def failure(text):
+        try:
+            spark.sql(text)
+        except Exception as error:
+            return type(error).__name__ + ": " + str(error).strip().splitlines()[0]
+
+    def defined():
+        spark.sql(f"CREATE TABLE rules USING hudi LOCATION '{os.getcwd()}/table'")
+
+    def built():
+        spark.sql("CREATE INDEX i ON rules USING lucene (id)")
+        print([row.status for row in spark.sql("OPTIMIZE TABLE rules STRATEGY ALL").collect()])
+        found = spark.sql("SELECT * FROM rules WHERE id = '3'")
+        print(len(found.collect()), uses(spark)[0].by_index)
+        spark.sql("DROP INDEX i ON rules PURGE")
+"""
+
+
+@pytest.fixture
+def programs_table(written, tmp_path) -> Path:
+    shutil.copytree(written, tmp_path / "table")
+    return tmp_path
+
+
+def test_extension_named_in_the_settings(programs_table):
+    program = f"""{_BOTH}
+    spark = session(jars=[jar], **settings)
+    defined()
+    for text in ("SHOW INDEXING rules", "/**/ explain analyze index SELECT 1", "ALTER INDEX i"):
+        print(failure(text))
+    print(failure("SHOW INDEXING_ rules")[:36])
+    print(spark.sql("SHOW INDEXES FROM rules").columns)
+    enable(spark)
+    built()
+    enable(spark)
+    built()
+    spark.sparkContext._gateway.shutdown_callback_server()
+    print(failure("SHOW INDEXING rules")[:60])
+    enable(spark)
+    built()
+    spark.stop()
+    spark = session(jars=[jar], **settings)
+    enable(spark)
+    defined()
+    built()
+    spark.stop()
+    """
+    lines = run_program(program, programs_table, programs_table)
+    disabled = (
+        "AnalysisException: INDEX_NOT_ENABLED: The index service is not enabled yet, which runs "
+        "this statement. Call hudi_index_service.sql.enable(spark) first."
+    )
+    built = ["['built', 'built']", "1 True"]
+    assert lines == [
+        *[disabled] * 3,
+        "ParseException: [PARSE_SYNTAX_ERROR]",
+        "['index_name', 'index_type', 'col_name']",
+        *built * 2,
+        "AnalysisException: INDEX_NOT_ANSWERING: The index service ha",
+        *built * 2,
+    ]
+
+
+def test_extension_on_the_class_path_of_the_driver(programs_table):
+    """Its class is loaded by another loader than that of Hudi's bundle."""
+    program = f"""{_BOTH}
+    spark = session(**{{**settings, "spark.driver.extraClassPath": jar}})
+    defined()
+    print(failure("SHOW INDEXING rules")[:36])
+    enable(spark)
+    built()
+    spark = spark.newSession()
+    built()
+    """
+    lines = run_program(program, programs_table, programs_table)
+    assert lines == [
+        "AnalysisException: INDEX_NOT_ENABLED",
+        *["['built', 'built']", "1 True"] * 2,
+    ]
+
+
+def test_interrupt_leaves_a_build_that_can_be_cancelled(programs_table):
+    program = f"""{_BOTH}
+    import signal, threading
+    from hudi_index_service.build.spark import SparkExecutor
+    spark = session(jars=[jar], **settings)
+    defined()
+    enable(spark)
+    spark.sql("CREATE INDEX i ON rules USING lucene (id)")
+    begun, end = threading.Event(), threading.Event()
+
+    def waiting(self, schedule):
+        begun.set()
+        while not end.wait(0.1):
+            yield None
+
+    SparkExecutor._run = waiting
+
+    def press():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    try:
+        spark.sql("OPTIMIZE TABLE rules STRATEGY ALL")
+    except BaseException as error:
+        print(type(error).__name__ in ("KeyboardInterrupt", "Py4JError"))
+    print(spark.sql("CANCEL INDEXING rules").collect())
+    state = "running"
+    while state == "running":
+        state = spark.sql("SHOW INDEXING rules BUILD 1").first().state
+    print(state)
+    # The program ends, though a statement runs.
+    begun.clear()
+    build = lambda: spark.sql("OPTIMIZE TABLE rules STRATEGY ALL")
+    threading.Thread(target=build, daemon=True).start()
+    begun.wait()
+    """
+    lines = run_program(program, programs_table, programs_table)
+    assert lines == ["True", "[Row(build_id='000001', requested=True)]", "cancelled"]
+
+
+def test_enabling_a_running_session_leaves_its_parser_alone(enabled, tables):
+    enable(enabled)
+    with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+        enabled.sql("SHOW INDEXING rule_cow")
