@@ -3,14 +3,17 @@ the rule."""
 
 # ruff: noqa: S608 - the queries are the test's own
 
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
 from pyspark.sql import functions as F
 
+from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
-from tests.spark_rule.conftest import by_index, rows, rows_of, write_indexed
+from tests.spark_rule.conftest import KINDS, build, by_index, rows, rows_of, write_indexed
 
 _numbers = count(1)
 
@@ -29,33 +32,145 @@ def twins(spark, tmp_path):
         spark.sql(f"DROP TABLE {name}")
 
 
+_ROW = "msg, amount, age, price, score, day, at, flag, place, tags, ts, dt"
 _SOURCE = "(SELECT * FROM rule_cow WHERE amount BETWEEN 30 AND 60)"
-_STATEMENTS = [
-    "UPDATE {t} SET msg = 'changed', ts = 9 WHERE id = '3' OR amount < 6",
-    "DELETE FROM {t} WHERE id IN ('4', '5')",
+_STATEMENTS = {
+    "UPDATE {t} SET msg = 'changed', ts = 9 WHERE id = '3' OR amount < 6": {"target": True},
+    "UPDATE {t} SET msg = concat(msg, '?'), ts = 10 WHERE amount BETWEEN 60 AND 90 AND id IN "
+    "(SELECT id FROM rule_cow WHERE amount BETWEEN 70 AND 120)": {"target": True, "source": True},
+    "DELETE FROM {t} WHERE id IN ('4', '5', '6')": {"target": True},
+    "DELETE FROM {t} WHERE upper(msg) = 'CHANGED'": {"target": False},
+    # Hudi's writer looks for the target's rows itself.
     f"MERGE INTO {{t}} t USING {_SOURCE} s ON t.id = s.id "
     "WHEN MATCHED AND s.amount > 40 THEN UPDATE SET msg = concat(s.msg, '!'), ts = s.ts + 1 "
-    "WHEN MATCHED THEN DELETE",
-    "INSERT INTO {t} SELECT concat('n', id) AS id, msg, amount, age, price, score, day, at, flag, "
-    "place, tags, ts, dt FROM rule_cow WHERE amount < 9",
-]
+    "WHEN MATCHED THEN DELETE": {"source": True},
+    "MERGE INTO {t} t USING (SELECT * FROM rule_cow WHERE amount < 30) s ON t.id = s.id "
+    "WHEN NOT MATCHED THEN INSERT *": {"source": True},
+    f"INSERT INTO {{t}} SELECT concat('n', id) AS id, {_ROW} FROM rule_cow WHERE amount < 9": {
+        "source": True
+    },
+    f"INSERT INTO {{t}} SELECT concat('m', id) AS id, {_ROW} FROM {{t}} WHERE id IN ('7', '8')": {
+        "target": True
+    },
+    f"INSERT OVERWRITE {{t}} SELECT id, {_ROW} FROM rule_cow WHERE amount < 60": {"source": True},
+}
 
 
-def test_update_delete_merge_and_insert(spark, enabled, tables, twins, tmp_path):
-    mine, other = twins
-    columns = [each for each in spark.table("rule_cow").columns if not each.startswith("_hoodie")]
-    for statement in _STATEMENTS:
-        enabled.sql(statement.format(t=mine))
+@pytest.fixture
+def copies(spark, tables, tmp_path):
+    """Two copies of a shared table, down to the names of its files: the first for the session with
+    the rule."""
+    made = []
+
+    def of(kind):
+        number = next(_numbers)
+        names = f"{kind}_with_rule_{number}", f"{kind}_without_rule_{number}"
+        for name in names:
+            shutil.copytree(tables.folder / kind, tmp_path / name)
+            spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{tmp_path / name}'")
+            made.append(name)
+        return names
+
+    yield of
+    for name in made:
+        spark.sql(f"DROP TABLE {name}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statements_that_write(spark, enabled, copies, tmp_path, kind):
+    """After each statement, both copies have the same rows in the same files; and the index was
+    used where it is said to be used."""
+    mine, other = copies(kind)
+    for statement, used in _STATEMENTS.items():
+        build(tmp_path / mine)
+        found = _run(enabled, statement.format(t=mine), mine)
+        if kind == "rule_merged":  # the statements write log files, and then a look-up may not pay
+            found, used = ({**each, "target": None} for each in (found, used))
+        assert found == used, statement
         spark.sql(statement.format(t=other))
-        # By path: a session does not see at once what another one writes to a table.
-        found, plain = (
-            spark.read.format("hudi").load(str(tmp_path / each)).select(columns) for each in twins
-        )
-        assert rows_of(found) == rows_of(plain), statement
-        after = enabled.table(mine).select(columns).where("amount < 30")
-        assert rows_of(after) == rows_of(plain.where("amount < 30"))
-    used = [use for query in last_queries(enabled) for use in query if use.by_index]
-    assert any(use.table.endswith("rule_cow") for use in used)
+        assert _stored(spark, tmp_path / mine) == _stored(spark, tmp_path / other), statement
+        after = enabled.table(mine).drop(*_OF_A_WRITE).where("amount < 30")
+        plain = spark.read.format("hudi").load(str(tmp_path / other)).drop(*_OF_A_WRITE)
+        assert rows_of(after) == rows_of(plain.where("amount < 30")), statement
+
+
+_STATEMENTS_WITHOUT_KEYS = {
+    "UPDATE {t} SET msg = 'changed', ts = 9 WHERE id = '3' OR amount < 6": {"target": True},
+    "DELETE FROM {t} WHERE id IN ('4', '5', '6')": {"target": True},
+    "MERGE INTO {t} t USING (SELECT * FROM rule_cow WHERE amount BETWEEN 30 AND 60) s "
+    "ON t.id = s.id AND t.amount < 50 WHEN MATCHED THEN UPDATE SET msg = concat(s.msg, '!') "
+    "WHEN NOT MATCHED THEN INSERT (id, msg, amount, ts) VALUES (concat('n', s.id), 'new', 0, 1)": {
+        "target": True,
+        "source": True,
+    },
+}
+
+
+def test_statements_on_tables_without_keys(spark, enabled, tables, tmp_path):
+    """Hudi's MERGE then joins the source with the target's rows and their file names."""
+    number = next(_numbers)
+    mine, other = f"keyless_{number}", f"keyless_{number}_plain"
+    query = "SELECT id, msg, amount, ts FROM rule_cow WHERE amount < 300"
+    spark.sql(f"CREATE TABLE {mine} USING hudi LOCATION '{tmp_path / mine}' AS {query}")
+    shutil.copytree(tmp_path / mine, tmp_path / other)
+    spark.sql(f"CREATE TABLE {other} USING hudi LOCATION '{tmp_path / other}'")
+    for statement, used in _STATEMENTS_WITHOUT_KEYS.items():
+        with open_table(tmp_path / mine) as table:
+            table.create_index("i", ["id", "msg", "amount"], if_not_exists=True)
+            table.build(strategy="all").raise_for_failures()
+        found = _run(enabled, statement.format(t=mine), mine)
+        spark.sql(statement.format(t=other))
+        both = [_stored(spark, tmp_path / each) for each in (mine, other)]
+        assert both[0] == both[1], statement
+        assert found == used, statement
+    for name in (mine, other):
+        spark.sql(f"DROP TABLE {name}")
+
+
+def test_statements_without_optimized_writes(spark, enabled, copies, tmp_path):
+    """Hudi then looks for the files of rows by their keys."""
+    mine, other = copies("rule_partitioned")
+    for session in (spark, enabled):
+        session.conf.set("hoodie.spark.sql.optimized.writes.enable", "false")
+    try:
+        for statement in [each for each in _STATEMENTS if "target" in _STATEMENTS[each]][:3]:
+            enabled.sql(statement.format(t=mine))
+            spark.sql(statement.format(t=other))
+            assert _stored(spark, tmp_path / mine) == _stored(spark, tmp_path / other), statement
+            build(tmp_path / mine)
+    finally:
+        for session in (spark, enabled):
+            session.conf.unset("hoodie.spark.sql.optimized.writes.enable")
+
+
+_OF_A_WRITE = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"]
+
+
+def _stored(spark, path):
+    """A table's rows with their keys, partitions and file groups; of rows of a file group that a
+    statement has made, its name is random."""
+    # By path: a session does not see at once what another one writes to a table.
+    frame = spark.read.format("hudi").load(str(path))
+    first = min((path / ".hoodie").rglob("[0-9]*_*.*commit")).name[:17]
+    old = F.col("_hoodie_commit_time") == first
+    file_group = F.when(old, F.regexp_extract("_hoodie_file_name", "^[^_]*", 0))
+    return rows_of(frame.withColumn("file_group", file_group).drop(*_OF_A_WRITE))
+
+
+def _run(session, statement, target):
+    """For the target of a statement and for its source, whether the index was used."""
+
+    def run():
+        session.sql(statement)
+        return last_queries(session)
+
+    with ThreadPoolExecutor(1) as thread:  # a new one, which has no earlier queries
+        queries = thread.submit(run).result()
+    return {
+        "target" if use.table.endswith(target) else "source": use.by_index
+        for query in queries
+        for use in query
+    }
 
 
 def test_created_and_inserted_tables(spark, enabled, tables, tmp_path):

@@ -2,6 +2,8 @@ package hudiindex.spark;
 
 import hudiindex.spark.catalyst.IndexRule;
 import hudiindex.spark.catalyst.IndexStrategy;
+import hudiindex.spark.catalyst.NoIndexHints;
+import hudiindex.spark.catalyst.RunningAnalyzer;
 import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.PythonSource;
 import hudiindex.spark.source.Source;
@@ -43,6 +45,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
         // A rule and a strategy are made anew for each query: they keep nothing.
         registry.injectPreCBORule(function(session -> new IndexRule(session, decisions)));
         registry.injectPlannerStrategy(function(session -> new IndexStrategy()));
+        registry.injectResolutionRule(function(NoIndexHints::new));
         // A session makes its parser once, at its start: only sessions to come have this one.
         registry.injectParser(parser());
       }
@@ -65,6 +68,7 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** The same for any source. */
   public void enable(SparkSession session, Source source) {
     apply(session.extensions());
+    RunningAnalyzer.addHints(session);
     decisions = new Decisions(source);
     statements = new Statements(source);
   }

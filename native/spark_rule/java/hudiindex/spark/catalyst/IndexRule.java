@@ -139,6 +139,9 @@ public final class IndexRule extends Rule<LogicalPlan> {
 
   /** Why only Spark may read a scan, whatever its conditions; empty if the index may. */
   static Optional<String> needsSpark(HudiScan scan) {
+    if (HintedRelations.isMarked(scan.relation())) {
+      return Optional.of("the query's hint " + NoIndexHints.NAME + " leaves it to Spark");
+    }
     if (!scan.files().isSnapshot()) {
       return Optional.of("it is no query on a snapshot");
     }

@@ -1,0 +1,115 @@
+package hudiindex.spark.catalyst;
+
+import hudiindex.spark.Scala;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.CacheManager;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
+import scala.Tuple2;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Marks the Hudi relations that a hint leaves to Spark. The mark is a read option, which stays when
+ * rules copy a relation; a node's tags do not.
+ */
+final class HintedRelations {
+  private static final String OPTION = "hudiindex.hint";
+
+  private final CacheManager cache;
+  private final Set<Long> ctes = new HashSet<>();
+
+  /**
+   * @param cache what the session has cached
+   */
+  HintedRelations(CacheManager cache) {
+    this.cache = cache;
+  }
+
+  /** Whether a hint leaves a relation to Spark. */
+  static boolean isMarked(LogicalRelation relation) {
+    return relation.relation() instanceof HadoopFsRelation files
+        && files.options().contains(OPTION);
+  }
+
+  /** Whether Spark takes a plan's rows from its cache, where it would not find a marked plan. */
+  boolean isCached(LogicalPlan plan) {
+    return !cache.isEmpty() && cache.lookupCachedData(plan).isDefined();
+  }
+
+  /** A plan with marks on all Hudi relations in it, and in the sub-queries of its conditions. */
+  LogicalPlan marked(LogicalPlan plan) {
+    if (isCached(plan)) {
+      return plan;
+    }
+    if (HudiFiles.of(plan).isPresent()) {
+      return marked((LogicalRelation) plan);
+    }
+    if (plan instanceof CTERelationRef reference) {
+      ctes.add(reference.cteId());
+    }
+    return withChildren(plan, this::marked).transformExpressionsDown(new InSubqueries());
+  }
+
+  /** A plan with marks in the CTEs to which marked parts of it refer, which stand beside them. */
+  LogicalPlan withMarkedCtes(LogicalPlan plan) {
+    if (ctes.isEmpty()) {
+      return plan;
+    }
+    // A definition stands before those that refer to it, which may be marked for that.
+    LogicalPlan[] children = Scala.list(plan.children()).toArray(LogicalPlan[]::new);
+    for (int place = children.length - 1; place >= 0; place--) {
+      children[place] = withMarkedCtes(children[place]);
+    }
+    LogicalPlan result = plan.withNewChildren(Scala.seq(List.of(children)));
+    return result instanceof CTERelationDef cte && ctes.contains(cte.id())
+        ? marked(result)
+        : result;
+  }
+
+  /** A plan with other children; no transform, which an analyzer's rule must not call. */
+  static LogicalPlan withChildren(LogicalPlan plan, UnaryOperator<LogicalPlan> change) {
+    List<LogicalPlan> children = Scala.list(plan.children()).stream().map(change).toList();
+    return plan.withNewChildren(Scala.seq(children));
+  }
+
+  private static LogicalRelation marked(LogicalRelation relation) {
+    HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+    HadoopFsRelation marked =
+        files.copy(
+            files.location(),
+            files.partitionSchema(),
+            files.dataSchema(),
+            files.bucketSpec(),
+            files.fileFormat(),
+            files.options().$plus(new Tuple2<>(OPTION, NoIndexHints.NAME)),
+            files.sparkSession());
+    return relation.copy(
+        marked, relation.output(), relation.catalogTable(), relation.isStreaming());
+  }
+
+  private final class InSubqueries extends AbstractPartialFunction<Expression, Expression> {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public boolean isDefinedAt(Expression expression) {
+      return expression instanceof SubqueryExpression;
+    }
+
+    @Override
+    @SuppressWarnings("unchecked") // a partial function's result where it is not defined
+    public <A extends Expression, B> B applyOrElse(A expression, Function1<A, B> otherwise) {
+      return expression instanceof SubqueryExpression query
+          ? (B) query.withNewPlan(marked(query.plan()))
+          : otherwise.apply(expression);
+    }
+  }
+}
