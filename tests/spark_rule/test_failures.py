@@ -1,6 +1,7 @@
 """A failing index costs time, never an answer, and not much time."""
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ from hudi_index_service.errors import SnapshotChanged, StorageFailed
 from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.rule import callback
 from hudi_index_service.sql.rule.reader import RelationReader
-from tests.spark_rule.conftest import rows_of
+from tests.spark_rule.conftest import rows_of, write_indexed
 from tests.spark_rule.programs import run_program
 
 
@@ -120,16 +121,41 @@ def test_broken_answers(fresh, spark, monkeypatch):
 
 
 def test_entries_that_are_gone_when_the_query_runs(fresh, spark, tmp_path):
-    import shutil
-
-    from tests.spark_rule.conftest import write_indexed
-
     path = tmp_path / "gone"
     write_indexed(spark, path, "gone_cow", count=60)
     frame = fresh.read.format("hudi").load(str(path)).where("id = '3'")
     assert "HudiIndexScan" in frame._jdf.queryExecution().toString()
     shutil.rmtree(path / ".hoodie" / ".index")
     assert len(frame.collect()) == 1
+
+
+def test_a_table_that_moved(fresh, spark, tables, tmp_path):
+    """Its index moves along; at the old place, there is an error as without the rule, or another
+    table."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    shutil.copytree(tables.folder / "rule_cow", old)
+
+    def few(session, path):
+        return session.read.format("hudi").load(str(path)).where("amount < 30").select("id", "msg")
+
+    def uses_index():
+        [use] = last_queries(fresh)[-1]
+        return use.by_index
+
+    assert rows_of(few(fresh, old)) == rows_of(few(spark, old))
+    assert uses_index()
+    held = [few(session, old) for session in (fresh, spark)]
+    for frame in held:
+        frame._jdf.queryExecution().executedPlan()
+    old.rename(new)
+    assert rows_of(few(fresh, new)) == rows_of(few(spark, new))
+    assert uses_index()
+    for frame in held:
+        with pytest.raises(Py4JJavaError, match="TableNotFoundException"):
+            frame.collect()
+    write_indexed(spark, old, "other_cow", count=60)
+    assert rows_of(few(fresh, old)) == rows_of(few(spark, old))
+    assert uses_index()
 
 
 def test_a_wrong_setting_leaves_queries_to_spark(fresh, spark):
@@ -171,6 +197,36 @@ def test_cancelled_jobs_for_rows_end_the_query(fresh, monkeypatch):
     monkeypatch.setattr(RelationReader, "rows", cancelled)
     with pytest.raises(Py4JJavaError, match=message):
         fresh.table("rule_cow").where("id = '3'").collect()
+
+
+def test_cancelled_job_group_while_rows_are_read(fresh, monkeypatch):
+    """What cancels the query cancels the jobs that find its rows, and Spark does not scan then."""
+    context = fresh.sparkContext
+
+    def slow(self, text):
+        context.parallelize([0], 1).foreach(lambda _: time.sleep(100))
+
+    monkeypatch.setattr(RelationReader, "rows", slow)
+    errors = []
+
+    def run():
+        context.setJobGroup("slow", "a query", True)
+        try:
+            fresh.table("rule_cow").where("id = '3'").collect()
+        except Py4JJavaError as error:
+            errors.append(str(error))
+
+    from pyspark import InheritableThread
+
+    thread = InheritableThread(target=run)
+    thread.start()
+    while not context.statusTracker().getJobIdsForGroup("slow"):
+        time.sleep(0.01)
+    context.cancelJobGroup("slow")
+    thread.join(60)
+    assert not thread.is_alive()
+    assert "cancelled job group slow" in errors[0]
+    assert len(context.statusTracker().getJobIdsForGroup("slow")) == 1
 
 
 def test_jobs_for_rows_belong_to_the_querys_group(fresh, spark, read_by_tasks):

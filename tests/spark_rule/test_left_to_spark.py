@@ -135,6 +135,32 @@ def test_stream_from_a_table(enabled, spark, tables, tmp_path):
     enabled.catalog.dropTempView("few_rows")
 
 
+def test_batches_of_a_stream_may_ask(enabled, spark, tables, tmp_path):
+    """A function of the program runs in a call from the JVM, and Python is called from its
+    queries."""
+    source = tmp_path / "keys"
+    spark.range(3, 6).selectExpr("cast(id AS string) AS id").write.parquet(str(source))
+    found, uses = [], []
+
+    def look_up(keys, _):
+        few = keys.sparkSession.table("rule_cow").where("amount < 15")
+        found.extend(rows_of(few.join(keys, "id").select("id", "msg")))
+        uses.extend(last_queries(keys.sparkSession)[-1])
+
+    query = (
+        enabled.readStream.schema("id string")
+        .parquet(str(source))
+        .writeStream.foreachBatch(look_up)
+        .trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    query.awaitTermination()
+    expected = spark.table("rule_cow").where("id IN ('3', '4')").select("id", "msg")
+    assert found == rows_of(expected)
+    assert by_index(tuple(uses)) == [True]
+
+
 def test_user_functions_stand_above(spark, agreed):
     def called(session):
         session.udf.register("doubled", lambda value: 2 * value, "bigint")

@@ -151,3 +151,43 @@ def test_views_of_another_session_and_table_cache(spark, enabled, tables):
     assert rows_of(enabled.sql("SELECT id FROM few_cached WHERE msg = 'Buying car 2'")) == expected
     enabled.sql("UNCACHE TABLE few_cached")
     enabled.catalog.dropGlobalTempView("few")
+
+
+def test_permanent_views(spark, agreed):
+    few = "SELECT id, msg, amount FROM rule_cow WHERE amount < 30"
+    spark.sql(f"CREATE VIEW few_of_rule_cow AS {few}")
+    try:
+        query = "SELECT id FROM few_of_rule_cow WHERE msg = 'Buying car 2'"
+        assert by_index(agreed(query)) == [True]
+    finally:
+        spark.sql("DROP VIEW few_of_rule_cow")
+
+
+def test_sessions_with_settings_of_their_own(spark, enabled, tables):
+    """The same query means something else in each of them."""
+
+    def session(of, zone, index):
+        new = of.newSession()
+        new.conf.set("spark.sql.session.timeZone", zone)
+        new.conf.set("spark.hudi.index.enabled", index)
+        return new
+
+    zones = ("UTC", "Asia/Tokyo", "America/New_York")
+    mine = [session(enabled, zone, "true") for zone in zones]
+    plain = [session(spark, zone, "false") for zone in zones]
+    query = "SELECT id, hour(at) FROM rule_cow WHERE at < '2026-01-01 09:00:00'"
+    expected = [rows_of(each.sql(query)) for each in plain]
+    assert len(set(map(len, expected))) == 3
+    for _ in range(2):
+        assert [rows_of(each.sql(query)) for each in mine] == expected
+        assert by_index(last_queries(enabled)[-1]) == [True]
+
+
+def test_pandas_by_arrow(spark, enabled, settings_of_both, tables):
+    """Spark then runs the query in another thread than the one that planned it here."""
+    settings_of_both("spark.sql.execution.arrow.pyspark.enabled", "true")
+    found, plain = (session.table("rule_cow").where("amount < 30") for session in (enabled, spark))
+    assert "HudiIndexScan" in found._jdf.queryExecution().toString()
+    assert repr(found.toPandas().to_dict("records")) == repr(plain.toPandas().to_dict("records"))
+    [use] = last_queries(enabled)[-1]
+    assert (use.by_index, use.rows) == (True, 10)

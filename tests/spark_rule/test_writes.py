@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from hudi_index_service import open_table
 from hudi_index_service.sql import last_queries
-from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
 from tests.spark_rule.conftest import KINDS, build, by_index, rows, rows_of, write_indexed
 
 _numbers = count(1)
@@ -144,17 +144,21 @@ def test_statements_without_optimized_writes(spark, enabled, copies, tmp_path):
 
 
 _OF_A_WRITE = ["_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"]
+_OF_A_WRITE += ["_hoodie_record_key"]
 
 
 def _stored(spark, path):
-    """A table's rows with their keys, partitions and file groups; of rows of a file group that a
-    statement has made, its name is random."""
+    """A table's rows with their keys, partitions and file groups; of file groups and generated keys
+    that a statement has made, the names are random."""
     # By path: a session does not see at once what another one writes to a table.
     frame = spark.read.format("hudi").load(str(path))
-    first = min((path / ".hoodie").rglob("[0-9]*_*.*commit")).name[:17]
-    old = F.col("_hoodie_commit_time") == first
-    file_group = F.when(old, F.regexp_extract("_hoodie_file_name", "^[^_]*", 0))
-    return rows_of(frame.withColumn("file_group", file_group).drop(*_OF_A_WRITE))
+    first = min(each.name for each in timeline_folder(path).glob("[0-9]*commit"))[:17]
+    groups = [each.name.partition("_")[0] for each in path.rglob(f"*_{first}.parquet")]
+    group = F.regexp_extract("_hoodie_file_name", "^[^_]*", 0)
+    key = F.col("_hoodie_record_key")
+    is_made = key.rlike(r"^\d{17}_") & ~key.startswith(first)
+    frame = frame.withColumn("file_group", F.when(group.isin(groups), group))
+    return rows_of(frame.withColumn("key", F.when(~is_made, key)).drop(*_OF_A_WRITE))
 
 
 def _run(session, statement, target):
