@@ -1,5 +1,6 @@
 """Two sessions on the same indexed tables: a plain one, and one whose queries may use the index."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,3 +171,8 @@ def rows_of(frame: "DataFrame") -> list[str]:
 def by_index(uses: tuple[RelationUse, ...]) -> list[bool]:
     """For each relation of a query whether the index was used."""
     return [each.by_index for each in uses]
+
+
+def without_ids(plan: str) -> str:
+    """A plan as text, without the numbers that Spark gives to expressions and nodes."""
+    return re.sub(r"#\d+L?|\[plan_id=\d+\]", "", plan)

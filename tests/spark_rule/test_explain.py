@@ -4,7 +4,7 @@ import pytest
 
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.sql import last_queries
-from tests.spark_rule.conftest import KINDS
+from tests.spark_rule.conftest import KINDS, without_ids
 
 
 @pytest.fixture
@@ -49,6 +49,18 @@ def test_explain_statement_and_schema_read_nothing(enabled, tables, reads):
     assert "HudiIndexScan" in row[0]
     enabled.sql(query).schema  # noqa: B018 - whether it reads is the question
     assert reads == []
+
+
+def test_why_not_is_told_by_last_queries(spark, enabled, tables, capsys):
+    """EXPLAIN shows of what is left to Spark what it shows without the rule, since that runs."""
+    shown = []
+    for session in (spark, enabled):
+        frame = session.sql("SELECT id FROM rule_partitioned WHERE upper(msg) = 'BUYING CAR 3'")
+        frame.explain(mode="extended")
+        shown.append(without_ids(capsys.readouterr().out))
+    assert shown[0] == shown[1]
+    [use] = last_queries(enabled)[-1]
+    assert (use.by_index, use.reason) == (False, "no index answers a condition on it")
 
 
 @pytest.mark.fast

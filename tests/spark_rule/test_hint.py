@@ -2,12 +2,10 @@
 
 # ruff: noqa: S608 - the queries are the test's own
 
-import re
-
 import pytest
 
 from hudi_index_service.sql import last_queries
-from tests.spark_rule.conftest import by_index, rows_of
+from tests.spark_rule.conftest import by_index, rows_of, without_ids
 from tests.spark_rule.programs import run_program
 
 _REASON = "the query's hint NO_INDEX leaves it to Spark"
@@ -86,6 +84,7 @@ def test_hints_in_sql(agreed, query, used):
     assert {use.reason for use in uses if not use.by_index} <= {_REASON}
 
 
+@pytest.mark.fast
 def test_hints_of_dataframes(agreed, tables):
     def of_a_path(session):
         frame = session.read.format("hudi").load(str(tables.folder / "rule_merged"))
@@ -131,8 +130,7 @@ def test_what_runs_is_sparks_own_plan(spark, enabled, tables, table):
 
 
 def _plan(frame):
-    text = frame._jdf.queryExecution().executedPlan().toString()
-    return re.sub(r"#\d+L?|\[plan_id=\d+\]", "", text)
+    return without_ids(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def test_what_is_cached_is_still_read_from_the_cache(enabled, tables):
@@ -172,4 +170,4 @@ def test_sessions_that_ran_before(tables, tmp_path):
         "rows 3 True",
     ]
     [warning] = [line for line in lines if "hint" in line.lower()]
-    assert "Count not find relation" in warning or "Could not find relation 'u'" in warning
+    assert "'u'" in warning

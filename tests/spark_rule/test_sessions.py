@@ -5,6 +5,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 from hudi_index_service.sql import last_queries
@@ -47,6 +48,24 @@ def test_ansi_changed_between_queries(agreed, settings_of_both):
         assert agreed(query)
 
 
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("SELECT id FROM rule_cow WHERE 10 / amount > 1 AND id = '0'", "DIVIDE_BY_ZERO"),
+        ("SELECT age + 2147483647 FROM rule_cow WHERE id = '3'", "ARITHMETIC_OVERFLOW"),
+    ],
+)
+def test_errors_of_expressions_are_sparks(spark, enabled, tables, settings_of_both, query, error):
+    """Rows are filtered and projected in the driver; if that fails, Spark's scan fails, too."""
+    settings_of_both("spark.sql.ansi.enabled", "true")
+    for session in (spark, enabled):
+        with pytest.raises(Py4JJavaError, match=rf"Job aborted.*\[{error}\]"):
+            session.sql(query).collect()
+    [use] = last_queries(enabled)[-1]
+    assert use.reason.startswith(f"reading by index failed: [{error}]")
+    assert "\n" not in use.reason
+
+
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("broadcast", ["10485760", "-1"])
 def test_adaptive_execution_and_joins_of_each_kind(agreed, settings_of_both, adaptive, broadcast):
@@ -60,13 +79,17 @@ def test_adaptive_execution_and_joins_of_each_kind(agreed, settings_of_both, ada
     assert any(by_index(agreed(query)))
 
 
-def test_dynamic_partition_pruning(agreed, settings_of_both):
+def test_dynamic_partition_pruning(enabled, agreed, settings_of_both):
     settings_of_both("spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly", "false")
     query = (
-        "SELECT p.id, p.dt FROM rule_partitioned p JOIN rule_cow c ON p.dt = c.dt "
+        "SELECT {hint} p.id, p.dt FROM rule_partitioned p JOIN rule_cow c ON p.dt = c.dt "
         "WHERE c.id = '3' AND p.amount < 60"
     )
-    assert True in by_index(agreed(query))
+    assert by_index(agreed(query.format(hint=""))) == [True, True]
+    hinted = query.format(hint="/*+ NO_INDEX(p) */")
+    assert by_index(agreed(hinted)) == [False, True]
+    plan = enabled.sql(hinted)._jdf.queryExecution().executedPlan().toString()
+    assert "dynamicpruning" in plan, "by the rows that the index finds"
 
 
 def test_excluded_rules(agreed, settings_of_both):

@@ -119,10 +119,15 @@ public final class IndexedExec extends SparkPlan {
       LOG.warn(
           "INDEX_NOT_READ: Spark scans {}: {}. See Python's log.",
           plannedRead.request().table(),
-          error.getMessage());
+          inOneLine(error));
       LOG.debug("The index was not read", error);
-      return bySpark("reading by index failed: " + error.getMessage());
+      return bySpark("reading by index failed: " + inOneLine(error));
     }
+  }
+
+  /** An error of an expression, which Spark's scan will meet, too, shows the query below that. */
+  private static String inOneLine(Throwable error) {
+    return String.valueOf(error.getMessage()).lines().findFirst().orElse("");
   }
 
   private SparkPlan plan(Rows rows) throws IOException {
