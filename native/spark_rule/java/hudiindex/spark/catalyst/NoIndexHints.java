@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -16,6 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.Seq;
 
 /**
  * Resolves the hint NO_INDEX, which leaves relations to Spark: those that it names, as join hints
@@ -84,9 +86,11 @@ public final class NoIndexHints extends Rule<LogicalPlan> {
     Set<List<String>> missed = new HashSet<>(names);
     LogicalPlan result = named(hint.child(), names, marks, missed);
     if (!missed.isEmpty()) {
+      Set<Seq<String>> unknown =
+          missed.stream().map(each -> Scala.<String>seq(each)).collect(Collectors.toSet());
       SQLConf.get()
           .hintErrorHandler()
-          .hintRelationsNotFound(hint.name(), hint.parameters(), Scala.set(missed));
+          .hintRelationsNotFound(hint.name(), hint.parameters(), Scala.set(unknown));
     }
     return result;
   }
