@@ -18,6 +18,12 @@ _REASON = "the query's hint NO_INDEX leaves it to Spark"
         ("SELECT /*+ no_index(`RULE_COW`) */ msg FROM rule_cow WHERE id = '3'", [False]),
         ("SELECT /*+ NO_INDEX(default.rule_cow) */ msg FROM rule_cow WHERE id = '3'", [False]),
         ("SELECT /*+ NO_INDEX */ msg FROM rule_cow WHERE id = '3'", [False]),
+        ("SELECT /*+ NO_INDEX */ count(*) FROM rule_cow WHERE id = '3'", [False]),
+        (
+            "SELECT /*+ NO_INDEX(b) */ b.id FROM (SELECT * FROM rule_cow WHERE id = '3') a "
+            "JOIN rule_merged b ON a.id = b.id",
+            [True, False],
+        ),
         (
             "SELECT /*+ NO_INDEX(t) */ * FROM rule_partitioned t WHERE dt > '2026' AND id = '3'",
             [False],
