@@ -14,7 +14,7 @@ from hudi_index_service.optimizer.decide import RelationCosts
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.plan import Access, SlicePlan, base_file_bytes
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, without_use
+from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, too_little_indexed
 from hudi_index_service.wording import counted
 
 
@@ -30,7 +30,7 @@ def candidates_of_keys(
         keys: The most keys.
     """
     plan, reader = run.plan, run.reader
-    reason = without_use(plan)
+    reason = too_little_indexed(plan)
     if reason is not None:
         return reason
     costs = SparkCosts.of(
@@ -39,6 +39,8 @@ def candidates_of_keys(
     slices = [each.for_counting() for each in plan.slices]
     indexed = [each for each in slices if each.access is Access.INDEX]
     others = [each for each in slices if each.access in (Access.SCAN, Access.MERGE)]
+    if not indexed:
+        return KeepSparkScan("no entry serves its files")
     values = [_values(each, column) for each in indexed]
     share = _likely_share([each for each in values if each is not None], keys)
     work, rows = costs.scanning(others), 0

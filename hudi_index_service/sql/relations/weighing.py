@@ -73,7 +73,7 @@ def candidates(run: Execution, cores: int) -> Candidates | KeepSparkScan:
         cores: Number of tasks that Spark runs at once.
     """
     plan = run.plan
-    reason = without_use(plan)
+    reason = _without_use(plan)
     if reason is not None:
         return reason
     if plan.predicate is not None and matches_most(plan.predicate):
@@ -233,12 +233,18 @@ def scanned_alone(run: Execution, column: str | None) -> bool:
     return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
 
-def without_use(plan: QueryPlan) -> KeepSparkScan | None:
+def _without_use(plan: QueryPlan) -> KeepSparkScan | None:
     """Why the index is of no use for a plan, whatever its cost; None if it may be."""
     by_entry = (Access.INDEX, Access.SKIP)
     if not any(each.access in by_entry for each in plan.slices):
         reasons = dict.fromkeys(each.reason for each in plan.slices)
         return KeepSparkScan("; ".join(list(reasons)[:3]) or "the table is empty")
+    return too_little_indexed(plan)
+
+
+def too_little_indexed(plan: QueryPlan) -> KeepSparkScan | None:
+    """Why the index serves too little of the table; None if it serves enough."""
+    by_entry = (Access.INDEX, Access.SKIP)
     indexed = [each.for_counting().access in by_entry for each in plan.slices]
     other_bytes = base_file_bytes(
         each for each, is_indexed in zip(plan.slices, indexed, strict=True) if not is_indexed
