@@ -1,0 +1,47 @@
+"""The rows expected for the keys of a join, before the keys are known."""
+
+from pathlib import Path
+
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.sql.relations.keys import candidates_of_keys
+from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan
+from tests.golden.table import Golden
+
+pytestmark = pytest.mark.fast
+
+
+@pytest.fixture
+def orders(golden: Golden, tmp_path: Path):
+    """Orders of seven years, with a base file for each."""
+    with open_table(golden("tpch_orders").put(tmp_path)) as table:
+        table.create_index("i", ["o_orderkey", "o_custkey", "o_orderstatus"])
+        table.build(strategy="all").raise_for_failures()
+        yield table
+
+
+def expected(table, column: str, keys: int) -> Candidates | KeepSparkScan:
+    """Who reads the rows with some keys."""
+    run = table.scan(f"{column} IS NOT NULL", columns=["o_orderkey", "o_custkey"]).planned()
+    return candidates_of_keys(run, 2, column, keys)
+
+
+def test_spark_plans_with_all_rows_that_are_possible(orders):
+    """Each of the keys may be in each of the seven base files."""
+    found = expected(orders, "o_orderkey", 2)
+    assert isinstance(found, Candidates)
+    assert (found.rows, found.exact, found.few) == (14, False, True)
+
+
+def test_all_keys_have_all_rows(orders):
+    total = orders.scan().count()
+    found = expected(orders, "o_custkey", 1_000_000)
+    assert isinstance(found, Candidates)
+    assert found.rows == total
+
+
+def test_a_table_without_entries_is_left_to_spark(golden: Golden, tmp_path: Path):
+    with open_table(golden("tpch_orders").put(tmp_path)) as table:
+        table.create_index("i", ["o_orderkey"])
+        assert isinstance(expected(table, "o_orderkey", 2), KeepSparkScan)
