@@ -125,14 +125,17 @@ def enabled(enabled_once: "SparkSession") -> "Iterator[SparkSession]":
 
 
 @pytest.fixture
-def costs() -> Iterator[Callable[..., None]]:
-    """Sets some of the optimizer's cost constants until the end of the test."""
+def costs(enabled_once: "SparkSession") -> Iterator[Callable[..., None]]:
+    """Sets some of the optimizer's cost constants until the end of the test. Decisions that other
+    tests have asked for are forgotten."""
 
     def given(**milliseconds: float) -> None:
         set_constants(settings(), Constants(**milliseconds))
+        enable(enabled_once)
 
     yield given
     unset_constants(settings())
+    enable(enabled_once)
 
 
 @pytest.fixture

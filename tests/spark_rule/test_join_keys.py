@@ -198,7 +198,7 @@ def test_texts_that_are_not_utf_8_are_left_to_spark(agreed):
     assert by_index(uses) == [False]
 
 
-def test_more_keys_than_expected_leave_the_rows_to_the_join(spark, enabled, tables, costs):
+def test_keys_filter_sparks_scan_once_the_index_is_turned_off(spark, enabled, tables, costs):
     """Spark may have planned to broadcast the few rows that were expected."""
     costs(spark_scan_ms=1e12)
     query = (
