@@ -98,7 +98,7 @@ def pack(
 def prepare(output: OutputOption = None) -> None:
     """Prepare this installation: write an archive of Lucene's Java classes, by which processes
     start faster. Run it once after each change of this package or the JDK."""
-    from hudi_index_service.index.lucene.class_recorder import make_class_archive
+    from hudi_index_service.index.lucene.class_data.recorder import make_class_archive
 
     archive = make_class_archive()
     report = {"path": str(archive.path), "bytes": archive.size}

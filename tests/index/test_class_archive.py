@@ -14,7 +14,8 @@ import pytest
 
 from dev.paths import ROOT
 from hudi_index_service.errors import IndexServiceError, PermissionDenied, StorageFailed
-from hudi_index_service.index.lucene import class_archive, class_recorder
+from hudi_index_service.index.lucene.class_data import archive as class_archive
+from hudi_index_service.index.lucene.class_data import recorder as class_recorder
 
 QUERY = """
 import sys

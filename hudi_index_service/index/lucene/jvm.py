@@ -19,7 +19,7 @@ from typing import Any
 
 from hudi_index_service.config import settings
 from hudi_index_service.errors import EntryInvalid, NativeModuleMissing
-from hudi_index_service.index.lucene import class_archive
+from hudi_index_service.index.lucene.class_data import archive as class_archive
 
 _REINSTALL = "Install hudi-index-pylucene again, for this Python."
 

@@ -1,4 +1,4 @@
-"""Makes the archive of Java classes: see `hudi_index_service.index.lucene.class_archive`.
+"""Makes the archive of Java classes: see `hudi_index_service.index.lucene.class_data.archive`.
 
 Java writes it when Java exits. So a process of its own, which is this module run as a program,
 builds and reads a small index and ends. Which classes that loads decides how fast later processes
@@ -20,7 +20,8 @@ from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, Sto
 from hudi_index_service.index.contract import ColumnSpec, PackedIndex, StoredColumn
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.files.packed_file import BLOCK_SIZE, pack
-from hudi_index_service.index.lucene import class_archive, jvm
+from hudi_index_service.index.lucene import jvm
+from hudi_index_service.index.lucene.class_data import archive as class_archive
 from hudi_index_service.index.lucene.text.text_matcher import LuceneTextMatcher
 from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.expression import AnalyzedText, Match, Predicate
@@ -92,7 +93,7 @@ def make_class_archive() -> ClassArchive:
 def _recorded(path: Path) -> bytes:
     """Java's archive, written to `path` by a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "hudi_index_service.index.lucene.class_recorder", str(path)],
+        [sys.executable, "-m", "hudi_index_service.index.lucene.class_data.recorder", str(path)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
