@@ -183,18 +183,23 @@ class RelationReader:
         if output is None:
             return KeepSparkScan("Spark sees its columns in other types")
         run = run.narrowed(output)
-        if request.key is not None:
-            rows = candidates_of_keys(run, self._cores, request.key.column, request.key.most)
-        else:
-            rows = candidates(run, self._cores)
+        rows = self._candidates(run, request.key)
         if isinstance(rows, KeepSparkScan):
             return rows
-        if request.key is None and not rows.exact and len(run.plan.slices) <= DRIVER_SLICES:
-            # Spark plans its joins by the number of rows, and reading opens the entries anyway.
-            rows = rows.with_estimates(with_index_estimates(run.plan, run.reader))
         served = [each.for_counting() for each in run.plan.slices]
         total = sum(each.total for each in served if each.access is Access.INDEX)
         return ByIndex(run, rows, total, where, serving_indexes(indexes, run.plan), request.key)
+
+    def _candidates(self, run: Execution, key: Key | None) -> Candidates | KeepSparkScan:
+        if key is not None:
+            return candidates_of_keys(run, self._cores, key.column, key.most)
+        rows = candidates(run, self._cores)
+        if isinstance(rows, KeepSparkScan) or rows.exact:
+            return rows
+        if len(run.plan.slices) <= DRIVER_SLICES:
+            # Spark plans its joins by the number of rows, and reading opens the entries anyway.
+            return rows.with_estimates(with_index_estimates(run.plan, run.reader))
+        return rows
 
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:

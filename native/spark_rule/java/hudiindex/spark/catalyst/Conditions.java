@@ -32,6 +32,7 @@ import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.RLike;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.types.BooleanType;
 
 /**
@@ -82,6 +83,13 @@ final class Conditions {
     } else {
       into.add(condition);
     }
+  }
+
+  /** What may be evaluated once more: a sub-query would run twice, and a random number differ. */
+  static Optional<Expression> repeatable(List<Expression> conjuncts) {
+    return conjuncts.stream()
+        .filter(each -> each.deterministic() && !SubqueryExpression.hasSubquery(each))
+        .reduce(And::new);
   }
 
   /** Those of the conjuncts that are known, as a JSON array. */

@@ -4,18 +4,13 @@ import hudiindex.spark.Scala;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.function.UnaryOperator;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CacheManager;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import scala.Function1;
 import scala.Tuple2;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * Marks the Hudi relations that a hint leaves to Spark. The mark is a read option, which stays when
@@ -56,7 +51,7 @@ final class HintedRelations {
     if (plan instanceof CTERelationRef reference) {
       ctes.add(reference.cteId());
     }
-    return withChildren(plan, this::marked).transformExpressionsDown(new InSubqueries());
+    return Parts.withSubqueries(Parts.withChildren(plan, this::marked), this::marked);
   }
 
   /** A plan with marks in the CTEs to which marked parts of it refer, which stand beside them. */
@@ -75,12 +70,6 @@ final class HintedRelations {
         : result;
   }
 
-  /** A plan with other children; no transform, which an analyzer's rule must not call. */
-  static LogicalPlan withChildren(LogicalPlan plan, UnaryOperator<LogicalPlan> change) {
-    List<LogicalPlan> children = Scala.list(plan.children()).stream().map(change).toList();
-    return plan.withNewChildren(Scala.seq(children));
-  }
-
   private static LogicalRelation marked(LogicalRelation relation) {
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
     HadoopFsRelation marked =
@@ -94,22 +83,5 @@ final class HintedRelations {
             files.sparkSession());
     return relation.copy(
         marked, relation.output(), relation.catalogTable(), relation.isStreaming());
-  }
-
-  private final class InSubqueries extends AbstractPartialFunction<Expression, Expression> {
-    private static final long serialVersionUID = 1L;
-
-    @Override
-    public boolean isDefinedAt(Expression expression) {
-      return expression instanceof SubqueryExpression;
-    }
-
-    @Override
-    @SuppressWarnings("unchecked") // a partial function's result where it is not defined
-    public <A extends Expression, B> B applyOrElse(A expression, Function1<A, B> otherwise) {
-      return expression instanceof SubqueryExpression query
-          ? (B) query.withNewPlan(marked(query.plan()))
-          : otherwise.apply(expression);
-    }
   }
 }

@@ -6,12 +6,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -86,10 +84,7 @@ record HudiScan(LogicalPlan top, Filter filter, LogicalRelation relation, HudiFi
    * than the one above, which stays. Without sub-queries, which would run twice, and become joins.
    */
   LogicalPlan ownScan() {
-    Optional<Expression> kept =
-        conjuncts().stream()
-            .filter(each -> each.deterministic() && !SubqueryExpression.hasSubquery(each))
-            .reduce(And::new);
+    Optional<Expression> kept = Conditions.repeatable(conjuncts());
     LogicalPlan rows = kept.<LogicalPlan>map(each -> new Filter(each, relation)).orElse(relation);
     return new Project(Scala.<NamedExpression>seq(columns()), rows);
   }

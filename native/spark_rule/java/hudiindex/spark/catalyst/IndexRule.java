@@ -7,6 +7,7 @@ import hudiindex.spark.Uses;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.Request;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
@@ -85,25 +86,24 @@ public final class IndexRule extends Rule<LogicalPlan> {
       return read(scan.get(), needsSpark, settings);
     }
     Optional<String> below = needsSpark.or(() -> Descent.reason(node));
-    LogicalPlan[] children = Scala.list(node.children()).toArray(LogicalPlan[]::new);
-    boolean changed = false;
-    for (int place = 0; place < children.length; place++) {
-      LogicalPlan child = rewritten(children[place], below, settings);
-      changed |= child != children[place];
-      children[place] = child;
+    List<LogicalPlan> children = new ArrayList<>();
+    for (LogicalPlan each : Scala.list(node.children())) {
+      children.add(rewritten(each, below, settings));
     }
-    return changed ? node.withNewChildren(Scala.seq(List.of(children))) : node;
+    return node.withNewChildren(Scala.seq(children)); // the node itself if they are its own
   }
 
   private LogicalPlan read(HudiScan scan, Optional<String> above, IndexSettings settings)
       throws InterruptedException {
     long number = JoinKeys.number(scan.relation());
-    Optional<String> reason = above.or(() -> needsSpark(scan)).or(() -> lacksCondition(scan));
+    String where = known(scan);
+    Optional<String> reason =
+        above.or(() -> needsSpark(scan)).or(() -> lacksCondition(scan, where));
     if (reason.isPresent()) {
       Uses.add(Use.withoutRequest(number, scan.files().table(), reason.get()));
       return scan.top();
     }
-    Request request = request(scan);
+    Request request = request(scan, where);
     Decision decision = decisions.of(request, settings.decideMillis());
     Use use = Use.ofRequest(number, request, decision);
     Uses.add(use);
@@ -116,23 +116,27 @@ public final class IndexRule extends Rule<LogicalPlan> {
 
   /** The request for the rows that fulfill a scan's own conditions, as far as they are known. */
   static Request request(HudiScan scan) {
+    return request(scan, known(scan));
+  }
+
+  private static Request request(HudiScan scan, String where) {
     List<Request.Column> columns =
         scan.columns().stream()
             .map(each -> new Request.Column(each.name(), each.dataType().json()))
             .toList();
     HudiFiles files = scan.files();
-    return Request.of(files.table(), files.instants(), files.options(), columns, known(scan));
+    return Request.of(files.table(), files.instants(), files.options(), columns, where);
   }
 
   private static String known(HudiScan scan) {
     return new Conditions(scan.relation().outputSet()).known(scan.conjuncts());
   }
 
-  private static Optional<String> lacksCondition(HudiScan scan) {
+  private static Optional<String> lacksCondition(HudiScan scan, String where) {
     if (scan.filter() == null) {
       return Optional.of("the query has no condition on it alone");
     }
-    return known(scan).equals(Conditions.NONE)
+    return where.equals(Conditions.NONE)
         ? Optional.of("no index answers a condition on it")
         : Optional.empty();
   }

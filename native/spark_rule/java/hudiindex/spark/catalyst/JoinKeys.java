@@ -13,11 +13,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -104,7 +102,7 @@ final class JoinKeys {
   private Attempt attempt(Joins.Link link, long relation) throws InterruptedException {
     Attribute column = link.taking().attribute();
     Request.Key key =
-        new Request.Key(column.name(), column.dataType().json(), ceiling(mostKeys(link.giving())));
+        new Request.Key(column.name(), ceiling(mostKeys(link.giving())));
     Request request =
         link.taking().node() instanceof Indexed indexed
             ? indexed.plannedRead().request()
@@ -142,9 +140,7 @@ final class JoinKeys {
     Optional<Expression> condition =
         giving.filter() == null
             ? Optional.empty()
-            : Conditions.conjuncts(giving.filter().condition()).stream()
-                .filter(each -> each.deterministic() && !SubqueryExpression.hasSubquery(each))
-                .reduce(And::new);
+            : Conditions.repeatable(Conditions.conjuncts(giving.filter().condition()));
     LogicalPlan filtered =
         condition.<LogicalPlan>map(each -> new Filter(each, rows)).orElse(rows);
     return new Project(Scala.<NamedExpression>seq(List.of(giving.attribute())), filtered);

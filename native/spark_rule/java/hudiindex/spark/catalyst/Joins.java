@@ -90,15 +90,11 @@ final class Joins {
           LeftAnti$.class,
           ExistenceJoin.class);
 
-  /** Dropping a row of this side drops only the rows of the join that contain it. */
-  private static final Set<Class<?>> LEFT_ON_ITS_OWN =
-      Set.of(
-          Inner$.class,
-          Cross$.class,
-          LeftSemi$.class,
-          LeftOuter$.class,
-          LeftAnti$.class,
-          ExistenceJoin.class);
+  /**
+   * Dropping a row of this side drops only the rows of the join that contain it: no row of the right
+   * side is left over that would be in the join alone.
+   */
+  private static final Set<Class<?>> LEFT_ON_ITS_OWN = RIGHT_NEEDS_LEFT;
 
   private static final Set<Class<?>> RIGHT_ON_ITS_OWN =
       Set.of(Inner$.class, Cross$.class, RightOuter$.class);

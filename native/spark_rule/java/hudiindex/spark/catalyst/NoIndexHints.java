@@ -52,7 +52,7 @@ public final class NoIndexHints extends Rule<LogicalPlan> {
     if (!hasHints(node)) {
       return node;
     }
-    LogicalPlan plan = HintedRelations.withChildren(node, child -> resolved(child, marks));
+    LogicalPlan plan = Parts.withChildren(node, child -> resolved(child, marks));
     if (plan instanceof UnresolvedHint hint
         && hint.name().equalsIgnoreCase(NAME)
         && hint.child().resolved()) {
@@ -112,7 +112,7 @@ public final class NoIndexHints extends Rule<LogicalPlan> {
     }
     return plan instanceof View
         ? plan
-        : HintedRelations.withChildren(plan, child -> named(child, names, marks, missed));
+        : Parts.withChildren(plan, child -> named(child, names, marks, missed));
   }
 
   private static boolean isNameOf(List<String> name, SubqueryAlias alias) {

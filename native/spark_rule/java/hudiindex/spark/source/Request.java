@@ -40,7 +40,7 @@ public record Request(
    *
    * @param most the most values that are expected
    */
-  public record Key(String column, String type, long most) {}
+  public record Key(String column, long most) {}
 
   /** A request for rows, without the keys of a join. */
   public static Request of(
@@ -71,11 +71,7 @@ public record Request(
     }
     json.putRawValue("where", new RawValue(where));
     key.ifPresent(
-        each ->
-            json.putObject("key")
-                .put("column", each.column())
-                .put("most", each.most())
-                .putRawValue("type", new RawValue(each.type())));
+        each -> json.putObject("key").put("column", each.column()).put("most", each.most()));
     counts.ifPresent(each -> json.set("counts", each.json()));
     return new Request(table, instants, options, columns, where, key, counts, json.toString());
   }
