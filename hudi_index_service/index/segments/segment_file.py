@@ -40,6 +40,7 @@ from hudi_index_service.index.segments.segment import (
 from hudi_index_service.storage.store import Storage, StoredFile
 
 _MAGIC = b"HISEG001"
+_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 _TAIL = 8 + len(_MAGIC)
 _FIRST_READ = 256 * 2**10
 """Bytes read from the end of a file at first; smaller files are read whole."""
@@ -225,7 +226,9 @@ class SegmentFile:
         if offset + length <= _ONE_REQUEST:
             self._blocks.read(0, offset + length)  # with the directories of all runs before it
         try:
-            with pa.ipc.open_file(io.BytesIO(self._bytes(_FACTS))) as reader:
+            # A file object of Python would be read, and let go of, by a thread of Arrow's, which
+            # may happen while the interpreter ends.
+            with pa.ipc.open_file(pa.py_buffer(self._bytes(_FACTS)), options=_ONE_THREAD) as reader:
                 table = reader.read_all()
                 table.validate(full=True)
         except (pa.ArrowException, OSError) as error:

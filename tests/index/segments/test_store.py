@@ -1,5 +1,7 @@
 """Segments are merged, raced for, forgotten and done without."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -436,3 +438,24 @@ def test_statistics_of_other_columns_are_refused(store: SegmentStore) -> None:
     store.add(replace(stated_facts, columns=without))
     with pytest.raises(EntryInvalid, match="other statistics"):
         opened(store)
+
+
+def test_reading_a_segment_leaves_no_thread_of_arrow(store: SegmentStore, tmp_path: Path) -> None:
+    """Arrow's threads that hold an object of Python may outlive the interpreter, which ends the
+    process with an error after its work."""
+    filled(store, range(3))
+    program = (
+        "import os, sys\n"
+        "from hudi_index_service.index.segments.store import SegmentStore\n"
+        "from hudi_index_service.storage.store import Storage\n"
+        "before = os.listdir('/proc/self/task')\n"
+        "store = SegmentStore(Storage(sys.argv[1]), 'lucene')\n"
+        "facts = [store.open(each).facts() for each in store.listed()]\n"
+        "print(len(facts), sorted(set(os.listdir('/proc/self/task')) - set(before)))\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "3 []"
