@@ -464,6 +464,10 @@ class IndexType(ABC):
             NativeModuleMissing: one is not installed or unusable; the message gives the reason.
         """
 
+    def start_runtime(self) -> None:  # noqa: B027 - most types have nothing to start
+        """Starts, in a thread of its own, what opening an index needs and takes long. Returns at
+        once; repeated calls are cheap. A failure is raised when an index is opened."""
+
     # The methods below are for types that keep data outside files.
 
     def configured(self, settings: Settings) -> "IndexType":

@@ -52,6 +52,19 @@ for _ in range(2):
         print(error.message, error.remedy, sep="\\n")
 """
 
+START_IN_ADVANCE = """
+import threading
+from hudi_index_service.errors import NativeModuleMissing
+from hudi_index_service.index.factory import index_type
+from hudi_index_service.index.lucene import jvm
+
+{before}
+for _ in range(3):
+    index_type("lucene").start_runtime()
+print(sum(each.name == "lucene-start" for each in threading.enumerate()))
+{after}
+"""
+
 PRINT_FIRST_HEAP = """
 from hudi_index_service.index.lucene import jvm
 
@@ -144,6 +157,22 @@ def test_a_jvm_that_cannot_run_pylucene_is_not_used() -> None:
     assert message.endswith(f" ({java_home}/lib/server/libjvm.so).")
     assert remedy == "Install hudi-index-pylucene again, for this Python."
     assert again == [message, remedy]
+
+
+def test_jvm_is_started_once_in_advance_by_a_thread_of_its_own() -> None:
+    attached = "print(jvm.attach().getVMEnv().java_version)"
+    threads, version = printed(START_IN_ADVANCE.format(before="", after=attached))
+    assert (threads, version.split(".")[0]) == ("1", "17")
+    started = START_IN_ADVANCE.format(before="jvm.attach()", after="")
+    assert printed(started) == ["0"], "it runs already"
+    unused = START_IN_ADVANCE.format(before="", after="")
+    assert printed(unused) == ["1"], "the process ends without having needed it"
+
+
+def test_a_failed_start_in_advance_is_raised_where_the_jvm_is_needed(java_25: Path) -> None:
+    attach = "try:\n    jvm.attach()\nexcept NativeModuleMissing as error:\n    print(error.remedy)"
+    program = START_IN_ADVANCE.format(before="", after=attach)
+    assert printed(program, JAVA_HOME=str(java_25))[-1] == REMEDY
 
 
 def test_the_first_heap_does_not_depend_on_the_machine() -> None:

@@ -172,6 +172,18 @@ def test_running_calls_are_counted_atomically() -> None:
 
 
 @pytest.mark.usefixtures("backend")
+def test_jvm_starts_without_pythons_lock() -> None:
+    from pylucene_build import jcc
+
+    source = "        if (JNI_CreateJavaVM(&vm, (void **) &vm_env, &vm_args) < 0)\n        {\n"
+    patched = jcc.starting_without_lock(source)
+    assert patched.index("ALLOW_THREADS") < patched.index("CreateJavaVM")
+    assert patched.endswith("        if (started < 0)\n        {\n")
+    with pytest.raises(ValueError, match="starts the JVM in another way"):
+        jcc.starting_without_lock(patched)
+
+
+@pytest.mark.usefixtures("backend")
 def test_jar_with_a_wrong_checksum_is_refused_and_not_cached(tmp_path: Path) -> None:
     from pylucene_build import jars
 

@@ -97,6 +97,12 @@ class LuceneIndexType(IndexType):
 
         jvm.require()
 
+    def start_runtime(self) -> None:
+        """Starts the JVM."""
+        from hudi_index_service.index.lucene import jvm
+
+        jvm.start()
+
     def verify(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> list[str]:
         """Runs Lucene's CheckIndex, and compares the counts of values and NULLs with the
         manifest."""

@@ -12,9 +12,9 @@ Rules:
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock, get_ident, local, main_thread
+from threading import Lock, Thread, get_ident, local, main_thread
 from typing import Any
 
 from hudi_index_service.config import settings
@@ -29,6 +29,7 @@ _FIRST_HEAP_MB = 48
 # imports the module at the same time gets an incomplete module.
 _lock = Lock()
 _started_in: int | None = None
+_is_tried = False  # whether a thread has begun to start it, or has started it
 _unusable: tuple[str, str] | None = None  # why PyLucene does not run in the JVM, and the remedy
 _of_thread = local()
 
@@ -70,6 +71,20 @@ def attach() -> Any:
     return _attach(None)
 
 
+def start() -> None:
+    """Starts the JVM in a thread of its own, unless a start was tried before. `attach` waits for
+    it, and raises its failure."""
+    global _is_tried
+    if not _is_tried:
+        _is_tried = True
+        Thread(target=_try_to_start, name="lucene-start").start()
+
+
+def _try_to_start() -> None:
+    with suppress(NativeModuleMissing):  # raised by `attach`, in the thread that needs the JVM
+        attach()
+
+
 def record_classes(archive: Path) -> None:
     """Starts the JVM so that it writes an archive of its classes when Java exits.
 
@@ -80,7 +95,8 @@ def record_classes(archive: Path) -> None:
 
 
 def _attach(recorded: Path | None) -> Any:
-    global _started_in
+    global _is_tried, _started_in
+    _is_tried = True
     with _lock:
         lucene = _module()
         if _started_in is not None and _started_in != os.getpid():

@@ -103,8 +103,9 @@ def install(requirement: str, jdk: Jdk, folder: Path) -> Jcc:
         JCC_LFLAGS=f"-L{jdk.libjvm_folder};-ljvm",
         JCC_JAVAC=str(jdk.home / "bin" / "javac"),
     )
-    header = folder / "jcc" / "sources" / "JCCEnv.h"
-    header.write_text(with_atomic_count(header.read_text()))
+    sources = folder / "jcc" / "sources"
+    for name, changed in (("JCCEnv.h", with_atomic_count), ("jcc.cpp", starting_without_lock)):
+        (sources / name).write_text(changed((sources / name).read_text()))
     return Jcc(folder, requirement.removeprefix("jcc=="), jdk)
 
 
@@ -122,6 +123,27 @@ def with_atomic_count(header: str) -> str:
     if header.count(plain) != 1:
         raise ValueError("JCCEnv.h counts calls in another way than JCC 3.15 does.")
     return "#include <atomic>\n" + header.replace(plain, "    std::atomic<int> handlers{0};\n")
+
+
+def starting_without_lock(source: str) -> str:
+    """JCC's source ``jcc.cpp``, starting the JVM without Python's lock.
+
+    The start takes most of 0.2 s, in which other threads of Python go on.
+
+    Raises:
+        ValueError: the source is not the expected one.
+    """
+    plain = "        if (JNI_CreateJavaVM(&vm, (void **) &vm_env, &vm_args) < 0)\n"
+    if source.count(plain) != 1:
+        raise ValueError("jcc.cpp starts the JVM in another way than JCC 3.15 does.")
+    unlocked = """\
+        jint started;
+        Py_BEGIN_ALLOW_THREADS
+        started = JNI_CreateJavaVM(&vm, (void **) &vm_env, &vm_args);
+        Py_END_ALLOW_THREADS
+        if (started < 0)
+"""
+    return source.replace(plain, unlocked)
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> None:
