@@ -114,7 +114,7 @@ class HudiTable(Protocol):
         Args:
             as_of: See `snapshot`; None for the latest.
             fresh: Whether to list the timeline; otherwise the schema may be that of the last
-                listing.
+                listing, and a snapshot is expected to be wanted next.
 
         Raises:
             TableFeatureUnsupported, SnapshotUnavailable: see `snapshot`.

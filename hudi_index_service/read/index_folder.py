@@ -2,8 +2,9 @@
 entries of the base files that segments do not exclude."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import TypeAlias
 
 from hudi_index_service.errors import (
     IndexServiceError,
+    IndexTypeUnknown,
     PermissionDenied,
     SnapshotChanged,
     StorageFailed,
@@ -22,6 +24,7 @@ from hudi_index_service.index.entries.entry import (
     entry_folder,
     is_manifest_cached,
 )
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.definitions import IndexDefinition
@@ -69,6 +72,18 @@ class IndexFolder:
     def index_types(self) -> list[str]:
         """The index types of the definitions, sorted."""
         return sorted(_index_types(self.definitions))
+
+    def start_runtimes(self, columns: Collection[str]) -> None:
+        """Starts the runtimes of the index types that hold one of a predicate's columns, so that
+        they start while the query is planned."""
+        serving = (
+            each
+            for each in self.definitions
+            if any(column.name in columns for column in each.columns)
+        )
+        for name in _index_types(serving):
+            with suppress(IndexTypeUnknown):  # coverage reports it
+                index_type(name).start_runtime()
 
     def listings(self, base_files: Sequence[BaseFile]) -> Listings:
         """The entries of each index type, as of now; at least those of these base files."""

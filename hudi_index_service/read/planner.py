@@ -1,7 +1,7 @@
 """Plans queries: finds the entries that cover each slice (design, "covered")."""
 
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
@@ -29,6 +29,7 @@ from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
+from hudi_index_service.read.keys.record_keys import RECORD_KEY
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.segment_slices import SegmentSlices
 from hudi_index_service.read.slices.reader_pool import ReaderPool
@@ -107,8 +108,25 @@ class QueryPlanner:
         is_local = table.storage.is_local
         self._turn: AbstractContextManager[object] = Lock() if is_local else nullcontext()
 
-    def plan(self, binding: Binding, options: ScanOptions) -> tuple[Query, QueryPlan]:
+    def look_ahead(self, where: str | None, options: ScanOptions) -> "LookAhead | None":
+        """Begins to read a remote table's index folder before the first query is planned, while
+        the caller reads the schema. None if that is not the case, or the query needs no index."""
+        if self._schema is not None or self._table.storage.is_local:
+            return None
+        is_wanted = self._may_look(where, options) and self._table.index_reading_enabled()
+        return LookAhead(self._look) if is_wanted else None
+
+    def _may_look(self, where: str | None, options: ScanOptions) -> bool:
+        """Whether a query may read the index folder, unless the table switches indexes off."""
+        return where is not None and options.use_index != "never" and self._settings.read.enabled
+
+    def plan(
+        self, binding: Binding, options: ScanOptions, ahead: "LookAhead | None" = None
+    ) -> tuple[Query, QueryPlan]:
         """Binds a query to the schema of the present or requested snapshot, and plans it there.
+
+        Args:
+            ahead: What `look_ahead` returned.
 
         Raises:
             TableFeatureUnsupported, SnapshotUnavailable, SnapshotChanged: see `HudiTable.snapshot`.
@@ -116,14 +134,10 @@ class QueryPlanner:
             IndexRequired: ``use_index`` requires the index, and a slice would be read without it.
         """
         # The index folder is not read if indexes are switched off or there is no predicate.
-        look = (
-            binding.where is not None
-            and options.use_index != "never"
-            and self._settings.read.enabled
-        )
+        look = self._may_look(binding.where, options)
         at_once = look and self._table.index_reading_enabled()
         snapshot, folder = self._snapshot_and_folder(
-            options, look=at_once and not self._matches_no_row(binding)
+            options, look=at_once and not self._matches_no_row(binding), ahead=ahead
         )
         with self._turn:
             return self._plan(binding, options, snapshot, folder, look=look)
@@ -151,7 +165,10 @@ class QueryPlanner:
 
         @cache
         def looked() -> IndexFolder | None:
-            return folder or (self._look() if may_look else None)
+            found = folder or (self._look() if may_look else None)
+            if found is not None:
+                found.start_runtimes(query.columns)
+            return found
 
         def without_excluded(plan: QueryPlan) -> QueryPlan:
             return self._without_excluded(plan, seen) if (seen := looked()) else plan
@@ -187,6 +204,7 @@ class QueryPlanner:
             folder = self._look()
         columns: dict[str, frozenset[ColumnKey]] = {}
         if folder is not None:
+            folder.start_runtimes((RECORD_KEY, *self._table.record_key_columns()))
             required = self._coverage.required(folder.definitions, snapshot.schema)
             columns = {name: required.keys(name) for name in folder.segments}
         return BaseFiles(snapshot, folder, self._start_of(snapshot).segment_slices, columns)
@@ -238,14 +256,14 @@ class QueryPlanner:
         return isinstance(shorter, Constant) and shorter.value is not True
 
     def _snapshot_and_folder(
-        self, options: ScanOptions, *, look: bool
+        self, options: ScanOptions, *, look: bool, ahead: "LookAhead | None" = None
     ) -> tuple[Snapshot, IndexFolder | None]:
         """The snapshot and, with `look`, a remote table's index folder, read in parallel. A local
         index folder is read later, if any slice is left to read."""
         if not look or self._table.storage.is_local:
             return self._snapshot(options), None
         with ThreadPoolExecutor(1, "index-look") as thread:
-            future = thread.submit(self._look)
+            future = (ahead and ahead.take()) or thread.submit(self._look)
             snapshot = self._snapshot(options)
             return snapshot, future.result()
 
@@ -307,6 +325,26 @@ class QueryPlanner:
     def _snapshot(self, options: ScanOptions) -> Snapshot:
         base_files_only = options.query_type == "read_optimized"
         return self._table.snapshot(options.as_of, base_files_only=base_files_only)
+
+
+class LookAhead:
+    """A look into the index folder that began before its query is planned, for one plan.
+
+    The folder may be older than the plan's snapshot: entries built since are not used yet, and
+    those removed since are found missing.
+    """
+
+    def __init__(self, look: Callable[[], IndexFolder]) -> None:
+        thread = ThreadPoolExecutor(1, "index-look")
+        self._looks = [thread.submit(look)]
+        thread.shutdown(wait=False)
+
+    def take(self) -> Future[IndexFolder] | None:
+        """The look; None if a plan has taken it."""
+        try:
+            return self._looks.pop()
+        except IndexError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

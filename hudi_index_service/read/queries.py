@@ -109,6 +109,7 @@ class TableQueries:
                 f"limit={limit!r} is not a number of rows.", remedy="Use an integer from 0 on."
             )
         binding = self._binding(where, columns)
+        ahead = self.planner.look_ahead(where, options)
         spark = None if self._spark is None else self._reader_on(self._spark, options)
 
         def schema(*, fresh: bool = True) -> pa.Schema:
@@ -134,7 +135,7 @@ class TableQueries:
                 replace(binding, where=None).to(schema())  # the columns have to be there
         planner = Planner(
             schema=schema,
-            plan=lambda query: self.planner.plan(query, options),
+            plan=lambda query: self.planner.plan(query, options, ahead),
             reader=self.slice_reader,
             spark=spark,
             on_session=lambda session: self._reader_on(session, options),

@@ -65,6 +65,11 @@ class Query:
         """The top-level columns of the table that hold the needed columns."""
         return list(dict.fromkeys(root_column(name) for name in self.needed.names))
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of the predicate."""
+        return frozenset() if self.predicate is None else self.predicate.columns()
+
     def narrowed(self, output: pa.Schema) -> "Query":
         """The same query without some fields of the structs in its output.
 

@@ -6,6 +6,7 @@ remedy, counters, and a limit on the request rate.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
@@ -296,8 +297,8 @@ class Storage:
     def files_outside(self, folder: str) -> list[StoredFile]:
         """All files at any depth except those below `folder`, a folder directly below the root.
 
-        A remote store returns only the listing pages of these files, and one more: the listing
-        skips the folder, which may hold many more files.
+        A remote store returns only the listing pages of these files, and one more: two listings,
+        before and after the folder, which may hold many more files, run in parallel.
         """
         if isinstance(self._files, Disk) or not self._files.lists_in_order:
             files = self.files_in("")
@@ -305,11 +306,17 @@ class Storage:
                 if each != folder:
                     files.extend(self.files(each))
             return files
+        with ThreadPoolExecutor(1, "list") as thread:
+            before = thread.submit(self._files_before, f"{folder}/")
+            with self._request(""):
+                after = self._files.after(f"{folder}/~")  # after most of its files
+            rest = (each for each in after if not each.path.startswith(f"{folder}/"))
+            return [*before.result(), *rest]
+
+    def _files_before(self, end: str) -> list[StoredFile]:
+        assert not isinstance(self._files, Disk), "a disk lists in no order"
         with self._request(""):
-            before = self._files.before(f"{folder}/")
-        with self._request(""):
-            after = self._files.after(f"{folder}/~")  # after most of its files
-        return [*before, *(each for each in after if not each.path.startswith(f"{folder}/"))]
+            return self._files.before(end)
 
     def files_in(self, folder: str = "") -> list[StoredFile]:
         """The files directly in `folder`, without those of its sub-folders."""

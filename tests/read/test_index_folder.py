@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.factory import index_type
 from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read import index_folder
@@ -113,3 +114,23 @@ def test_entries_are_listed_of_base_files_that_segments_leave(
     monkeypatch.setattr(index_folder, "EntryListing", Watched)
     clustered(True).table.scan(where).to_arrow()
     assert len(folders) == listed
+
+
+@pytest.mark.parametrize(
+    ("columns", "started"),
+    [(["msg", "other"], ["lucene"]), (["other"], []), ([], [])],
+    ids=["an indexed column", "another column", "no predicate"],
+)
+def test_runtime_of_an_index_is_started_for_predicates_on_its_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[str], started: list[str]
+) -> None:
+    seen = SeenTimeline(start="", instants=())
+    store = DefinitionStore(Storage(tmp_path), lambda: "")
+    definition = store.create("i", ("lucene", "gone"), [Column(name="msg")], seen)
+    starts: list[str] = []
+    lucene = index_type("lucene")
+    monkeypatch.setattr(type(lucene), "start_runtime", lambda self: starts.append(self.name))
+
+    IndexFolder(definitions=(definition,)).start_runtimes(columns)
+
+    assert starts == started

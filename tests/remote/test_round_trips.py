@@ -4,15 +4,21 @@ another, for a table of a hundred base files."""
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.hudi.completeness import Listing, list_data_files
+from hudi_index_service.hudi.hudi_rs import table as hudi_rs_table
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from hudi_index_service.index.entries import entry
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.metadata.documents import DocumentCache
 from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.storage.store import Storage
 from tests.golden.table import Golden
 from tests.remote.s3_server import S3Server
@@ -192,3 +198,40 @@ def test_small_base_file_is_read_whole_in_one_request(cold: IndexedTable, s3: S3
     scan = cold.scan("part = 'p010' AND amount < 1000", columns=["id"], use_index="never")
     assert sorted(scan.to_arrow().column("id").to_pylist()) == ["20", "21"]
     assert [r.split()[0] for r in s3.requests if ".parquet" in r] == ["GET"]
+
+
+def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
+    cold: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, index = Event(), Event()
+    opened, looked = HudiRsTable._build, IndexFolderReader.look
+
+    def list_files(storage: Storage) -> Listing:
+        files.set()
+        return list_data_files(storage)
+
+    def look(self: IndexFolderReader) -> IndexFolder:
+        index.set()
+        return looked(self)
+
+    def build(self: HudiRsTable, state: Any) -> Any:
+        assert files.wait(60), "the files are not being listed"
+        assert index.wait(60), "the index folder is not being read"
+        return opened(self, state)
+
+    monkeypatch.setattr(hudi_rs_table, "list_data_files", list_files)
+    monkeypatch.setattr(IndexFolderReader, "look", look)
+    monkeypatch.setattr(HudiRsTable, "_build", build)
+
+    assert cold.scan("amount = 55").count() == 1
+
+
+def test_index_folder_read_in_advance_serves_one_plan(cold: IndexedTable, s3: S3Server) -> None:
+    def definitions_listed() -> int:
+        return sum("/definitions" in prefix for prefix in s3.listed)
+
+    scan = cold.scan("amount = 55")
+    assert scan.count() == 1
+    assert definitions_listed() == 1
+    assert scan.count() == 1
+    assert definitions_listed() == 2, "a later plan looks again"

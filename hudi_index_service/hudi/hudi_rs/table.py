@@ -7,6 +7,7 @@ every snapshot has to pass the proof of completeness.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,7 +28,7 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi import gate
 from hudi_index_service.hudi.commit_metadata import CommitMetadata
-from hudi_index_service.hudi.completeness import Proof, list_data_files
+from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
 from hudi_index_service.hudi.files.base_file import align, refuse_unlike_spark
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
@@ -74,6 +75,8 @@ class _State:
         merge_refusal: Why its log files are not merged here.
         schema_refusal: Why hudi-rs cannot read its schema; hudi-rs then makes no slices and reads
             no rows.
+        listing: The data files of a remote table, listed while hudi-rs opened it, for the first
+            snapshot.
     """
 
     timeline: Timeline
@@ -83,6 +86,7 @@ class _State:
     table: Any = None
     metadata: CommitMetadata | None = None
     schema_refusal: str | None = None
+    listing: "Future[Listing] | None" = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
     making: Lock = field(default_factory=Lock, repr=False)
@@ -164,7 +168,7 @@ class HudiRsTable:
         """
         state = self._state
         if fresh or state is None or state.table is None:
-            state = self._open()
+            state = self._open(list_files=not fresh)
         pinned = self._pinned(state, as_of)
         return state.schema if pinned is None else self._schema_at(state, pinned)
 
@@ -203,7 +207,7 @@ class HudiRsTable:
     def snapshot(self, as_of: str | None = None, *, base_files_only: bool = False) -> Snapshot:
         """See `HudiTable.snapshot`; proved complete."""
         for _ in range(_ATTEMPTS):
-            state = self._open()
+            state = self._open(list_files=True)
             refusal = state.refusal or (None if base_files_only else state.merge_refusal)
             if refusal is not None:
                 raise TableFeatureUnsupported(f"{self._storage.uri}: {refusal}")
@@ -303,12 +307,12 @@ class HudiRsTable:
             return before
         # The properties change only together with the timeline: an upgrade commits.
         version = gate.table_version(self._properties)
-        self._properties = read_properties(self._storage)
+        self._properties, has_schema_history = self._properties_and_schema_history()
         if gate.table_version(self._properties) != version:
             # Upgraded, or overwritten by another release: its timeline is in another folder.
             return self._look()
         refusal = gate.unsupported_base_files(self._properties)
-        if refusal is None and self._storage.files_in(_SCHEMA_HISTORY):
+        if refusal is None and has_schema_history:
             # Columns renamed or retyped without rewriting files: hudi-rs would give NULL for them.
             refusal = f"The table's schema was changed on read ({_SCHEMA_HISTORY})."
         merge_refusal = gate.unsupported_merge(self._properties)
@@ -317,12 +321,30 @@ class HudiRsTable:
             self._state.metadata = before.metadata
         return self._state
 
-    def _open(self) -> _State:
-        """The current state, with hudi-rs' table opened on exactly that timeline."""
+    def _properties_and_schema_history(self) -> tuple[dict[str, str], bool]:
+        """The properties, and whether the table's schema was changed on read. A remote store is
+        asked for both at once."""
+        if self._storage.is_local:
+            return read_properties(self._storage), bool(self._storage.files_in(_SCHEMA_HISTORY))
+        with ThreadPoolExecutor(1, "schema-history") as thread:
+            history = thread.submit(self._storage.files_in, _SCHEMA_HISTORY)
+            return read_properties(self._storage), bool(history.result())
+
+    def _open(self, *, list_files: bool = False) -> _State:
+        """The current state, with hudi-rs' table opened on exactly that timeline.
+
+        Args:
+            list_files: Whether a snapshot comes next, so that a remote table's files are listed
+                meanwhile.
+        """
         for _ in range(_ATTEMPTS):
             state = self._look()
             if state.table is not None:
                 return state
+            if list_files and not self._storage.is_local:
+                thread = ThreadPoolExecutor(1, "data-files")
+                state.listing = thread.submit(list_data_files, self._storage)
+                thread.shutdown(wait=False)
             table = self._build(state)
             # hudi-rs lists the timeline itself; if it is unchanged now, hudi-rs saw the same one.
             if list_timeline(self._storage, state.version).version == state.timeline.version:
@@ -432,7 +454,7 @@ class HudiRsTable:
         by_names = base_files_only or not gate.is_merge_on_read(state.properties)
         by_names = by_names or state.schema_refusal is not None
         hudi_rs_slices = None if by_names else self._hudi_rs_slices(state, pinned)
-        listing = list_data_files(self._storage)
+        listing = self._listing(state)
         if base_files_only:
             listing = listing.without_log_files()
         if list_timeline(self._storage, state.version).removals - state.timeline.removals:
@@ -462,6 +484,11 @@ class HudiRsTable:
             raise TableFeatureUnsupported(f"{self._storage.uri}: {reason}")
         schema = self._schema_at(state, pinned)
         return Snapshot(pinned, tuple(slices), schema, base_files_only)
+
+    def _listing(self, state: _State) -> Listing:
+        """The data files, listed after the state's timeline."""
+        listed, state.listing = state.listing, None
+        return list_data_files(self._storage) if listed is None else listed.result()
 
 
 def _has_metadata_table(state: _State) -> bool:
