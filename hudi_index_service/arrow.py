@@ -24,19 +24,25 @@ def numbers_array(
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 
-def integers_array(values: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """Integers that fit a signed integer type."""
-    return numbers_array(np.array(values, dtype=kind.to_pandas_dtype()))
+def integers_array(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Integers that fit a signed integer type; NULL for None."""
+    numbers = np.array([value or 0 for value in values], dtype=kind.to_pandas_dtype())
+    return numbers_array(numbers, _is_none(values))
 
 
-def texts_array(texts: Sequence[str], kind: pa.DataType) -> pa.Array:
-    """Texts as ``string`` or ``large_string``."""
-    encoded = [text.encode() for text in texts]
+def texts_array(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
+    """Texts as ``string`` or ``large_string``; NULL for None."""
+    encoded = [(text or "").encode() for text in texts]
     wide = pa.types.is_large_string(kind)
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64 if wide else np.int32)
     np.cumsum([len(each) for each in encoded], out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    validity = _validity(_is_none(texts))
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(kind, len(encoded), buffers)
+
+
+def _is_none(values: Sequence[object]) -> npt.NDArray[np.bool_]:
+    return np.fromiter((value is None for value in values), dtype=bool, count=len(values))
 
 
 def integer_scalar(value: int, kind: pa.DataType) -> pa.Scalar:

@@ -1,6 +1,8 @@
 """Builds write segments; they are used, merged, forgotten and done without."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +113,23 @@ def test_facts_of_many_base_files_are_written_together(
         table.create_index("i", ["id"])
         table.build(strategy="all").raise_for_failures()
     assert sorted(written) == [4, 32, 32, 32, 100]
+
+
+BUILD = """
+import sys
+from hudi_index_service import open_table
+
+with open_table(sys.argv[1]) as table:
+    table.create_index("i", ["id"])
+    print(table.build(strategy="all").state, "pandas" in sys.modules)
+"""
+
+
+def test_building_imports_no_pandas(golden: Golden, tmp_path: Path) -> None:
+    path = golden("hundred_base_files").put(tmp_path / "table")
+    command = [sys.executable, "-c", BUILD, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["finished", "False"]
 
 
 def test_facts_of_an_entry_that_was_removed_while_they_waited_are_not_stated(path: Path) -> None:

@@ -12,8 +12,10 @@ from hudi_index_service.arrow import (
     TRUE,
     as_numbers,
     as_truths,
+    integers_array,
     numbers_array,
     scalar,
+    texts_array,
     truths_array,
 )
 
@@ -96,6 +98,17 @@ def test_scalars(value: object, kind: pa.DataType) -> None:
 def test_values_that_do_not_fit(value: object, kind: pa.DataType) -> None:
     with pytest.raises((pa.ArrowException, OverflowError, TypeError)):
         scalar(value, kind)
+
+
+@pytest.mark.parametrize("texts", [["a", None, "é", ""], [None], []])
+def test_texts(texts: list[str | None]) -> None:
+    assert texts_array(texts, pa.string()).equals(pa.array(texts, pa.string()))
+    assert texts_array(texts, pa.large_string()).equals(pa.array(texts, pa.large_string()))
+
+
+@pytest.mark.parametrize("integers", [[1, None, -(2**63), 0], [None], []])
+def test_integers(integers: list[int | None]) -> None:
+    assert integers_array(integers, pa.int64()).equals(pa.array(integers, pa.int64()))
 
 
 def test_truths() -> None:

@@ -5,15 +5,20 @@ stays true whatever becomes of entries: leaving out a base file by it is never w
 be missing, and may lack base files; these are planned as if there were no segments.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeAlias
+from functools import partial
+from itertools import accumulate
+from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
+from hudi_index_service.arrow import integers_array, texts_array, truths_array
 from hudi_index_service.index.contract import StoredColumn
 from hudi_index_service.index.entries.manifest import DataFile, Manifest
 from hudi_index_service.index.segments.bounds import column_bounds
@@ -25,6 +30,8 @@ SEGMENT_SUFFIX = ".segment"
 
 ColumnKey: TypeAlias = tuple[str, str]
 """The name of a column and of its type, as manifests have them."""
+
+Result = TypeVar("Result")
 
 FILE_FIELDS = {
     "path": pa.string(),
@@ -39,6 +46,12 @@ COLUMN_FIELDS = {
     "maximum": pa.string(),
     "routed": pa.bool_(),  # whether the run has all of the file's values
 }
+
+MOST_PAIRS = 2**25
+"""Pairs that are merged at once, of one column or several: 400 MB for a moment."""
+
+_FEWEST_PAIRS = 2**17
+"""Columns with fewer pairs are not worth a thread each."""
 
 _FEWEST_FILES = 16
 """Runs of fewer files are always kept."""
@@ -96,7 +109,8 @@ class Facts:
     Attributes:
         files: A row for each base file: `FILE_FIELDS`.
         columns: For each column, a row for each base file: `COLUMN_FIELDS`.
-        pairs: The runs of columns that have one.
+        pairs: The runs of columns that have one. Those of a segment's file are unpacked anew each
+            time, so that only those in use take memory.
         unrouted: The columns that have no run because it would exclude few files.
     """
 
@@ -122,7 +136,7 @@ class Facts:
         if mask.all() and len(names) == len(self.columns):
             return self
         numbers = np.where(mask, np.cumsum(mask) - 1, -1)
-        some = pa.array(mask)
+        some = truths_array(mask)
         return Facts(
             self.files.filter(some),
             {key: self.columns[key].filter(some) for key in names},
@@ -138,68 +152,97 @@ def facts_of(manifest: Manifest, pairs: Mapping[str, Pairs]) -> Facts:
         pairs: Column name → the keys of all its values, of columns for which they are known.
     """
     base_file = manifest.base_file
-    file = {
-        "path": base_file.path,
-        "length": base_file.length,
-        "rows": base_file.rows,
-        "generation": manifest.generation,
-    }
     routed = {
         (column.name, column.type_name): pairs[column.name]
         for column in manifest.columns
         # Truncated values may be texts that are not UTF-8, which Spark sees otherwise.
         if column.name in pairs and not column.truncated
     }
+    files = [
+        texts_array([base_file.path], pa.string()),
+        integers_array([base_file.length], pa.int64()),
+        integers_array([base_file.rows], pa.int64()),
+        integers_array([manifest.generation], pa.int64()),
+    ]
     return Facts(
-        pa.Table.from_pylist([file], pa.schema(FILE_FIELDS)),
-        {
-            (column.name, column.type_name): _column_row(column, routed)
-            for column in manifest.columns
-        },
+        pa.Table.from_arrays(files, schema=pa.schema(FILE_FIELDS)),
+        _column_rows(manifest.columns, routed),
         routed,
     )
 
 
-def _column_row(column: StoredColumn, routed: Collection[ColumnKey]) -> pa.Table:
-    row = {
-        "null_count": column.null_count,
-        "minimum": column.minimum,
-        "maximum": column.maximum,
-        "routed": (column.name, column.type_name) in routed,
-    }
-    return pa.Table.from_pylist([row], pa.schema(COLUMN_FIELDS))
+def _column_rows(
+    columns: Sequence[StoredColumn], routed: Collection[ColumnKey]
+) -> dict[ColumnKey, pa.Table]:
+    keys = [(column.name, column.type_name) for column in columns]
+    fields = [
+        integers_array([column.null_count for column in columns], pa.int64()),
+        texts_array([column.minimum for column in columns], pa.string()),
+        texts_array([column.maximum for column in columns], pa.string()),
+        truths_array(np.array([key in routed for key in keys], dtype=bool)),
+    ]
+    # A table of all columns, a row each, is made sooner than one for each.
+    rows = pa.Table.from_arrays(fields, schema=pa.schema(COLUMN_FIELDS))
+    return {key: rows.slice(number, 1) for number, key in enumerate(keys)}
 
 
-def merged(parts: Sequence[Facts]) -> Facts:
-    """The facts of several segments, none of them full, each base file once."""
+def merged(parts: Sequence[Facts], *, at_once: int = 1) -> Facts:
+    """The facts of several segments, none of them full, each base file once.
+
+    Args:
+        at_once: The number of columns that are merged at once, each by a thread.
+    """
     generations = newest_generations(part.files for part in parts)
     kept = _chosen_paths(parts)
     parts = [
         part.kept(paths.__contains__, part.columns.keys())
         for part, paths in zip(parts, kept, strict=True)
     ]
-    starts = np.cumsum([0, *(part.count for part in parts)])
     keys = sorted({key for part in parts for key in part.columns})
     files = pa.concat_tables([part.files for part in parts]).combine_chunks()
     files = _with_generations(files, generations)
-    columns, pairs, unrouted = {}, {}, set()
-    for key in keys:
-        columns[key] = pa.concat_tables([_column(part, key) for part in parts]).combine_chunks()
-        given_up = sum(part.count for part in parts if key in part.unrouted)
-        runs = [
-            part.pairs[key].renumbered(np.arange(part.count) + start)
-            for part, start in zip(parts, starts[:-1], strict=True)
-            if key in part.pairs
-        ]
-        run = joined(runs) if runs else None
-        if 2 * given_up >= files.num_rows or (
-            run is not None and not _is_selective(run, columns[key], key)
-        ):
-            unrouted.add(key)
-            columns[key] = _unrouted(columns[key])
-        elif run is not None:
-            pairs[key] = run
-    return Facts(files, columns, pairs, frozenset(unrouted))
+    columns = by_threads(partial(_merged_column, parts), keys, at_once)
+    return Facts(
+        files,
+        {key: rows for key, (rows, _, _) in zip(keys, columns, strict=True)},
+        {key: run for key, (_, run, _) in zip(keys, columns, strict=True) if run is not None},
+        frozenset(key for key, (_, _, given_up) in zip(keys, columns, strict=True) if given_up),
+    )
+
+
+def columns_at_once(pairs: int) -> int:
+    """On how many columns with so many pairs each to work at once: one for each core, as far as
+    `MOST_PAIRS` allows."""
+    if pairs < _FEWEST_PAIRS:
+        return 1
+    return max(1, min(len(os.sched_getaffinity(0)), MOST_PAIRS // pairs))
+
+
+def by_threads(
+    work: Callable[[ColumnKey], Result], keys: Collection[ColumnKey], at_once: int
+) -> list[Result]:
+    """Does the same work on columns, on some at once. Most of it is numpy's, which runs beside
+    other threads."""
+    if at_once < 2:
+        return list(map(work, keys))
+    with ThreadPoolExecutor(at_once, "segment-column") as threads:
+        return list(threads.map(work, keys))
+
+
+def _merged_column(parts: Sequence[Facts], key: ColumnKey) -> tuple[pa.Table, Pairs | None, bool]:
+    """The column's rows, its run if it has one, and whether a run would exclude few files."""
+    rows = pa.concat_tables([_column(part, key) for part in parts]).combine_chunks()
+    starts = accumulate((part.count for part in parts), initial=0)
+    runs = [
+        part.pairs[key].renumbered(np.arange(part.count) + start)
+        for part, start in zip(parts, starts, strict=False)
+        if key in part.pairs
+    ]
+    run = joined(runs) if runs else None
+    given_up = sum(part.count for part in parts if key in part.unrouted)
+    if 2 * given_up >= len(rows) or (run is not None and not _is_selective(run, rows, key)):
+        return _unrouted(rows), None, True
+    return rows, run, False
 
 
 def newest_generations(tables: Iterable[pa.Table]) -> dict[str, int]:
@@ -218,7 +261,7 @@ def newest_generations(tables: Iterable[pa.Table]) -> dict[str, int]:
 
 
 def _with_generations(files: pa.Table, generations: Mapping[str, int]) -> pa.Table:
-    newest = pa.array(map(generations.get, files["path"].to_pylist()), pa.int64())
+    newest = integers_array([*map(generations.get, files["path"].to_pylist())], pa.int64())
     return files.set_column(files.schema.get_field_index("generation"), "generation", newest)
 
 
@@ -254,7 +297,7 @@ def _absent(count: int) -> pa.Table:
 
 def _unrouted(column: pa.Table) -> pa.Table:
     position = column.schema.get_field_index("routed")
-    none = pa.array(np.zeros(column.num_rows, dtype=bool))
+    none = truths_array(np.zeros(column.num_rows, dtype=bool))
     return column.set_column(position, "routed", none)
 
 

@@ -10,7 +10,7 @@ their first use, and copied, so that a file that is cut short or changed is an e
 import io
 import mmap
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -26,7 +26,7 @@ from hudi_index_service.index.entries.entry import StatedGeneration
 from hudi_index_service.index.entries.manifest import DataFile
 from hudi_index_service.index.files.packed_file import pack_into
 from hudi_index_service.index.segments.bounds import ColumnBounds, Mask, column_bounds
-from hudi_index_service.index.segments.run import Run, packed
+from hudi_index_service.index.segments.run import Pairs, Run, packed
 from hudi_index_service.index.segments.segment import (
     COLUMN_FIELDS,
     FILE_FIELDS,
@@ -35,6 +35,8 @@ from hudi_index_service.index.segments.segment import (
     Facts,
     Segment,
     SegmentColumn,
+    by_threads,
+    columns_at_once,
     newest_generations,
 )
 from hudi_index_service.storage.store import Storage, StoredFile
@@ -55,9 +57,13 @@ _DATA_NAME = f"data{SEGMENT_SUFFIX}"
 def segment_bytes(index_type: str, facts: Facts, replaces: Iterable[str] = ()) -> bytes:
     """The file of a segment that states these facts."""
     members: dict[str, bytes] = {_FACTS: _table_bytes(facts)}
+    runs = by_threads(
+        lambda key: packed(facts.pairs[key]) if key in facts.pairs else None,
+        facts.columns.keys(),
+        columns_at_once(max((len(each.keys) for each in facts.pairs.values()), default=0)),
+    )
     columns = []
-    for number, key in enumerate(facts.columns):
-        run = packed(facts.pairs[key]) if key in facts.pairs else None
+    for number, (key, run) in enumerate(zip(facts.columns, runs, strict=True)):
         if run is not None:
             members[_directory(number)], members[_pairs(number)] = run.directory, run.pairs
         name, type_name = key
@@ -197,12 +203,13 @@ class SegmentFile:
         return self._statistics[key]
 
     def facts(self) -> Facts:
-        """All that the segment states. Raises what `run` raises."""
+        """All that the segment states. Raises what `run` raises, and so does each access to pairs,
+        which are not read before."""
         runs = {key: run for key in self.columns if (run := self.run(key)) is not None}
         return Facts(
             self.files,
             self.columns,
-            {key: run.pairs() for key, run in runs.items()},
+            _Unpacked(runs),
             frozenset(column.key for column in self.document.columns if column.unrouted),
         )
 
@@ -260,6 +267,25 @@ class SegmentFile:
         if place.offset + place.length > self.document.data.length:
             raise EntryInvalid(f"{self.name} names bytes beyond its end.")
         return place.offset, place.length
+
+
+class _Unpacked(Mapping[ColumnKey, Pairs]):
+    """The pairs of runs, unpacked anew each time."""
+
+    def __init__(self, runs: Mapping[ColumnKey, Run]) -> None:
+        self._runs = runs
+
+    def __getitem__(self, key: ColumnKey) -> Pairs:
+        return self._runs[key].pairs()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._runs
+
+    def __iter__(self) -> Iterator[ColumnKey]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
 
 
 def stated_generations(

@@ -20,7 +20,14 @@ from itertools import accumulate
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
 from hudi_index_service.index.entries.entry import UNREADABLE
-from hudi_index_service.index.segments.segment import SEGMENT_SUFFIX, ColumnKey, Facts, merged
+from hudi_index_service.index.segments.segment import (
+    MOST_PAIRS,
+    SEGMENT_SUFFIX,
+    ColumnKey,
+    Facts,
+    columns_at_once,
+    merged,
+)
 from hudi_index_service.index.segments.segment_file import SegmentFile, segment_bytes
 from hudi_index_service.metadata.documents import SERVICE_FOLDER, NewerFormat
 from hudi_index_service.storage.store import Storage, StoredFile
@@ -28,9 +35,6 @@ from hudi_index_service.storage.store import Storage, StoredFile
 log = logging.getLogger(__name__)
 
 SEGMENTS_FOLDER = f"{SERVICE_FOLDER}/segments"
-
-MOST_PAIRS = 2**25
-"""Pairs of a column that are merged at once: 400 MB for a moment."""
 
 MOST_FILES = 2**16
 """Base files of a segment."""
@@ -112,8 +116,9 @@ class SegmentStore:
 
     def _merge(self, group: Sequence[SegmentFile]) -> None:
         names = {each.name for each in group}
+        at_once = columns_at_once(sum(map(_most_pairs, group)))
         try:
-            facts = merged([each.facts() for each in group])
+            facts = merged([each.facts() for each in group], at_once=at_once)
         except UNREADABLE as error:
             log.warning("Segments of %s are not merged: %s", self._storage.uri, error)
             return

@@ -1,5 +1,6 @@
 """Segments are merged, raced for, forgotten and done without."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -17,8 +18,13 @@ from hudi_index_service.index.segments import run as runs
 from hudi_index_service.index.segments import segment as segment_module
 from hudi_index_service.index.segments import store as store_module
 from hudi_index_service.index.segments.exclusion import Exclusion
-from hudi_index_service.index.segments.segment import ColumnKey, Facts, facts_of
-from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
+from hudi_index_service.index.segments.run import Pairs, Run
+from hudi_index_service.index.segments.segment import ColumnKey, Facts, facts_of, merged
+from hudi_index_service.index.segments.segment_file import (
+    SegmentFile,
+    segment_bytes,
+    stated_generations,
+)
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore
 from hudi_index_service.metadata.documents import NewerFormat
 from hudi_index_service.predicate import parse_predicate
@@ -130,12 +136,47 @@ def paths(*numbers: int) -> list[str]:
 
 def test_segments_of_single_files_become_one(store: SegmentStore) -> None:
     filled(store, range(40)).merge()
-    (merged,) = opened(store)
+    (segment,) = opened(store)
     assert stated(store) == paths(*range(40))
-    assert merged.document.files == 40
-    assert len(merged.document.replaces) == 40
+    assert segment.document.files == 40
+    assert len(segment.document.replaces) == 40
     assert may_match(store) == set(paths(8, 9, 10))
     assert may_match(store, "v BETWEEN 11 AND 12") == set(paths(3))
+
+
+def test_columns_merged_and_packed_at_once_are_those_merged_one_by_one(
+    store: SegmentStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [each.facts() for each in opened(filled(store, range(40)))]
+    by_one = segment_bytes("lucene", merged(parts))
+    monkeypatch.setattr(segment_module, "_FEWEST_PAIRS", 0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
+    assert segment_module.columns_at_once(100) == 4
+    assert segment_bytes("lucene", merged(parts, at_once=4)) == by_one
+
+
+def test_columns_with_many_pairs_are_merged_one_by_one() -> None:
+    most = segment_module.MOST_PAIRS
+    assert segment_module.columns_at_once(most) == segment_module.columns_at_once(2 * most) == 1
+
+
+def test_pairs_of_a_stored_segment_are_unpacked_when_they_are_needed(
+    store: SegmentStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (segment,) = opened(filled(store, range(1)))
+    unpacked = []
+    pairs = Run.pairs
+
+    def recorded(run: Run) -> Pairs:
+        unpacked.append(run.layout.pairs)
+        return pairs(run)
+
+    monkeypatch.setattr(Run, "pairs", recorded)
+    facts = segment.facts()
+    assert sorted(name for name, _ in facts.pairs) == ["u", "v"]
+    assert not unpacked
+    assert len(facts.pairs["v", "int64"].keys) == 5
+    assert unpacked == [5]
 
 
 def test_segments_grow_in_steps_so_that_few_are_rewritten(store: SegmentStore) -> None:
@@ -160,8 +201,8 @@ def test_a_base_file_built_again_is_stated_once(store: SegmentStore) -> None:
     store.add(facts(3, {**columns(3), "w": pa.array([1, 2, 3, 4, 5])}))
     filled(store, range(6, 8)).merge()
     assert stated(store) == paths(*range(8))
-    (merged,) = opened(store)
-    assert {name for name, _ in merged.columns} == {"u", "v", "w"}
+    (segment,) = opened(store)
+    assert {name for name, _ in segment.columns} == {"u", "v", "w"}
 
 
 def test_full_segments_stay(store: SegmentStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,8 +306,8 @@ def test_a_merger_that_read_before_withdraws(
     filled(store, range(20))
     really_merged = segment_module.merged
 
-    def erased_meanwhile(parts):  # type: ignore[no-untyped-def]
-        result = really_merged(parts)
+    def erased_meanwhile(parts, **options):  # type: ignore[no-untyped-def]
+        result = really_merged(parts, **options)
         store.forget(keeps(*range(10)), every_column)
         return result
 
@@ -281,10 +322,10 @@ def test_equal_mergers_leave_one_segment(
     filled(store, range(20))
     really_merged = segment_module.merged
 
-    def merged_by_another_first(parts):  # type: ignore[no-untyped-def]
+    def merged_by_another_first(parts, **options):  # type: ignore[no-untyped-def]
         monkeypatch.setattr(store_module, "merged", really_merged)
         store.merge()
-        return really_merged(parts)
+        return really_merged(parts, **options)
 
     monkeypatch.setattr(store_module, "merged", merged_by_another_first)
     store.merge()
