@@ -40,13 +40,14 @@ class Extremes:
             return
         if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
             self._unknown = True
-        old_bounds = [pa.repeat(value, 1) for value in (self._low, self._high) if value is not None]
         min_max = pc.min_max(array)
-        new_bounds = [pa.repeat(min_max[end], 1) for end in ("min", "max") if min_max[end].is_valid]
-        if new_bounds:
+        if not min_max["min"].is_valid:
+            return
+        if self._low is not None:
             # Arrow compares the values, because Python's dates end with the year 9999.
-            min_max = pc.min_max(pa.concat_arrays(old_bounds + new_bounds))
-            self._low, self._high = min_max["min"], min_max["max"]
+            bounds = (self._low, self._high, min_max["min"], min_max["max"])
+            min_max = pc.min_max(pa.concat_arrays([pa.repeat(each, 1) for each in bounds]))
+        self._low, self._high = min_max["min"], min_max["max"]
 
     def _text(self, scalar: pa.Scalar | None) -> str | None:
         if scalar is None or self._unknown:
