@@ -1,10 +1,13 @@
 package hudiindex;
 
 import java.io.IOException;
+import org.apache.lucene.store.ByteBuffersDataOutput;
 import org.apache.lucene.store.ByteBuffersDirectory;
+import org.apache.lucene.store.ByteBuffersIndexInput;
 import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.IOContext;
 import org.apache.lucene.store.IndexInput;
+import org.apache.lucene.store.SingleInstanceLockFactory;
 
 /** Indexes whose files stay on the heap until they are copied out. */
 public final class MemoryFiles {
@@ -12,9 +15,15 @@ public final class MemoryFiles {
 
   private MemoryFiles() {}
 
-  /** A new, empty directory on the heap. */
+  /**
+   * A new, empty directory on the heap. By default, Lucene formats a description of each closed
+   * file's buffers, which takes as long as writing a small file.
+   */
   public static Directory directory() {
-    return new ByteBuffersDirectory();
+    return new ByteBuffersDirectory(
+        new SingleInstanceLockFactory(),
+        ByteBuffersDataOutput::new,
+        (name, output) -> new ByteBuffersIndexInput(output.toDataInput(), name));
   }
 
   /** Copies all bytes of a file to an address, where there must be room for them. */
