@@ -38,5 +38,8 @@ class ValueKeys:
         """The keys as pairs with file 0; None if there are too many."""
         if self._too_many:
             return None
-        keys = np.concatenate(self._parts) if self._parts else np.zeros(0, dtype=np.uint64)
+        if len(self._parts) == 1:  # a small base file: its only part is sorted
+            keys = self._parts[0]
+        else:
+            keys = distinct(np.concatenate([np.zeros(0, dtype=np.uint64), *self._parts]))
         return Pairs.of_file(keys, by_value=self._by_value)

@@ -108,9 +108,8 @@ class Pairs:
 
     @classmethod
     def of_file(cls, keys: Keys, *, by_value: bool, file: int = 0) -> "Pairs":
-        """The pairs of one file."""
-        ordered = distinct(keys)
-        return cls(by_value, ordered, np.full(len(ordered), file, dtype=np.uint32))
+        """The pairs of one file. The keys are sorted, without repetition."""
+        return cls(by_value, keys, np.full(len(keys), file, dtype=np.uint32))
 
     def as_hashes(self) -> "Pairs":
         """The same pairs by hash; whole exact keys can be hashed."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.segments import run as runs
-from hudi_index_service.index.segments.keys import exact_keys, hashes
+from hudi_index_service.index.segments.keys import distinct, exact_keys, hashes
 from hudi_index_service.index.segments.run import Pairs, Run, RunLayout, joined, packed
 
 HASHES = [248629889170205, 242220607053498, 119009866348380]
@@ -35,9 +35,9 @@ def pairs_of(files: list[pa.Array], *, by_value: bool | None = None) -> Pairs:
     for number, values in enumerate(files):
         exact = exact_keys(values)
         if exact is None or by_value is False:
-            parts.append(Pairs.of_file(hashes(values), by_value=False, file=number))
+            parts.append(Pairs.of_file(distinct(hashes(values)), by_value=False, file=number))
         else:
-            parts.append(Pairs.of_file(exact, by_value=True, file=number))
+            parts.append(Pairs.of_file(distinct(exact), by_value=True, file=number))
     return joined(parts)
 
 
