@@ -33,6 +33,7 @@ from hudi_index_service.arrow import text_scalar
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.index.arrow_types import parse_arrow_type
+from hudi_index_service.index.many_readers import ManyReaders
 from hudi_index_service.index.scores import RankedRows, TextRanker
 from hudi_index_service.predicate.bound import bound_of
 from hudi_index_service.predicate.bounds import ValueBounds
@@ -412,19 +413,13 @@ class IndexType(ABC):
         values are not routed (`index/segments`)."""
         return True
 
-    def few_rows(
-        self, leaf: Predicate, readers: Sequence[IndexReader], most: int
-    ) -> Sequence[BitMap | None] | None:
-        """The rows of `IndexReader.row_ids` in each of many open entries, found by one call; None
-        for entries with more than `most`. None for all if a call takes as long as asking them one
-        by one, as for most types.
+    def together(self, readers: Sequence[IndexReader]) -> ManyReaders | None:
+        """Many open entries, asked by one call each time. None if a call takes as long as asking
+        them one by one, as for most types.
 
         Args:
-            leaf: A leaf for which `answer` is not NONE, or an `And` of leaves on one column.
-            readers: At least one; the layouts of their columns are equal.
-
-        Raises:
-            EntryInvalid, NativeModuleMissing: no entry can be asked in this way.
+            readers: At least one; the layouts of their columns are equal. They stay open as long as
+                the result is used.
         """
         return None
 

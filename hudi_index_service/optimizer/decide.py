@@ -7,6 +7,7 @@ them in this order, each time with better knowledge:
 ======================================  ======================================================
 known                                   decided by
 ======================================  ======================================================
+the slices that segments leave          `ask_open_entries`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
 estimates of a leaf                     `look_up_together`
 what earlier slices of the query had    `IndexBackoff`
@@ -22,12 +23,14 @@ The functions read nothing: callers pass what they know. Costs are those of `opt
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from threading import Lock
 
 from hudi_index_parquet import RowPlan
 
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import (
+    ASKED_WHILE_OPEN,
     DEAR_LOOKUP,
     DISTINCT_VALUES_ROWS,
     DISTINCT_VALUES_SHARE,
@@ -42,6 +45,7 @@ from hudi_index_service.optimizer.cost.constants import (
     LARGE_FILE,
     MANY_SLICES,
     MIB,
+    MOST_LEAVES_ASKED,
     OPENING_RANGES,
     OPENING_SHARE,
     PICKED_OF_PAGE,
@@ -66,6 +70,13 @@ from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import And, Like, Match, Not, Predicate, RLike
 
 # --- before an entry is opened ---------------------------------------------------------------
+
+
+def ask_open_entries(slices: int, predicate: Predicate) -> bool:
+    """Whether the open entries of so many slices are asked for the leaves of a predicate before the
+    slices are planned, to plan only those with rows."""
+    leaves = islice(predicate.leaves(), MOST_LEAVES_ASKED + 1)
+    return slices >= ASKED_WHILE_OPEN and sum(1 for _ in leaves) <= MOST_LEAVES_ASKED
 
 
 def index_pays(model: CostModel, plan: SlicePlan, expected: Expected) -> bool:

@@ -19,6 +19,7 @@ from hudi_index_service.read.explained import (
     ExplainedRun,
     ExplainedSlice,
 )
+from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.wording import counted
 
@@ -57,9 +58,10 @@ class Explanation:
 
     @property
     def uses_index(self) -> bool:
-        """Whether any slice is read through an index, or skipped by an index's statistics."""
+        """Whether any slice is read through an index, or skipped by an index or its statistics."""
         return self.plan is not None and any(
-            each.access is Access.INDEX or each.rule == EXCLUDED for each in self.plan.slices
+            each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND)
+            for each in self.plan.slices
         )
 
     def document(self) -> ExplainedQuery:

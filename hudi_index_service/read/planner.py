@@ -32,6 +32,7 @@ from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
 from hudi_index_service.read.keys.record_keys import RECORD_KEY
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.segment_slices import SegmentSlices
+from hudi_index_service.read.slices.open_slices import OpenSlices
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 
 _MOST_SHARES = 1_000  # sets of columns whose share of a file's bytes is kept
@@ -275,9 +276,13 @@ class QueryPlanner:
         return folder
 
     def _without_excluded(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
-        """The plan without slices that segments exclude."""
+        """The plan without slices that segments exclude, or in which open entries find no row."""
         required = self._coverage.required(folder.definitions, plan.snapshot.schema)
-        return self._start_of(plan.snapshot).segment_slices.skip(plan, folder, required)
+        start = self._start_of(plan.snapshot)
+        plan = start.segment_slices.skip(plan, folder, required)
+        if self._table.storage.is_local:
+            plan = start.open_slices.skip(plan, required, self._pool)
+        return plan
 
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:
         """The plan with entries and their cost context."""
@@ -319,7 +324,9 @@ class QueryPlanner:
         if last is None or last.snapshot is not snapshot:
             partitions = PartitionValues.of(self._table.partition_paths(), snapshot)
             slices = first_slices(snapshot, partitions)
-            last = self._start = _Start(snapshot, partitions, slices, SegmentSlices(snapshot))
+            last = self._start = _Start(
+                snapshot, partitions, slices, SegmentSlices(snapshot), OpenSlices(slices)
+            )
         return last
 
     def _snapshot(self, options: ScanOptions) -> Snapshot:
@@ -350,12 +357,13 @@ class LookAhead:
 @dataclass(frozen=True, slots=True)
 class _Start:
     """A snapshot, the values from its partitions' paths, its slices as yet unplanned, and what
-    segments say of them."""
+    segments and open entries say of them."""
 
     snapshot: Snapshot
     partitions: PartitionValues
     slices: tuple[SlicePlan, ...]
     segment_slices: SegmentSlices
+    open_slices: OpenSlices
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.history.record import Observation
 from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.rules.excluded_by_statistics import EXCLUDED
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.read.statistics import SliceStatistics
 
 _READ = (Access.INDEX, Access.SCAN)
@@ -51,7 +53,7 @@ def observation(
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
     answered_columns, path_columns = _answered_columns(predicate, shape, plan.slices)
     index_used = any(
-        each.access is Access.INDEX or each.rule == "excluded_by_statistics" for each in plan.slices
+        each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND) for each in plan.slices
     )
     amounts: dict[str, float] = {}
     guess, rows = None, 0

@@ -4,6 +4,7 @@ docs/index_types.md, and the rows found are those that Spark finds."""
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
@@ -131,19 +132,28 @@ def test_entries_looked_up_together_give_the_rows_of_each(
     whole, empty = build_any(rows_of(type), batch_rows=7), build_any(rows_of(type).slice(0, 0))
     assert [each.layout for each in whole.columns] == [each.layout for each in empty.columns]
     readers = [whole.reader, empty.reader, whole.reader]
-    answered = 0
+    together = whole.kind.together(readers)
+    assert (together is None) is (whole.kind.name != "lucene")
+    if together is None:
+        return
+    every, answered = np.arange(3, dtype=np.int32), 0
     for _, leaf in leaves(type):
         if whole.answer(leaf) is NONE:
             continue
-        few_rows = whole.kind.few_rows(leaf, readers, 10_000)
-        if few_rows is not None:
+        few_rows, without_rows = together.few_rows(leaf, 10_000), together.without_rows(leaf, every)
+        assert (few_rows is None) is (without_rows is None)
+        if few_rows is not None and without_rows is not None:
             rows = whole.reader.row_ids(leaf)
             assert list(few_rows) == [rows, BitMap(), rows], leaf
-            fewer = whole.kind.few_rows(leaf, readers, 1)
+            fewer = together.few_rows(leaf, 1)
             expected = None if len(rows) > 1 else rows
             assert fewer == [expected, BitMap(), expected], leaf
+            assert without_rows.tolist() == [not rows, True, not rows], leaf
+            some = together.without_rows(leaf, np.array([2, 1], dtype=np.int32))
+            assert some is not None
+            assert some.tolist() == [not rows, True], leaf
             answered += 1
-    assert (answered > 0) is (whole.kind.name == "lucene")
+    assert answered > 0
 
 
 def test_verify_finds_no_fault_in_a_new_index(build_any: BuildIndex) -> None:

@@ -11,8 +11,7 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index_service import open_table
-from hudi_index_service.index.lucene import reader as lucene_reader
-from hudi_index_service.index.lucene.reader import LuceneReader
+from hudi_index_service.index.lucene.reader import LuceneReader, LuceneReaders
 from hudi_index_service.optimizer.decide import IndexBackoff
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.slices import early_lookups
@@ -44,11 +43,11 @@ def opened(
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many look-ups are made for many entries at once, and for single ones."""
     made: Counter[str] = Counter()
-    few_rows, within = lucene_reader.few_rows, LuceneReader._collect_within
+    few_rows, within = LuceneReaders.few_rows, LuceneReader._collect_within
     among = LuceneReader._among
 
-    def counting(leaf: Any, readers: Any, most: int) -> Any:
-        answers = few_rows(leaf, readers, most)
+    def counting(self: LuceneReaders, leaf: Any, most: int) -> Any:
+        answers = few_rows(self, leaf, most)
         made["together"] += answers is not None
         return answers
 
@@ -60,7 +59,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         made["single"] += 1
         return among(self, *arguments)
 
-    monkeypatch.setattr(lucene_reader, "few_rows", counting)
+    monkeypatch.setattr(LuceneReaders, "few_rows", counting)
     monkeypatch.setattr(LuceneReader, "_collect_within", counting_single)
     monkeypatch.setattr(LuceneReader, "_among", counting_rows)
     return made
@@ -133,16 +132,16 @@ def test_after_a_failing_call_slices_are_looked_up_alone(
 ) -> None:
     table, where = opened("hundred_base_files", ["id"]), "id IN ('3', '77', '123')"
     expected = scanned(table, where)
-    monkeypatch.setattr(lucene_reader, "few_rows", _failing)
+    monkeypatch.setattr(LuceneReaders, "few_rows", _failing)
     calls.clear()
     assert table.scan(where, use_index="require").to_arrow().equals(expected)
     assert calls["single"] >= 3
 
 
-def _failing(leaf: Any, readers: Any, most: int) -> list[BitMap | None]:
+def _failing(self: LuceneReaders, leaf: Any, most: int) -> list[BitMap | None]:
     from hudi_index_service.errors import EntryInvalid
 
-    raise EntryInvalid(f"One of {len(readers)} open indexes is damaged.")
+    raise EntryInvalid("One of the open indexes is damaged.")
 
 
 def test_rows_that_are_known_are_read_even_after_useless_look_ups(

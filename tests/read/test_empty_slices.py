@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_index_service import Column, IndexedTable, open_table
+from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.scan import Scan
 from tests.golden.table import Golden
@@ -81,6 +82,17 @@ def test_answers_are_those_of_a_scan(
 
 
 def test_slices_without_a_row_are_not_looked_up_one_by_one(opened: IndexedTable) -> None:
+    scan = opened.scan(BETWEEN)
+    assert scan.to_arrow().num_rows == 0
+    assert looked_up(scan) == 0
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.SKIP) == 100
+
+
+def test_few_slices_without_a_row_are_not_looked_up_one_by_one(
+    opened: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 101)
     scan = opened.scan(BETWEEN)
     assert scan.to_arrow().num_rows == 0
     assert looked_up(scan) == 0

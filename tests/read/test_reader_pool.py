@@ -102,6 +102,20 @@ def test_entries_whose_data_file_was_deleted_are_closed(storage: Storage) -> Non
     assert pool.open_paths == frozenset()
 
 
+def test_entries_that_are_held_are_closed_afterwards(storage: Storage) -> None:
+    pool, entry = ReaderPool(storage, Settings()), serving(storage)
+    first = opened(pool, entry)
+    with pool.held() as held, pool.held() as again:
+        assert held.get(entry) is again.get(entry) is first
+        assert held.version == again.version
+        pool.close()
+        assert not is_closed(first)
+        assert held.get(entry) is None
+    assert is_closed(first)
+    with pool.held() as later:
+        assert later.version != held.version
+
+
 def test_entries_with_different_columns_are_opened_separately(storage: Storage) -> None:
     pool = ReaderPool(storage, Settings())
     assert opened(pool, serving(storage, ["age", "name"])) is not opened(pool, serving(storage))
@@ -124,11 +138,13 @@ def test_the_budget_counts_entries_and_bytes(storage: Storage) -> None:
     assert opened(tight, subsets[0]) is not first
 
 
-def test_half_of_the_files_that_the_process_may_open_are_left_to_others(storage: Storage) -> None:
+def test_a_quarter_of_the_files_that_the_process_may_open_is_left_to_others(
+    storage: Storage,
+) -> None:
     subsets = [serving(storage, names) for names in (["name"], ["age"], ["score"])]
     opened(ReaderPool(storage, Settings()), subsets[0])  # Java raises the limit when it starts
     pool, limits = ReaderPool(storage, Settings()), resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_FILES + 4, limits[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_FILES + 3, limits[1]))
     try:
         first, second, third = (opened(pool, each) for each in subsets)
         assert [opened(pool, each) for each in subsets[1:]] == [second, third]

@@ -5,7 +5,12 @@ go undetected.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from hudi_index_parquet import FileStates
 
 
 class OpenedFile:
@@ -42,8 +47,31 @@ class OpenedFile:
         """Whether there is no file of this name any more."""
         return self._stat() is None
 
+    @property
+    def state(self) -> tuple[Path, os.stat_result] | None:
+        """Its path, and what it was when it was opened; None if it was not there."""
+        return None if self._status is None else (self._path, self._status)
+
     def _stat(self) -> os.stat_result | None:
         try:
             return self._path.stat()
         except FileNotFoundError:
             return None
+
+
+class OpenedFiles:
+    """Many open data files, none of them a copy, to be checked by one call."""
+
+    def __init__(self, files: Sequence[OpenedFile]) -> None:
+        states = [each.state for each in files]
+        self._known = np.array([each is not None for each in states], dtype=bool)
+        self._numbers = np.cumsum(self._known, dtype=np.int32) - np.int32(1)
+        self._states = FileStates([each for each in states if each is not None])
+
+    def are_as_opened(self, positions: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """For each of some positions, whether that file is still there, and has not changed."""
+        known = self._known[positions]
+        unchanged = self._states.unchanged(self._numbers[positions[known]])
+        answers = np.zeros(len(positions), dtype=bool)
+        answers[known] = np.frombuffer(unchanged, dtype=bool)
+        return answers

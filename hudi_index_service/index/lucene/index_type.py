@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyroaring import BitMap
 
 from hudi_index_service.index.contract import (
     CONTRACT_VERSION,
@@ -26,6 +25,7 @@ from hudi_index_service.index.lucene.fields import (
     text_analyzer,
 )
 from hudi_index_service.index.lucene.lookup import known_lookup
+from hudi_index_service.index.many_readers import ManyReaders
 from hudi_index_service.index.scores import TextRanker
 from hudi_index_service.predicate.expression import AnalyzedText, Predicate
 
@@ -114,13 +114,11 @@ class LuceneIndexType(IndexType):
         """Not if the column is only analyzed."""
         return any(field in (KEYWORD, NUMBER, WIDE_NUMBER) for field in column.fields)
 
-    def few_rows(
-        self, leaf: Predicate, readers: Sequence[IndexReader], most: int
-    ) -> Sequence[BitMap | None] | None:
-        """For searches of few terms or points; see `hudi_index_service.index.lucene.reader`."""
-        from hudi_index_service.index.lucene.reader import few_rows
+    def together(self, readers: Sequence[IndexReader]) -> ManyReaders:
+        """Asks them for few terms or points; see `hudi_index_service.index.lucene.reader`."""
+        from hudi_index_service.index.lucene.reader import LuceneReaders
 
-        return few_rows(leaf, readers, most)
+        return LuceneReaders(readers)
 
     def open(self, index: PackedIndex, columns: Sequence[StoredColumn]) -> IndexReader:
         """Opens the packed Lucene index; blocks are verified as they are first read."""

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from threading import Lock
 from typing import Any
 
@@ -27,6 +27,7 @@ from hudi_index_service.index.lucene.row_bounds import BoundedIndex, row_bounds
 from hudi_index_service.index.lucene.search import PointRange, Points, Search, Terms, Words
 from hudi_index_service.index.lucene.text.ranking import LuceneRankedRows, holds_ranking
 from hudi_index_service.index.lucene.text.term_counts import holds_whole_values, term_counts
+from hudi_index_service.index.many_readers import ManyReaders, Positions, Truths
 from hudi_index_service.index.scores import RankedRows
 from hudi_index_service.predicate.expression import Match, MatchMode, Predicate
 
@@ -216,33 +217,65 @@ class LuceneReader(IndexReader):
             size = -1 - count
 
 
-def few_rows(
-    leaf: Predicate, readers: Sequence[IndexReader], most: int
-) -> Sequence[BitMap | None] | None:
-    """See `IndexType.few_rows`. None for look-ups that go through many terms."""
-    of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
-    lookup = known_lookup(leaf, of_lucene[0]._columns)
-    if lookup is None or lookup.complement or not _is_short(lookup.search):
-        return None
-    # Java alone cannot fetch the blocks that the others lack.
-    positions = [position for position, each in enumerate(of_lucene) if each._is_local]
-    found: list[BitMap | None] = [None] * len(of_lucene)
-    if not positions:
-        return found
-    counts = np.empty(len(positions), dtype=np.int32)
-    rows = np.empty(len(positions) * most, dtype=np.uint32)
-    with jvm.damage_named("One of the open indexes"):
-        from hudiindex import ManyIndexes
+class LuceneReaders(ManyReaders):
+    """Many open entries, as one object of Java. Look-ups that go through many terms are left to the
+    single readers."""
 
-        searchers = [of_lucene[position]._searcher for position in positions]
-        query, at = to_query(lookup.search), rows.ctypes.data
-        ManyIndexes.fewRows(searchers, query, most, counts.ctypes.data, at)
-    end = 0
-    for position, count in zip(positions, counts.tolist(), strict=True):
-        if count >= 0:
-            found[position] = BitMap(array("I", rows[end : end + count].tobytes()))
-            end += count
-    return found
+    def __init__(self, readers: Sequence[IndexReader]) -> None:
+        of_lucene = [each for each in readers if isinstance(each, LuceneReader)]
+        self._count = len(of_lucene)
+        self._columns = of_lucene[0]._columns
+        # Java alone cannot fetch the blocks that the others lack.
+        self._is_local = np.array([each._is_local for each in of_lucene], dtype=bool)
+        with self._damage_named():
+            from hudiindex import ManyIndexes
+
+            searchers = [each._searcher for each in of_lucene if each._is_local]
+            self._indexes = ManyIndexes(searchers)
+        self._numbers = np.cumsum(self._is_local, dtype=np.int32) - np.int32(1)  # in Java
+
+    def few_rows(self, leaf: Predicate, most: int) -> Sequence[BitMap | None] | None:
+        """See `ManyReaders`."""
+        search = self._search(leaf)
+        if search is None:
+            return None
+        found: list[BitMap | None] = [None] * self._count
+        positions = np.flatnonzero(self._is_local)
+        counts = np.empty(len(positions), dtype=np.int32)
+        rows = np.empty(len(positions) * most, dtype=np.uint32)
+        with self._damage_named():
+            self._indexes.fewRows(to_query(search), most, counts.ctypes.data, rows.ctypes.data)
+        end = 0
+        for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
+            if count >= 0:
+                found[position] = BitMap(array("I", rows[end : end + count].tobytes()))
+                end += count
+        return found
+
+    def without_rows(self, leaf: Predicate, among: Positions) -> Truths | None:
+        """See `ManyReaders`."""
+        search = self._search(leaf)
+        if search is None:
+            return None
+        is_local = self._is_local[among]
+        asked = self._numbers[among[is_local]]
+        is_empty = np.empty(len(asked), dtype=bool)
+        with self._damage_named():
+            addresses = asked.ctypes.data, len(asked), is_empty.ctypes.data
+            self._indexes.withoutRows(to_query(search), *addresses)
+        answers = np.zeros(len(among), dtype=bool)
+        answers[is_local] = is_empty
+        return answers
+
+    def _search(self, leaf: Predicate) -> Search | None:
+        """The search for a leaf; None if single readers are asked instead."""
+        lookup = known_lookup(leaf, self._columns)
+        if lookup is None or lookup.complement or not _is_short(lookup.search):
+            return None
+        return lookup.search
+
+    def _damage_named(self) -> AbstractContextManager[None]:
+        return jvm.damage_named("One of the open indexes")
 
 
 def _is_short(search: Search) -> bool:

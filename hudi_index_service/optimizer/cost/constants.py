@@ -92,6 +92,13 @@ FEWEST_SLICES = 2
 MANY_SLICES = 16
 """Slices from which it is worth trying even if many rows are expected, to find those without."""
 
+ASKED_WHILE_OPEN = 64
+"""Slices from which open entries are asked before the slices are planned."""
+
+MOST_LEAVES_ASKED = 16
+"""Leaves of a predicate up to which they are: a call for each takes as long as planning, once there
+are many."""
+
 DISTINCT_VALUES_ROWS = 40_000
 """Rows of a scan from which a condition on text is checked by the distinct values in the file."""
 

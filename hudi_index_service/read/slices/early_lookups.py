@@ -117,7 +117,8 @@ class _Entries:
             answers: Sequence[BitMap | None] | None = None
             if readers:
                 try:
-                    answers = self.entries[0].index_type.few_rows(leaf, readers, FEW_ROWS)
+                    together = self.entries[0].index_type.together(readers)
+                    answers = None if together is None else together.few_rows(leaf, FEW_ROWS)
                 except INDEX_FAILURES:  # looking up each slice reports it
                     answers = None
             rows = iter(answers or [None] * len(readers))

@@ -2,7 +2,7 @@
 
 import resource
 from collections import OrderedDict
-from collections.abc import Iterator, KeysView, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -29,7 +29,7 @@ MOST_OPEN = 12_000
 """Each holds about 14 KiB of Java's heap, and one of the 65,530 mappings that Linux allows."""
 
 OTHER_FILES = 224
-"""Open files that are left to the rest of the process."""
+"""Open files that are left to the rest of the process, and a quarter of all others."""
 
 _Key: TypeAlias = tuple[str, tuple[str, ...]]
 """The path of the data file and the columns that the reader may use; a query that may use other
@@ -67,12 +67,28 @@ class OpenEntry:
             self.blocks.close()
 
 
+@dataclass(frozen=True, slots=True)
+class HeldEntries:
+    """Open entries that are not closed while they are held; see `ReaderPool.held`.
+
+    Attributes:
+        version: The same for the same open entries.
+    """
+
+    version: int
+    _entries: Mapping[_Key, OpenEntry]
+
+    def get(self, serving: ServingEntry) -> OpenEntry | None:
+        """The entry, if it is open."""
+        return self._entries.get(_key(serving))
+
+
 class ReaderPool:
     """An LRU pool of open entries of one table; an entry in use is never closed.
 
     Unused entries stay open while all open entries together exceed neither `read.open_mb` (of index
-    data, which is mapped rather than read) nor `capacity` entries, nor half of the files that the
-    process may open.
+    data, which is mapped rather than read) nor `capacity` entries, nor three quarters of the files
+    that the process may open.
     """
 
     def __init__(self, storage: Storage, settings: Settings, *, capacity: int = MOST_OPEN) -> None:
@@ -84,6 +100,9 @@ class ReaderPool:
         self._idle: OrderedDict[_Key, OpenEntry] = OrderedDict()  # least recently used first
         self._bytes = 0
         self._paths: dict[str, int] = {}  # of open entries, with their number of readers
+        self._version = 0  # grows with each entry that is opened or removed
+        self._holders = 0
+        self._removed: list[OpenEntry] = []  # to be closed when nobody holds the entries
         self._lock = Lock()
 
     @property
@@ -140,6 +159,25 @@ class ReaderPool:
                 if entry is not None:
                     self._release(key, entry)
 
+    @contextmanager
+    def held(self) -> Iterator["HeldEntries"]:
+        """All entries that are open now. None of them is closed for the length of the block; the
+        caller checks whether their files have changed. Unlike a lease, this takes no time for each
+        entry, and an entry does not count as used."""
+        with self._lock:
+            self._holders += 1
+            held = HeldEntries(self._version, self._open)
+        try:
+            yield held
+        finally:
+            closing: list[OpenEntry] = []
+            with self._lock:
+                self._holders -= 1
+                if not self._holders:
+                    closing, self._removed = self._removed, closing
+            for each in closing:
+                each.close()
+
     def keep(self, listing: EntryListing) -> None:
         """Closes open entries of the listing's index type that are no longer listed, since an open
         file occupies disk space after its deletion. Entries in use are closed when they are
@@ -150,7 +188,7 @@ class ReaderPool:
                 key for key in self._open if key[0].startswith(prefix) and not listing.shows(key[0])
             ]
             closing = [entry for key in unlisted if (entry := self._remove(key)).users == 0]
-        _close(closing)
+        self._close(closing)
 
     def close_deleted(self) -> None:
         """Closes open entries of a local table whose data files were deleted. Those of a remote one
@@ -160,13 +198,13 @@ class ReaderPool:
         with self._lock:
             deleted = [key for key, entry in self._open.items() if entry.file.is_deleted()]
             closing = [entry for key in deleted if (entry := self._remove(key)).users == 0]
-        _close(closing)
+        self._close(closing)
 
     def close(self) -> None:
         """Closes all unused entries, and the others when they are returned."""
         with self._lock:
             closing = [entry for key in list(self._open) if (entry := self._remove(key)).users == 0]
-        _close(closing)
+        self._close(closing)
 
     def _open_entry(self, serving: ServingEntry) -> OpenEntry:
         serving.index_type.check_runtime()  # before anything is fetched
@@ -222,7 +260,7 @@ class ReaderPool:
                 open_entry.users += 1
                 return open_entry
             closing = [] if self._remove(key).users else [open_entry]
-        _close(closing)
+        self._close(closing)
         return None
 
     def _add(self, key: _Key, fresh: OpenEntry) -> OpenEntry:
@@ -231,6 +269,7 @@ class ReaderPool:
             self._idle.pop(key, None)
             open_entry.users += 1
             if open_entry is fresh:
+                self._version += 1
                 self._bytes += fresh.size
                 self._paths[key[0]] = self._paths.get(key[0], 0) + 1
         if open_entry is not fresh:  # another thread was faster
@@ -239,6 +278,7 @@ class ReaderPool:
 
     def _remove(self, key: _Key) -> OpenEntry:
         open_entry = self._open.pop(key)
+        self._version += 1
         self._idle.pop(key, None)
         open_entry.pooled = False
         self._bytes -= open_entry.size
@@ -263,7 +303,18 @@ class ReaderPool:
                 closing.append(open_entry)
             while self._idle and self._is_over():
                 closing.append(self._remove(next(iter(self._idle))))
-        _close(closing)
+        self._close(closing)
+
+    def _close(self, entries: list[OpenEntry]) -> None:
+        """Closes entries that were removed, now or when nobody holds them any more."""
+        if not entries:
+            return
+        with self._lock:
+            if self._holders:
+                self._removed += entries
+                return
+        for each in entries:
+            each.close()
 
     def _is_over(self) -> bool:
         return self._bytes > self._most_bytes or len(self._open) > self._most_open()
@@ -273,13 +324,8 @@ class ReaderPool:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if files == resource.RLIM_INFINITY:
             return self._capacity
-        return min(self._capacity, max(1, (files - OTHER_FILES) // 2))
+        return min(self._capacity, max(1, (files - OTHER_FILES) * 3 // 4))
 
 
 def _key(serving: ServingEntry) -> _Key:
     return serving.entry.data_path, serving.names
-
-
-def _close(entries: list[OpenEntry]) -> None:
-    for each in entries:
-        each.close()

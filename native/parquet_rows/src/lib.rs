@@ -1,4 +1,5 @@
-//! Reads rows by position from Parquet files, page by page, and hashes values, for Python.
+//! Reads rows by position from Parquet files, page by page, hashes values, and watches files, for
+//! Python.
 //!
 //! This is the private module `hudi_index_parquet._native`; the package around it contains the
 //! documented functions and their types.
@@ -13,6 +14,7 @@ mod plan;
 mod positions;
 mod read;
 mod source;
+mod states;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ use crate::plan::RowPlan;
 use crate::positions::Positions;
 use crate::read::{FileRows, Rows};
 use crate::source::{Gaps, Source, Traffic, copy_buffer};
+use crate::states::{Files, State};
 
 /// (calls, ranges, bytes, pages)
 type StatsFields = (u64, u64, u64, u64);
@@ -288,6 +291,46 @@ fn polynomials<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// Local files by path, and the state in which each was.
+#[pyclass(frozen, name = "FileStates", module = "hudi_index_parquet._native")]
+struct FileStates {
+    files: Files,
+}
+
+#[pymethods]
+impl FileStates {
+    #[new]
+    fn new(files: Vec<(PathBuf, State)>) -> Self {
+        Self {
+            files: Files::new(files),
+        }
+    }
+
+    /// One byte for each position: 1 if that file is still there, in the same state.
+    fn unchanged<'py>(
+        &self,
+        py: Python<'py>,
+        positions: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let positions: Vec<usize> = PyBuffer::<i32>::get(positions)?
+            .to_vec(py)?
+            .into_iter()
+            .map(|position| usize::try_from(position).unwrap_or(usize::MAX))
+            .collect();
+        if positions
+            .iter()
+            .any(|&position| position >= self.files.len())
+        {
+            return Err(PyValueError::new_err("a position beyond the files"));
+        }
+        let threads = thread_count(threads);
+        let answers = py.detach(|| self.files.unchanged(&positions, threads));
+        let bytes: Vec<u8> = answers.into_iter().map(u8::from).collect();
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
 fn plan_fields(plan: RowPlan) -> PlanFields {
     (
         plan.pages,
@@ -308,7 +351,10 @@ fn handed_over<'py>(
     source: &Source,
 ) -> PyResult<(Bound<'py, PyAny>, StatsFields)> {
     let table = Table::try_new(answer.batches, answer.schema).map_err(Error::from)?;
-    Ok((table.into_pyarrow(py)?, stats_fields(source.traffic, answer.pages)))
+    Ok((
+        table.into_pyarrow(py)?,
+        stats_fields(source.traffic, answer.pages),
+    ))
 }
 
 fn stats_fields(traffic: Traffic, pages: u64) -> StatsFields {
@@ -350,9 +396,13 @@ fn open_source(
 fn row_positions(rows: &Bound<'_, PyAny>) -> PyResult<Positions> {
     if let Ok(range) = rows.cast::<PyRange>() {
         if range.step()? != 1 {
-            return Err(PyValueError::new_err("a range of rows must have the step 1"));
+            return Err(PyValueError::new_err(
+                "a range of rows must have the step 1",
+            ));
         }
-        return Ok(Positions::Range(range.start()? as i64..range.stop()? as i64));
+        return Ok(Positions::Range(
+            range.start()? as i64..range.stop()? as i64,
+        ));
     }
     let buffer = PyBuffer::<i64>::get(rows)
         .ok()
@@ -371,6 +421,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.py().get_type::<ParquetReadError>(),
     )?;
     module.add_class::<KnownFile>()?;
+    module.add_class::<FileStates>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;

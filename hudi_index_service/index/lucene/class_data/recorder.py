@@ -14,6 +14,7 @@ from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.errors import NativeModuleMissing, PermissionDenied, StorageFailed
@@ -148,7 +149,10 @@ def _built(data: pa.Table, folder: Path) -> tuple[PackedIndex, Sequence[StoredCo
 def _look_up(leaf: Predicate, index: PackedIndex, columns: Sequence[StoredColumn]) -> None:
     kind = index_type("lucene")
     reader = kind.open(index, columns)
-    kind.few_rows(leaf, [reader], _ROWS)
+    readers = kind.together([reader])
+    if readers is not None:
+        readers.few_rows(leaf, _ROWS)
+        readers.without_rows(leaf, np.zeros(1, dtype=np.int32))
     reader.estimate(leaf)
     reader.row_bounds(leaf)
     reader.candidates(leaf, _ROWS)

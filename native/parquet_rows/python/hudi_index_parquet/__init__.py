@@ -11,6 +11,7 @@ Every function raises `ParquetReadError` for bytes that are not readable Parquet
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -28,6 +29,7 @@ __all__ = [
     "Bounds",
     "Fetch",
     "FileRows",
+    "FileStates",
     "Footer",
     "ParquetReadError",
     "ReadStats",
@@ -40,6 +42,8 @@ __all__ = [
     "row_count",
     "stripped_footer",
 ]
+
+_SECOND = 10**9  # in nanoseconds
 
 Fetch: TypeAlias = "Callable[[list[tuple[int, int]]], Iterable[Buffer]]"
 """Fetches byte ranges `[(start, end), ...]`, ends exclusive: one buffer per range, in their order.
@@ -318,6 +322,40 @@ def read_files(
     wanted = [(each.footer._native, each.path, each.size, each.rows) for each in files]
     found = _native.read_files(wanted, None if columns is None else list(columns), threads)
     return None if found is None else (found[0], [ReadStats(*each) for each in found[1]])
+
+
+class FileStates:
+    """The states of many local files, to find out by one call which of them have changed.
+
+    Args:
+        files: The path of each, and its state, as `os.stat` returned it.
+    """
+
+    def __init__(self, files: Sequence[tuple[str | PathLike[str], os.stat_result]]) -> None:
+        self._native = _native.FileStates([(path, _state(status)) for path, status in files])
+
+    def unchanged(self, positions: Buffer, *, threads: int | None = None) -> bytes:
+        """Return one byte for each position: 1 if the file there still exists, with the same
+        inode, size and times; else 0.
+
+        Args:
+            positions: 0-based positions among the files: a buffer of 32-bit signed integers.
+            threads: The maximum number of threads; None for one per core.
+
+        Raises:
+            ValueError: a position is out of range.
+        """
+        return self._native.unchanged(positions, threads)
+
+
+def _state(status: os.stat_result) -> tuple[int, int, int, int, int, int, int]:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        *divmod(status.st_mtime_ns, _SECOND),
+        *divmod(status.st_ctime_ns, _SECOND),
+    )
 
 
 def stripped_footer(source: str | PathLike[str] | Fetch, *, size: int | None = None) -> bytes:

@@ -13,8 +13,6 @@ import org.apache.lucene.search.Weight;
 
 /** Queries many open indexes at once: a call from Python takes longer than querying one index. */
 public final class ManyIndexes {
-  private ManyIndexes() {}
-
   /** From this number of indexes on, the work is distributed to the JVM's threads. */
   private static final int MANY = 64;
 
@@ -24,6 +22,39 @@ public final class ManyIndexes {
   private static final int SHARE = 8;
 
   private static final int[] NONE = {};
+
+  private final IndexSearcher[] searchers;
+
+  /** Indexes that may be queried several times: to hand them over takes longer than a query. */
+  public ManyIndexes(IndexSearcher[] searchers) {
+    this.searchers = searchers;
+  }
+
+  /**
+   * Finds the indexes in which no row matches.
+   *
+   * @param among address of the positions of the indexes to query, one int each
+   * @param count the number of these indexes
+   * @param answers address of one byte per position, which is set to 1 if no row of the index
+   *     matches; to 0 if a row matches, if finding that out takes long, or if the index is damaged
+   */
+  public void withoutRows(Query query, long among, int count, long answers) {
+    int[] positions = new int[count];
+    NativeMemory.read(among, positions, count);
+    byte[] isEmpty = new byte[count];
+    inParallel(count).forEach(i -> isEmpty[i] = hasNone(searchers[positions[i]], query));
+    NativeMemory.write(isEmpty, count, answers);
+  }
+
+  private static IntStream inParallel(int count) {
+    IntStream every = IntStream.range(0, count);
+    return count < MANY ? every : every.parallel();
+  }
+
+  private static byte hasNone(IndexSearcher searcher, Query query) {
+    int[] rows = fewRows(searcher, query, 0);
+    return (byte) (rows != null && rows.length == 0 ? 1 : 0);
+  }
 
   /**
    * Finds the matching rows of each index that has few of them.
@@ -35,12 +66,9 @@ public final class ManyIndexes {
    * @param rows address of {@code most} ints per index; all row ids are written there one after the
    *     other, in the order of the indexes
    */
-  public static void fewRows(
-      IndexSearcher[] searchers, Query query, int most, long counts, long rows) {
+  public void fewRows(Query query, int most, long counts, long rows) {
     int[][] found = new int[searchers.length][];
-    IntStream every = IntStream.range(0, searchers.length);
-    (searchers.length < MANY ? every : every.parallel())
-        .forEach(i -> found[i] = fewRows(searchers[i], query, most));
+    inParallel(found.length).forEach(i -> found[i] = fewRows(searchers[i], query, most));
     int[] sizes = new int[found.length];
     long end = rows;
     for (int i = 0; i < found.length; i++) {

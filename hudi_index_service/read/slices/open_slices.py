@@ -1,0 +1,206 @@
+"""Skips the slices in which open entries find no row, before anything is planned for each slice.
+
+A query on thousands of base files, of which neither statistics nor routing exclude many, finds rows
+in few of them. To plan a slice takes twenty times as long as to ask its open entry. So all are
+asked by one call, and the slices without rows need no plan, no listing and no object of their own.
+"""
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from hudi_index_service.index.contract import Answer
+from hudi_index_service.index.files.opened_file import OpenedFiles
+from hudi_index_service.index.many_readers import ManyReaders, Truths
+from hudi_index_service.optimizer.decide import ask_open_entries
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
+from hudi_index_service.optimizer.serving import ServingEntry
+from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
+from hudi_index_service.read.coverage import RequiredColumns
+from hudi_index_service.read.row_ids import joined
+from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
+from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
+
+NO_ROW_FOUND = "no_row_found"
+"""Names the reason of slices that are skipped here, as a rule does."""
+
+
+class OpenSlices:
+    """The slices of one snapshot whose entries are open. It is kept for the next query on the
+    snapshot. Safe to use from several threads.
+
+    An entry is known here if an earlier query has found that it serves its base file, with the
+    columns that are required now. What it answers is true whatever else has become of it, unless
+    its data file has changed.
+
+    Args:
+        slices: All slices, as yet unplanned.
+    """
+
+    def __init__(self, slices: Sequence[SlicePlan]) -> None:
+        self._slices = slices
+        self._last: _Entries | None = None
+        self._lock = Lock()
+
+    def skip(self, plan: QueryPlan, required: RequiredColumns, pool: ReaderPool) -> QueryPlan:
+        """The plan without the slices in which no row makes the predicate TRUE, as far as open
+        entries tell."""
+        predicate, left = plan.predicate, plan.left()
+        if predicate is None or not ask_open_entries(len(left), predicate):
+            return plan
+        with pool.held() as held:
+            entries = self._open_entries(required, held)
+            among = np.zeros(len(self._slices), dtype=bool)
+            among[left] = True
+            in_paths = plan.partitions.table.schema.names if plan.partitions else ()
+            is_empty = entries.without_rows(predicate, among, frozenset(in_paths))
+        if not is_empty.any():
+            return plan
+        slices = list(plan.slices)
+        for group in entries.groups:
+            for position in np.flatnonzero(is_empty[group.numbers]).tolist():
+                slices[group.numbers[position]] = group.skipped[position]
+        still_left = np.flatnonzero(among & ~is_empty).tolist()
+        return plan.with_slices(tuple(slices), left_of(slices, still_left))
+
+    def _open_entries(self, required: RequiredColumns, held: HeldEntries) -> "_Entries":
+        with self._lock:
+            last = self._last
+            if last is None or last.required is not required or last.version != held.version:
+                last = self._last = _Entries.of(self._slices, required, held)
+            return last
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Open entries of one index type and layout.
+
+    Attributes:
+        typical: One of the entries; the others answer the same leaves.
+        numbers: The number of each one's slice.
+        readers: Asks them.
+        files: Their data files.
+        skipped: The plan of each slice if it is skipped.
+    """
+
+    typical: ServingEntry
+    numbers: npt.NDArray[np.int64]
+    readers: ManyReaders
+    files: OpenedFiles
+    skipped: Sequence[SlicePlan]
+
+    def without_rows(self, leaf: Predicate, among: Truths) -> npt.NDArray[np.int64]:
+        """The numbers of slices, of some, in which no row makes a leaf TRUE."""
+        nothing = np.empty(0, dtype=np.int64)
+        positions = np.flatnonzero(among[self.numbers]).astype(np.int32)
+        if not len(positions) or self.typical.answer(leaf) is Answer.NONE:
+            return nothing
+        try:
+            is_empty = self.readers.without_rows(leaf, positions)
+        except INDEX_FAILURES:  # looking up each slice reports it
+            return nothing
+        return nothing if is_empty is None else self.numbers[positions[is_empty]]
+
+    def changed(self, among: Truths) -> npt.NDArray[np.int64]:
+        """The numbers of slices, of some, whose entry has changed, or was deleted."""
+        positions = np.flatnonzero(among[self.numbers]).astype(np.int32)
+        return self.numbers[positions[~self.files.are_as_opened(positions)]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """The open entries of a snapshot.
+
+    Attributes:
+        required: The columns that they may serve.
+        version: Of the pool's open entries.
+    """
+
+    required: RequiredColumns
+    version: int
+    groups: Sequence[_Group]
+
+    @classmethod
+    def of(
+        cls, slices: Sequence[SlicePlan], required: RequiredColumns, held: HeldEntries
+    ) -> "_Entries":
+        by_layout: dict[tuple[str, int], list[tuple[int, ServingEntry, OpenEntry]]] = {}
+        for number, each in enumerate(slices):
+            base_file = each.file_slice.base_file
+            if each.access is not Access.INDEX or base_file is None:
+                continue
+            for serving in required.last_serving(base_file):
+                opened = held.get(serving)
+                if opened is not None:
+                    key = serving.index_type.name, serving.layout
+                    by_layout.setdefault(key, []).append((number, serving, opened))
+        groups = [_group(slices, members) for members in by_layout.values()]
+        return cls(required, held.version, [each for each in groups if each is not None])
+
+    def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
+        """In which slices, of some, no row makes the predicate TRUE.
+
+        Args:
+            predicate: In negation normal form.
+            in_paths: Columns whose values are in the partitions' paths, not in the base files.
+        """
+        is_empty = self._without(predicate, among, in_paths)
+        for group in self.groups:
+            is_empty[group.changed(is_empty)] = False
+        return is_empty
+
+    def _without(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
+        match predicate:
+            case Constant(value):
+                return among & (value is not True)
+            case Or(operands):
+                left = among
+                for each in operands:  # a row of any arm is enough
+                    left = left & self._without(each, left, in_paths)
+                return left
+            case And(operands):
+                is_empty = np.zeros_like(among)
+                for each in self._grouped(operands):
+                    find = self._without_leaf if isinstance(each, And) else self._without
+                    is_empty |= find(each, among & ~is_empty, in_paths)
+                return is_empty
+        return self._without_leaf(predicate, among, in_paths)
+
+    def _grouped(self, operands: Sequence[Predicate]) -> list[Predicate]:
+        """The conjuncts; those that entries look up together, as one."""
+        typical = [each.typical for each in self.groups]
+        return joined(
+            operands, lambda some: any(each.answer(some) is not Answer.NONE for each in typical)
+        )
+
+    def _without_leaf(self, leaf: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
+        is_empty = np.zeros_like(among)
+        if not leaf.columns().isdisjoint(in_paths):
+            return is_empty
+        for group in self.groups:
+            is_empty[group.without_rows(leaf, among & ~is_empty)] = True
+        return is_empty
+
+
+def _group(
+    slices: Sequence[SlicePlan], members: Sequence[tuple[int, ServingEntry, OpenEntry]]
+) -> _Group | None:
+    """Entries of one layout; None if a call asks one at a time."""
+    typical = members[0][1]
+    readers = typical.index_type.together([opened.reader for _, _, opened in members])
+    if readers is None:
+        return None
+    reason = f"its {typical.index_type.name} entry has no such row"
+    return _Group(
+        typical,
+        np.array([number for number, _, _ in members], dtype=np.int64),
+        readers,
+        OpenedFiles([opened.file for _, _, opened in members]),
+        [
+            slices[number].served((serving,), "").skipped(reason, NO_ROW_FOUND)
+            for number, serving, _ in members
+        ],
+    )

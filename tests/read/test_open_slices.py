@@ -1,0 +1,224 @@
+"""One call asks all open entries before their slices are planned; answers are those of a scan."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hudi_index_service import open_table
+from hudi_index_service.errors import EntryInvalid, IndexRequired
+from hudi_index_service.index.lucene.reader import LuceneReaders
+from hudi_index_service.optimizer import decide
+from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.read.coverage import Coverage
+from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
+from hudi_index_service.table import IndexedTable
+from tests.golden.table import Golden
+from tests.read.test_reader_pool import CHANGES, overwrite, truncate
+
+ONE_ROW = "id = '77'"
+
+
+@pytest.fixture(scope="module")
+def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of a hundred base files of two rows, indexed, without segments, so that nothing
+    excludes a base file."""
+    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("open") / "t")
+    with open_table(path) as table:
+        table.create_index("idx", ["id", "amount", "msg"])
+        table.build(strategy="all").raise_for_failures()
+    shutil.rmtree(path / ".hoodie/.index/_service/segments")
+    return path
+
+
+@pytest.fixture
+def table(built: Path, tmp_path: Path) -> Iterator[IndexedTable]:
+    """A copy of the table, all its entries open."""
+    with open_table(shutil.copytree(built, tmp_path / "t")) as table:
+        table.scan("id IS NOT NULL", use_index="require").row_ids()
+        yield table
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The entries asked by each call."""
+    made, without_rows = list[int](), LuceneReaders.without_rows
+
+    def counting(self: LuceneReaders, leaf: Any, among: Any) -> Any:
+        made.append(len(among))
+        return without_rows(self, leaf, among)
+
+    monkeypatch.setattr(LuceneReaders, "without_rows", counting)
+    return made
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The slices for which entries are looked for, of each plan."""
+    made, slices = list[int](), Coverage.slices
+
+    def counting(self: Coverage, plan: QueryPlan, *arguments: Any) -> Any:
+        made.append(len(plan.slices))
+        return slices(self, plan, *arguments)
+
+    monkeypatch.setattr(Coverage, "slices", counting)
+    return made
+
+
+def scanned(table: IndexedTable, where: str) -> pa.Table:
+    return table.scan(where, use_index="never").to_arrow()
+
+
+def pack_of(table: IndexedTable, where: str) -> Path:
+    """The data file of the entry of the only slice with rows."""
+    plan = table.scan(where).planned().plan
+    (served,) = (each for each in plan.slices if each.entries)
+    return Path(table.uri.removeprefix("file://")) / served.entries[0].entry.data_path
+
+
+@pytest.mark.parametrize(
+    ("where", "calls", "left"),
+    [
+        (ONE_ROW, [100], 1),
+        ("id IN ('3', '77', 'none')", [100], 2),
+        ("id = 'none'", [100], 0),
+        ("amount BETWEEN 20 AND 24", [100], 3),
+        ("amount >= 20 AND msg = 'Buying car 1' AND amount < 60", [100, 20], None),
+        ("id = 'none' AND amount < 60", [100], 0),
+        ("id = '77' OR amount = 22", [100, 99], 2),
+        ("id = '77' AND id LIKE '%7%'", [100], 1),  # one look-up
+        ("id = '77' AND (amount <> 3 OR msg IS NULL)", [100, 1], 1),
+        ("id LIKE '%7%'", [100], 100),  # goes through all terms
+        ("id <=> NULL OR amount IS NULL", [100, 100], 0),
+    ],
+)
+def test_only_slices_with_rows_are_planned(
+    table: IndexedTable,
+    asked: list[int],
+    planned: list[int],
+    where: str,
+    calls: list[int],
+    left: int | None,
+) -> None:
+    expected = scanned(table, where)
+    asked.clear(), planned.clear()
+    assert table.scan(where).to_arrow().equals(expected)
+    assert asked == calls
+    if left is not None:
+        assert planned == ([left] if left else [])
+    assert table.scan(where, use_index="require").count() == expected.num_rows
+    assert table.scan(where).exists() is (expected.num_rows > 0)
+    assert sum(map(len, table.scan(where).row_ids().values())) == expected.num_rows
+    assert sum(each.num_rows for each in table.scan(where).to_batches()) == expected.num_rows
+
+
+def test_a_slice_without_rows_is_skipped_and_explained(table: IndexedTable) -> None:
+    scan = table.scan(ONE_ROW)
+    explained = scan.explain(analyze=True)
+    assert "its lucene entry has no such row" in str(explained)
+    document = explained.document()
+    rules = Counter(each.rule for each in document.slices)
+    assert rules[NO_ROW_FOUND] == 99
+    assert document.files is not None
+    assert (document.files.covered, document.uses_index) == (100, True)
+    assert document.actual is not None
+    assert (document.actual.rows_returned, document.actual.slices["skip"]) == (1, 99)
+
+
+def test_few_slices_are_planned_without_asking(
+    table: IndexedTable, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "ASKED_WHILE_OPEN", 101)
+    assert table.scan(ONE_ROW).count() == 1
+    assert asked == []
+
+
+def test_long_predicates_are_planned_without_asking(table: IndexedTable, asked: list[int]) -> None:
+    where = " OR ".join(f"id = '{number}'" for number in range(20))
+    assert table.scan(where).count() == 20
+    assert asked == []
+
+
+def delete(data: Path) -> None:
+    """Deletes the file."""
+    data.unlink()
+
+
+def delete_entry(data: Path) -> None:
+    """Deletes the entry's folder."""
+    shutil.rmtree(data.parent)
+
+
+@pytest.mark.parametrize("damage", [*CHANGES, delete, delete_entry])
+def test_a_changed_data_file_answers_nothing(
+    table: IndexedTable, asked: list[int], damage: Callable[[Path], None]
+) -> None:
+    wheres = [ONE_ROW, "id = 'none'", "amount BETWEEN 70 AND 90"]
+    expected = [scanned(table, where) for where in wheres]
+    damage(pack_of(table, ONE_ROW))
+    assert [table.scan(where).to_arrow() for where in wheres] == expected
+    assert [table.scan(where).to_arrow() for where in wheres] == expected
+    assert asked
+
+
+def test_a_data_file_that_changes_while_it_is_asked_answers_nothing(
+    table: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, data = scanned(table, ONE_ROW), pack_of(table, ONE_ROW)
+
+    def overwriting(self: LuceneReaders, leaf: Any, among: Any) -> Any:
+        overwrite(data)
+        return np.ones(len(among), dtype=bool)
+
+    monkeypatch.setattr(LuceneReaders, "without_rows", overwriting)
+    assert table.scan(ONE_ROW).to_arrow() == expected
+
+
+def test_after_a_failing_call_every_slice_is_planned(
+    table: IndexedTable, planned: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(self: LuceneReaders, leaf: Any, among: Any) -> Any:
+        raise EntryInvalid("One of the open indexes is damaged.")
+
+    monkeypatch.setattr(LuceneReaders, "without_rows", failing)
+    assert table.scan(ONE_ROW).to_arrow() == scanned(table, ONE_ROW)
+    assert planned == [100]
+
+
+@pytest.mark.parametrize("damage", [truncate, delete, delete_entry])
+def test_a_required_index_that_is_gone_is_an_error(
+    table: IndexedTable, damage: Callable[[Path], None]
+) -> None:
+    damage(pack_of(table, ONE_ROW))
+    for where in (ONE_ROW, "id = 'none'"):
+        with pytest.raises(IndexRequired, match="cannot be read through an index"):
+            table.scan(where, use_index="require").to_arrow()
+
+
+def test_values_of_partitions_come_from_their_paths(table: IndexedTable, asked: list[int]) -> None:
+    for where in (
+        "id = '77' OR part = 'p003'",
+        "part = 'p003' AND id = '6'",
+        "part <> 'p003' AND id = '6'",
+    ):
+        expected = scanned(table, where)
+        assert table.scan(where).to_arrow() == expected
+    assert asked
+
+
+def test_a_dropped_column_answers_nothing(table: IndexedTable, asked: list[int]) -> None:
+    assert table.scan(ONE_ROW).count() == 1
+    asked.clear()
+    table.drop_index(columns=["id"])
+    assert table.scan(ONE_ROW).count() == 1
+    table.drop_index("idx")
+    scan = table.scan("amount = 77")
+    assert scan.count() == 1
+    assert asked == []
+    assert scan.statistics is not None
+    assert scan.statistics.count(Access.SCAN) == 100
