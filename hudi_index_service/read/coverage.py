@@ -45,15 +45,14 @@ class _CoverageResult:
     entry_or_reason: ServingEntry | str
 
     def is_current(self, listing: EntryListing, base_file: BaseFile) -> bool:
-        """Whether the same is known of the base file's entry. A stated one that turned out to be
-        missing is no longer cached."""
+        """Whether the same is known of the base file's entry. A stated one may turn out to be
+        missing."""
         if self.base_file != base_file or listing.state(self.folder) != self.state:
             return False
-        return (
-            isinstance(self.entry_or_reason, str)
-            or (stated := self.entry_or_reason.entry.stated) is None
-            or listing.is_cached(self.folder, stated)
-        )
+        if isinstance(self.entry_or_reason, str):
+            return True
+        entry = self.entry_or_reason.entry
+        return entry.stated is None or listing.still_serves(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +203,10 @@ def _serving(
     try:
         entry = listing.find(base_file)
         entry_or_reason = _entry_or_reason(entry, required.groups[name])
+        if isinstance(entry_or_reason, str) and entry.stated:  # another generation may serve
+            listing.list_stated([entry.folder])
+            entry = listing.find(base_file)
+            entry_or_reason = _entry_or_reason(entry, required.groups[name])
     except EntryMissing:
         return f"no {name} entry was built for it"
     except (EntryInvalid, PermissionDenied, StorageFailed) as error:

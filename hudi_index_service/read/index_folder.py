@@ -22,6 +22,7 @@ from hudi_index_service.index.entries.entry import (
     EntryListing,
     StatedGeneration,
     entry_folder,
+    hold_manifests,
     is_manifest_cached,
 )
 from hudi_index_service.index.factory import index_type
@@ -56,8 +57,8 @@ class IndexFolder:
         listed: Index type → all its entries, as far as they were listed already.
         list_entries: Lists the entries of an index type: all, or those in some folders. The third
             argument states generations; see `EntryListing`.
-        is_cached: Whether the manifest of a stated generation, in an entry's folder, needs no
-            request. None for a local table, whose entries are listed instead.
+        is_at_hand: Whether the manifest of a stated generation, in an entry's folder, needs no
+            request to a remote store.
     """
 
     definitions: tuple[IndexDefinition, ...] = ()
@@ -66,7 +67,9 @@ class IndexFolder:
     list_entries: ListEntries = field(
         default=lambda name, only, stated: "nothing can be listed", repr=False
     )
-    is_cached: Callable[[str, StatedGeneration], bool] | None = None
+    is_at_hand: Callable[[str, StatedGeneration], bool] = field(
+        default=lambda folder, stated: False, repr=False
+    )
 
     @property
     def index_types(self) -> list[str]:
@@ -95,15 +98,11 @@ class IndexFolder:
         segments = self.segments.get(name, ())
         known = sum(each.document.files for each in segments)
         most = max(_ONE_BY_ONE, known // _SHARE_ONE_BY_ONE)
-        if self.is_cached is None:
-            if len(base_files) > most:
-                return self.list_entries(name, None, {})
-            return self.list_entries(name, [entry_folder(name, each) for each in base_files], {})
         folders = {each.path: entry_folder(name, each) for each in base_files}
         generations = stated_generations(segments, base_files)
         stated = {folders.pop(path): each for path, each in generations.items()}
-        cached = sum(self.is_cached(folder, each) for folder, each in stated.items())
-        if len(base_files) - cached > most:
+        at_hand = sum(self.is_at_hand(folder, each) for folder, each in stated.items())
+        if len(base_files) - at_hand > most:
             return self.list_entries(name, None, {})
         return self.list_entries(name, list(folders.values()), stated)
 
@@ -131,7 +130,9 @@ class IndexFolderReader:
         if self._storage.is_local:
             definitions = self._live()
             segments = {name: self._opened(name) for name in sorted(_index_types(definitions))}
-            return IndexFolder(definitions, segments, {}, self._listing)
+            for name, each in segments.items():
+                hold_manifests(self._storage, name, sum(some.document.files for some in each))
+            return IndexFolder(definitions, segments, {}, self._listing, lambda *_: True)
         last_types = sorted(self._last_index_types)
         at_once = [name for name in last_types if not self._segments[name].last]
         with ThreadPoolExecutor(1 + len(last_types) + len(at_once), "index-list") as threads:
@@ -144,8 +145,8 @@ class IndexFolderReader:
         for name in sorted(index_types - segments.keys()):
             segments[name] = self._opened(name)
         self._last_index_types = index_types
-        is_cached = partial(is_manifest_cached, self._storage)
-        return IndexFolder(definitions, segments, listed, self._listing, is_cached)
+        is_at_hand = partial(is_manifest_cached, self._storage)
+        return IndexFolder(definitions, segments, listed, self._listing, is_at_hand)
 
     def _live(self) -> tuple[IndexDefinition, ...]:
         try:

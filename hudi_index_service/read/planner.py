@@ -297,6 +297,8 @@ class QueryPlanner:
         for listing in listings:
             if listing.is_whole:
                 self._pool.keep(listing)
+            elif listing.misses_data:
+                self._pool.close_deleted()
         return slices
 
     def _share(self, plan: QueryPlan, slices: Sequence[SlicePlan]) -> float | None:

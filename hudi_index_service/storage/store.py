@@ -266,6 +266,11 @@ class Storage:
         self.io.bytes_read += sum(end - start for start, end in ranges)
         return buffers
 
+    def status(self, path: str) -> StoredFile:
+        """The file as a listing shows it. Raises FileNotFoundError."""
+        with self._request(path):
+            return self._files.status(path)
+
     def size(self, path: str) -> int:
         """The file's length in bytes. Raises FileNotFoundError."""
         with self._request(path):

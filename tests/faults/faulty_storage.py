@@ -13,7 +13,7 @@ from hudi_index_service.storage.store import Storage
 
 CREATES = frozenset({"create", "upload", "replace"})
 CHANGES = CREATES | {"delete", "delete_empty_folders"}
-READS_ONE_FILE = frozenset({"read", "read_ranges", "size", "modified", "download"})
+READS_ONE_FILE = frozenset({"read", "read_ranges", "status", "size", "modified", "download"})
 LISTS = frozenset(
     {
         "root_exists",

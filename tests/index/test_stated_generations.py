@@ -1,8 +1,10 @@
-"""Entries of a remote store are found by the generation that segments state, without a listing. If
-it is gone, the folder is listed."""
+"""Entries are found by the generation that segments state, without a listing. If it is gone, the
+folder is listed."""
 
+import os
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -148,3 +150,49 @@ def test_an_entry_of_another_base_file_is_refused(storage: Storage) -> None:
     other = BaseFile(FILES[0].path, FILES[0].partition, FILES[0].file_id, make.INSTANT, 7)
     with pytest.raises(EntryInvalid, match="was built from"):
         stated(storage, 1, [other]).find(other)
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """The same on the local disk."""
+    monkeypatch.setattr(entry, "_manifests", DocumentCache(Manifest, capacity=100))
+    storage = Storage(tmp_path)
+    for each in FILES:
+        publish(storage, each, manifest_of(each))
+    return storage
+
+
+def test_on_the_local_disk_the_data_file_is_looked_at(on_disk: Storage) -> None:
+    listing = stated(on_disk)
+    found = listing.find(FILES[1])
+    assert found.listed == on_disk.status(found.data_path)
+    assert listing.still_serves(found)
+    data = Path(on_disk.uri.removeprefix("file://")) / found.data_path
+    os.utime(data, (1, 1))
+    assert not listing.still_serves(found), "it is opened again"
+    assert not listing.misses_data
+    data.write_bytes(b"")
+    assert not stated(on_disk).still_serves(found)
+    with pytest.raises(EntryInvalid, match="has 0 bytes"):
+        stated(on_disk).find(FILES[1])
+    data.unlink()
+    missing = stated(on_disk)
+    with pytest.raises(EntryInvalid, match="is missing"):
+        missing.find(FILES[1])
+    assert missing.misses_data
+    assert missing.find(FILES[2]).manifest.generation == 1
+
+
+def test_on_the_local_disk_an_entry_built_anew_is_found_at_once(on_disk: Storage) -> None:
+    old = stated(on_disk).find(FILES[1])
+    rebuilt = manifest_of(FILES[1], name=f"data-{'3' * 20}-anew.pack")
+    on_disk.delete([each.path for each in on_disk.files(old.folder)])
+    publish(on_disk, FILES[1], rebuilt)
+    assert stated(on_disk).find(FILES[1]).manifest == rebuilt
+
+
+def test_on_the_local_disk_manifests_stay_cached_when_segments_are_merged(on_disk: Storage) -> None:
+    assert generations(stated(on_disk)) == [1, 1, 1]
+    before = on_disk.io.bytes_read
+    assert generations(stated(on_disk, segment="merged.segment")) == [1, 1, 1]
+    assert on_disk.io.bytes_read == before

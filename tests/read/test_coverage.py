@@ -83,9 +83,12 @@ def test_a_deleted_entry_is_no_longer_used(
     assert len(looked_up) == 1
 
 
-def test_a_newer_manifest_is_read(
-    table: IndexedTable, manifest: Path, looked_up: list[str]
+def test_a_newer_manifest_is_read_if_segments_do_not_state_an_older_one(
+    path: Path, table: IndexedTable, manifest: Path, looked_up: list[str]
 ) -> None:
+    shutil.rmtree(path / ".hoodie/.index/_service/segments")
+    accesses(table)
+    looked_up.clear()
     newer = json.loads(manifest.read_text()) | {"generation": 2}
     manifest.with_name(document_name(MANIFEST_STEM, 2)).write_text(json.dumps(newer))
     accesses(table)

@@ -1,5 +1,6 @@
 """Threads look into an index folder at the same time, and only when needed."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service import open_table
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import Entry, EntryListing
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.metadata.definitions import Column, DefinitionStore, SeenTimeline
 from hudi_index_service.optimizer.plan import Access
@@ -95,12 +98,42 @@ def test_the_folder_is_not_read_if_every_slice_is_skipped(
     assert scan.statistics.count(Access.SKIP) == len(scan.statistics.slices)
 
 
+@pytest.fixture
+def copied(clustered: Callable[[bool], Indexed], tmp_path: Path) -> Path:
+    """A table of three base files that segments state."""
+    return shutil.copytree(clustered(True).path, tmp_path / "copy")
+
+
 @pytest.mark.parametrize(
-    ("where", "listed"),
+    ("where", "left"),
     [("amount = 100", 0), ("amount = 3", 1), ("amount IN (3, 6)", 2), ("amount < 100", 3)],
 )
-def test_entries_are_listed_of_base_files_that_segments_leave(
-    clustered: Callable[[bool], Indexed], monkeypatch: pytest.MonkeyPatch, where: str, listed: int
+def test_entries_of_base_files_that_segments_leave_are_found_without_a_listing(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, where: str, left: int
+) -> None:
+    found, listed = list[str](), list[str]()
+    find, files = EntryListing.find, Storage.files
+
+    def finding(self: EntryListing, base_file: BaseFile) -> Entry:
+        found.append(base_file.path)
+        return find(self, base_file)
+
+    def listing(self: Storage, prefix: str = "") -> list[StoredFile]:
+        listed.append(prefix)
+        return files(self, prefix)
+
+    monkeypatch.setattr(EntryListing, "find", finding)
+    monkeypatch.setattr(Storage, "files", listing)
+    with open_table(copied) as table:
+        table.scan(where).to_arrow()
+        assert len(found) == left
+        table.scan(where).to_arrow()
+        assert len(found) == left
+    assert not [each for each in listed if each.startswith(".hoodie/.index/lucene")]
+
+
+def test_entries_that_no_segment_states_are_listed(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders: list[str] = []
 
@@ -108,12 +141,17 @@ def test_entries_are_listed_of_base_files_that_segments_leave(
         def __init__(
             self, *arguments: Any, only: Sequence[str] | None = None, **others: Any
         ) -> None:
-            folders.extend(only or ["all"])
+            folders.extend(["all"] if only is None else only)
             super().__init__(*arguments, only=only, **others)
 
+    shutil.rmtree(copied / ".hoodie/.index/_service/segments")
     monkeypatch.setattr(index_folder, "EntryListing", Watched)
-    clustered(True).table.scan(where).to_arrow()
-    assert len(folders) == listed
+    with open_table(copied) as table:
+        assert table.scan("amount < 100").to_arrow().num_rows > 0
+        assert len(folders) == 3
+        monkeypatch.setattr(index_folder, "_ONE_BY_ONE", 2)
+        table.scan("amount < 100").to_arrow()
+        assert folders[3:] == ["all"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -55,8 +55,13 @@ def index_type_folder(index_type: str) -> str:
 
 def entry_folder(index_type: str, base_file: BaseFile) -> str:
     """The folder of the base file's entry, which may not exist."""
-    digest = hashlib.sha256(base_file.partition.encode()).hexdigest()[:16]
+    digest = _partition_digest(base_file.partition)
     return f"{index_type_folder(index_type)}/{base_file.instant}/{base_file.file_id}/{digest}"
+
+
+@lru_cache(maxsize=4096)
+def _partition_digest(partition: str) -> str:
+    return hashlib.sha256(partition.encode()).hexdigest()[:16]
 
 
 def entry_folder_at(index_type: str, path: str) -> str | None:
@@ -93,7 +98,8 @@ class Entry:
     """A valid entry: its folder, and the manifest that serves.
 
     Attributes:
-        listed: The packed data file as listed; None if the listing did not show it.
+        listed: The packed data file as listed, or found without a listing on the local disk; None
+            if the listing did not show it.
         stated: The statement by which the entry was found without a listing.
     """
 
@@ -118,6 +124,7 @@ class EntryListing:
 
     Attributes:
         is_whole: Whether all entries were listed.
+        misses_data: Whether a data file was found to be gone, or changed.
 
     Args:
         storage: The table's storage.
@@ -141,10 +148,11 @@ class EntryListing:
         self._index_type = index_type
         self._fresh = fresh
         self.is_whole = only is None
+        self.misses_data = False
         if only is None:
             files = storage.files(index_type_folder(index_type))
             count = sum(file.path.endswith(".json") for file in files)
-            _manifests.hold((storage.uri, index_type), count)
+            hold_manifests(storage, index_type, count)
         else:
             files = _files_in(storage, only)
         self._files = _by_folder(files)
@@ -284,7 +292,11 @@ class EntryListing:
     def _fetch_stated(self, folders: Sequence[str]) -> None:
         """Reads the stated generations of entries. Folders in which they are gone are listed."""
         unknown = [each for each in folders if self._is_unlisted(each)]
-        unknown = [each for each in unknown if not self.is_cached(each, self._stated[each])]
+        unknown = [
+            each
+            for each in unknown
+            if not is_manifest_cached(self._storage, each, self._stated[each])
+        ]
         _at_once(self._stated_manifest, unknown)
 
     def _stated_manifest(self, folder: str) -> Manifest | None:
@@ -304,9 +316,26 @@ class EntryListing:
         self._list(folder)
         return None
 
-    def is_cached(self, folder: str, stated: StatedGeneration) -> bool:
-        """See `is_manifest_cached`."""
-        return is_manifest_cached(self._storage, folder, stated)
+    def still_serves(self, entry: Entry) -> bool:
+        """Whether an entry that was found by what segments state needs not be looked for again: its
+        manifest is cached, and on the local disk its data file is as it was."""
+        folder, stated = entry.folder, entry.stated
+        if stated is None or not is_manifest_cached(self._storage, folder, stated):
+            return False
+        return self.is_remote or self._data_file(folder, entry.manifest) == entry.listed
+
+    def _data_file(self, folder: str, manifest: Manifest) -> StoredFile | None:
+        """The data file of a stated generation on the local disk; None if it is gone, or has
+        another length. To ask a remote store would take a request for each entry: there, opening
+        the entry finds out."""
+        try:
+            file = self._storage.status(f"{folder}/{manifest.data.name}")
+        except FileNotFoundError:
+            file = None
+        if file is not None and file.size == manifest.data.length:
+            return file
+        self.misses_data = True
+        return None
 
     def list_stated(self, folders: Iterable[str]) -> None:
         """Lists those folders of which only the stated generation was looked for, many at once:
@@ -378,6 +407,13 @@ class EntryListing:
         """
         folder = entry_folder(self._index_type, base_file)
         manifest = self._stated_manifest(folder) if self._is_unlisted(folder) else None
+        data: StoredFile | None = None
+        if manifest is not None and not self.is_remote:
+            data = self._data_file(folder, manifest)
+            if data is None:
+                forget_manifest(self._storage, folder, self._stated[folder])
+                self._list(folder)
+                manifest = None
         stated = None if manifest is None else self._stated[folder]
         if manifest is None:
             if not self.files(folder):
@@ -394,7 +430,7 @@ class EntryListing:
                 f"{folder} holds an entry of index type {manifest.index_type}, not "
                 f"{self._index_type}."
             )
-        return Entry(folder, manifest, self.file(f"{folder}/{manifest.data.name}"), stated)
+        return Entry(folder, manifest, data or self.file(f"{folder}/{manifest.data.name}"), stated)
 
 
 def _numbered(manifest: Manifest, number: int, path: str) -> Manifest:
@@ -410,16 +446,27 @@ def is_manifest_cached(storage: Storage, folder: str, stated: StatedGeneration) 
     return _manifests.knows(_key(storage, folder, stated))
 
 
+def hold_manifests(storage: Storage, index_type: str, count: int) -> None:
+    """Caches so many manifests of an index type, since queries go through all of them."""
+    _manifests.hold((storage.uri, index_type), count)
+
+
 def forget_stated(storage: Storage, entry: Entry) -> None:
     """Drops the cached manifest of an entry that was found by what segments state, and turned out
     to be missing or damaged: another one may have taken its place."""
     if entry.stated is not None:
-        _manifests.drop(_key(storage, entry.folder, entry.stated))
+        forget_manifest(storage, entry.folder, entry.stated)
+
+
+def forget_manifest(storage: Storage, folder: str, stated: StatedGeneration) -> None:
+    """Drops the cached manifest of a stated generation."""
+    _manifests.drop(_key(storage, folder, stated))
 
 
 def _key(storage: Storage, folder: str, stated: StatedGeneration) -> Hashable:
-    """The key of a cached manifest that no listing has shown."""
-    return storage.uri, folder, stated
+    """The key of a cached manifest that no listing has shown. On the local disk the data file is
+    looked at, whose name is never used again, so the number is enough."""
+    return storage.uri, folder, stated.number if storage.is_local else stated
 
 
 def _at_once(work: Callable[[str], object], folders: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.files.opened_file import OpenedFiles
 from hudi_index_service.index.many_readers import ManyReaders, Truths
 from hudi_index_service.optimizer.decide import ask_open_entries
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.coverage import RequiredColumns
@@ -59,12 +59,11 @@ class OpenSlices:
             is_empty = entries.without_rows(predicate, among, frozenset(in_paths))
         if not is_empty.any():
             return plan
-        slices = list(plan.slices)
+        slices = _objects(plan.slices)
         for group in entries.groups:
-            for position in np.flatnonzero(is_empty[group.numbers]).tolist():
-                slices[group.numbers[position]] = group.skipped[position]
-        still_left = np.flatnonzero(among & ~is_empty).tolist()
-        return plan.with_slices(tuple(slices), left_of(slices, still_left))
+            skipped = is_empty[group.numbers]
+            slices[group.numbers[skipped]] = group.skipped[skipped]
+        return plan.with_slices(tuple(slices.tolist()), np.flatnonzero(among & ~is_empty).tolist())
 
     def _open_entries(self, required: RequiredColumns, held: HeldEntries) -> "_Entries":
         with self._lock:
@@ -90,7 +89,7 @@ class _Group:
     numbers: npt.NDArray[np.int64]
     readers: ManyReaders
     files: OpenedFiles
-    skipped: Sequence[SlicePlan]
+    skipped: npt.NDArray[np.object_]
 
     def without_rows(self, leaf: Predicate, among: Truths) -> npt.NDArray[np.int64]:
         """The numbers of slices, of some, in which no row makes a leaf TRUE."""
@@ -199,8 +198,17 @@ def _group(
         np.array([number for number, _, _ in members], dtype=np.int64),
         readers,
         OpenedFiles([opened.file for _, _, opened in members]),
-        [
-            slices[number].served((serving,), "").skipped(reason, NO_ROW_FOUND)
-            for number, serving, _ in members
-        ],
+        _objects(
+            [
+                slices[number].served((serving,), "").skipped(reason, NO_ROW_FOUND)
+                for number, serving, _ in members
+            ]
+        ),
     )
+
+
+def _objects(slices: Sequence[SlicePlan]) -> npt.NDArray[np.object_]:
+    """The same as an array, in which many are replaced at once."""
+    array = np.empty(len(slices), dtype=object)
+    array[:] = slices
+    return array
