@@ -86,16 +86,12 @@ class RequiredColumns:
             return None
         return result.entry_or_reason
 
-    def last_serving(self, base_file: BaseFile) -> list[ServingEntry]:
-        """The entries that served a base file when it was last planned, and may be gone now."""
-        last = (self.results.get((name, base_file.path)) for name in self.groups)
-        return [
-            each.entry_or_reason
-            for each in last
-            if each is not None
-            and each.base_file == base_file
-            and isinstance(each.entry_or_reason, ServingEntry)
-        ]
+    def last_serving(self, name: str, base_file: BaseFile) -> ServingEntry | None:
+        """The entry that served a base file when it was last planned. It may be gone now."""
+        last = self.results.get((name, base_file.path))
+        if last is None or last.base_file != base_file or isinstance(last.entry_or_reason, str):
+            return None
+        return last.entry_or_reason
 
     def keep(self, name: str, result: _CoverageResult) -> None:
         """Caches the result for a base file for later queries."""

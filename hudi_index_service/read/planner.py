@@ -281,7 +281,7 @@ class QueryPlanner:
         start = self._start_of(plan.snapshot)
         plan = start.segment_slices.skip(plan, folder, required)
         if self._table.storage.is_local:
-            plan = start.open_slices.skip(plan, required, self._pool)
+            plan = start.open_slices.skip(plan, folder, required, self._pool)
         return plan
 
     def _covered(self, plan: QueryPlan, folder: IndexFolder) -> QueryPlan:

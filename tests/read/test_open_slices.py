@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,13 @@ import pytest
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import EntryInvalid, IndexRequired
+from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.entry import StatedGeneration
 from hudi_index_service.index.lucene.reader import LuceneReaders
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access, QueryPlan
 from hudi_index_service.read.coverage import Coverage
+from hudi_index_service.read.slices import open_slices
 from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
 from hudi_index_service.table import IndexedTable
 from tests.golden.table import Golden
@@ -209,6 +212,17 @@ def test_values_of_partitions_come_from_their_paths(table: IndexedTable, asked: 
         expected = scanned(table, where)
         assert table.scan(where).to_arrow() == expected
     assert asked
+
+
+def test_an_entry_of_which_segments_state_a_newer_generation_is_not_asked(
+    table: IndexedTable, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stated(segments: object, files: Sequence[BaseFile]) -> dict[str, StatedGeneration]:
+        return {each.path: StatedGeneration(2, "a.segment") for each in files[:30]}
+
+    monkeypatch.setattr(open_slices, "stated_generations", stated)
+    assert table.scan(ONE_ROW).to_arrow() == scanned(table, ONE_ROW)
+    assert asked == [70]
 
 
 def test_a_dropped_column_answers_nothing(table: IndexedTable, asked: list[int]) -> None:

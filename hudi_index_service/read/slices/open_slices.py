@@ -5,7 +5,7 @@ in few of them. To plan a slice takes twenty times as long as to ask its open en
 asked by one call, and the slices without rows need no plan, no listing and no object of their own.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from threading import Lock
 
@@ -15,11 +15,13 @@ import numpy.typing as npt
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.index.files.opened_file import OpenedFiles
 from hudi_index_service.index.many_readers import ManyReaders, Truths
+from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.optimizer.decide import ask_open_entries
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.coverage import RequiredColumns
+from hudi_index_service.read.index_folder import IndexFolder
 from hudi_index_service.read.row_ids import joined
 from hudi_index_service.read.slices.reader_pool import HeldEntries, OpenEntry, ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES
@@ -33,8 +35,8 @@ class OpenSlices:
     snapshot. Safe to use from several threads.
 
     An entry is known here if an earlier query has found that it serves its base file, with the
-    columns that are required now. What it answers is true whatever else has become of it, unless
-    its data file has changed.
+    columns that are required now, and segments state no newer generation. What it answers is true
+    whatever else has become of it, unless its data file has changed.
 
     Args:
         slices: All slices, as yet unplanned.
@@ -45,14 +47,16 @@ class OpenSlices:
         self._last: _Entries | None = None
         self._lock = Lock()
 
-    def skip(self, plan: QueryPlan, required: RequiredColumns, pool: ReaderPool) -> QueryPlan:
+    def skip(
+        self, plan: QueryPlan, folder: IndexFolder, required: RequiredColumns, pool: ReaderPool
+    ) -> QueryPlan:
         """The plan without the slices in which no row makes the predicate TRUE, as far as open
         entries tell."""
         predicate, left = plan.predicate, plan.left()
         if predicate is None or not ask_open_entries(len(left), predicate):
             return plan
         with pool.held() as held:
-            entries = self._open_entries(required, held)
+            entries = self._open_entries(folder, required, held)
             among = np.zeros(len(self._slices), dtype=bool)
             among[left] = True
             in_paths = plan.partitions.table.schema.names if plan.partitions else ()
@@ -65,11 +69,18 @@ class OpenSlices:
             slices[group.numbers[skipped]] = group.skipped[skipped]
         return plan.with_slices(tuple(slices.tolist()), np.flatnonzero(among & ~is_empty).tolist())
 
-    def _open_entries(self, required: RequiredColumns, held: HeldEntries) -> "_Entries":
+    def _open_entries(
+        self, folder: IndexFolder, required: RequiredColumns, held: HeldEntries
+    ) -> "_Entries":
         with self._lock:
             last = self._last
-            if last is None or last.required is not required or last.version != held.version:
-                last = self._last = _Entries.of(self._slices, required, held)
+            if (
+                last is None
+                or last.required is not required
+                or last.version != held.version
+                or last.segments != folder.segments
+            ):
+                last = self._last = _Entries.of(self._slices, folder, required, held)
             return last
 
 
@@ -116,28 +127,44 @@ class _Entries:
     Attributes:
         required: The columns that they may serve.
         version: Of the pool's open entries.
+        segments: Those that state their generations.
     """
 
     required: RequiredColumns
     version: int
+    segments: Mapping[str, Sequence[SegmentFile]]
     groups: Sequence[_Group]
 
     @classmethod
     def of(
-        cls, slices: Sequence[SlicePlan], required: RequiredColumns, held: HeldEntries
+        cls,
+        slices: Sequence[SlicePlan],
+        folder: IndexFolder,
+        required: RequiredColumns,
+        held: HeldEntries,
     ) -> "_Entries":
+        by_index = [
+            (number, base_file)
+            for number, each in enumerate(slices)
+            if each.access is Access.INDEX and (base_file := each.file_slice.base_file) is not None
+        ]
+        base_files = [base_file for _, base_file in by_index]
         by_layout: dict[tuple[str, int], list[tuple[int, ServingEntry, OpenEntry]]] = {}
-        for number, each in enumerate(slices):
-            base_file = each.file_slice.base_file
-            if each.access is not Access.INDEX or base_file is None:
-                continue
-            for serving in required.last_serving(base_file):
-                opened = held.get(serving)
-                if opened is not None:
-                    key = serving.index_type.name, serving.layout
-                    by_layout.setdefault(key, []).append((number, serving, opened))
+        for name in required.groups:
+            stated = stated_generations(folder.segments.get(name, ()), base_files)
+            for number, base_file in by_index:
+                serving = required.last_serving(name, base_file)
+                opened = None if serving is None else held.get(serving)
+                if serving is None or opened is None:
+                    continue
+                newest = stated.get(base_file.path)
+                if newest is None or newest.number <= serving.entry.manifest.generation:
+                    by_layout.setdefault((name, serving.layout), []).append(
+                        (number, serving, opened)
+                    )
         groups = [_group(slices, members) for members in by_layout.values()]
-        return cls(required, held.version, [each for each in groups if each is not None])
+        known = [each for each in groups if each is not None]
+        return cls(required, held.version, folder.segments, known)
 
     def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
         """In which slices, of some, no row makes the predicate TRUE.
