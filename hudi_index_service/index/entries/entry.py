@@ -322,7 +322,10 @@ class EntryListing:
         folder, stated = entry.folder, entry.stated
         if stated is None or not is_manifest_cached(self._storage, folder, stated):
             return False
-        return self.is_remote or self._data_file(folder, entry.manifest) == entry.listed
+        try:
+            return self.is_remote or self._data_file(folder, entry.manifest) == entry.listed
+        except (PermissionDenied, StorageFailed):  # `find` meets and reports it again
+            return False
 
     def _data_file(self, folder: str, manifest: Manifest) -> StoredFile | None:
         """The data file of a stated generation on the local disk; None if it is gone, or has

@@ -167,13 +167,17 @@ class _Entries:
         return cls(required, held.version, folder.segments, known)
 
     def without_rows(self, predicate: Predicate, among: Truths, in_paths: Set[str]) -> Truths:
-        """In which slices, of some, no row makes the predicate TRUE.
+        """In which slices, of some, no row makes the predicate TRUE. Slices without an open entry
+        are not among them.
 
         Args:
             predicate: In negation normal form.
             in_paths: Columns whose values are in the partitions' paths, not in the base files.
         """
-        is_empty = self._without(predicate, among, in_paths)
+        is_open = np.zeros_like(among)
+        for group in self.groups:
+            is_open[group.numbers] = True
+        is_empty = self._without(predicate, among & is_open, in_paths)
         for group in self.groups:
             is_empty[group.changed(is_empty)] = False
         return is_empty
@@ -214,9 +218,12 @@ class _Entries:
 def _group(
     slices: Sequence[SlicePlan], members: Sequence[tuple[int, ServingEntry, OpenEntry]]
 ) -> _Group | None:
-    """Entries of one layout; None if a call asks one at a time."""
+    """Entries of one layout; None if each is asked by itself."""
     typical = members[0][1]
-    readers = typical.index_type.together([opened.reader for _, _, opened in members])
+    try:
+        readers = typical.index_type.together([opened.reader for _, _, opened in members])
+    except INDEX_FAILURES:  # looking up each slice reports it
+        return None
     if readers is None:
         return None
     reason = f"its {typical.index_type.name} entry has no such row"
