@@ -24,7 +24,7 @@ class Disk:
 
     def __init__(self, root: str) -> None:
         self._root = Path(root)
-        self._prefix = f"{self._root}/"
+        self._prefix = os.path.join(self._root, "")  # noqa: PTH118 - ends with a slash
 
     def exists(self) -> bool:
         """Whether the folder is there."""
@@ -32,18 +32,17 @@ class Disk:
 
     def read(self, path: str) -> bytes:
         """The whole file."""
-        with self._reading(path).open("rb") as file:
+        with open(self._name(path), "rb") as file:  # noqa: PTH123
             return file.read()
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """The bytes of [start, end) ranges; fewer where the file ends."""
-        with self._reading(path).open("rb") as file:
+        with open(self._name(path), "rb") as file:  # noqa: PTH123
             return [os.pread(file.fileno(), end - start, start) for start, end in ranges]
 
     def status(self, path: str) -> StoredFile:
         """Size and time of a file."""
-        # Asked about thousands of files: making a `Path` takes longer than asking.
-        status = os.stat(self._prefix + "/".join(local.parts_of(path)))  # noqa: PTH116
+        status = os.stat(self._name(path))  # noqa: PTH116
         if not S_ISREG(status.st_mode):
             raise FileNotFoundError(f"{self._root}/{path} is no file")
         return StoredFile(path, status.st_size, status.st_mtime)
@@ -101,7 +100,11 @@ class Disk:
 
     def _reading(self, path: str) -> Path:
         """The file at a path, which must lie below the root."""
-        return self._root.joinpath(*local.parts_of(path))
+        return Path(self._name(path))
+
+    def _name(self, path: str) -> str:
+        """The same as text, for calls made thousands of times: a `Path` takes longer than they."""
+        return self._prefix + "/".join(local.parts_of(path))
 
 
 def _listed(files: Iterable[tuple[str, os.stat_result]]) -> list[StoredFile]:
