@@ -29,7 +29,6 @@ from hudi_index_service.predicate.simplify import simplified
 from hudi_index_service.read.base_file.row_reader import column_share
 from hudi_index_service.read.coverage import Coverage
 from hudi_index_service.read.index_folder import IndexFolder, IndexFolderReader
-from hudi_index_service.read.keys.record_keys import RECORD_KEY
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.segment_slices import SegmentSlices
 from hudi_index_service.read.slices.open_slices import OpenSlices
@@ -205,7 +204,6 @@ class QueryPlanner:
             folder = self._look()
         columns: dict[str, frozenset[ColumnKey]] = {}
         if folder is not None:
-            folder.start_runtimes((RECORD_KEY, *self._table.record_key_columns()))
             required = self._coverage.required(folder.definitions, snapshot.schema)
             columns = {name: required.keys(name) for name in folder.segments}
         return BaseFiles(snapshot, folder, self._start_of(snapshot).segment_slices, columns)

@@ -134,6 +134,8 @@ class KeySearch:
         def locate() -> pa.Table:
             base_files = self._planner.base_files()
             locator = self._locator(base_files.snapshot, partitioned=requested.partitioned)
+            if base_files.folder is not None:
+                base_files.folder.start_runtimes(locator.keys.columns.names)
             searched = self._searched(base_files, locator.keys, requested)
             plan = self._planner.base_file_entries(base_files, searched.keys())
             log.info(
