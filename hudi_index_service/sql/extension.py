@@ -32,12 +32,14 @@ def passed_on(spark: SparkSession, query: str) -> DataFrame:
 
 
 def without_rule(spark: SparkSession) -> SparkSession:
-    """A copy of the session whose plans are Spark's own, without the extension's rule; the session
-    itself if its JVM has no such rule."""
-    if extension(spark) is None:
+    """A copy of the session whose plans are Spark's own, without the extension's rule and full-text
+    functions; the session itself if its JVM has no such rule."""
+    own = extension(spark)
+    if own is None:
         return spark
     copy = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     copy.conf.set(_ENABLED, "false")
+    own.removeFunctions(copy._jsparkSession)
     if (catalog := spark.catalog.currentCatalog()) != SESSION_CATALOG:  # is not copied
         copy.catalog.setCurrentCatalog(catalog)
         copy.catalog.setCurrentDatabase(spark.catalog.currentDatabase())

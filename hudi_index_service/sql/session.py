@@ -30,7 +30,11 @@ from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.runner import StatementRunner
 from hudi_index_service.sql.select import Explain, RelationUse, SelectRewriter
-from hudi_index_service.sql.spark_errors import hudis_errors_named, paths_in_queries_named
+from hudi_index_service.sql.spark_errors import (
+    hudis_errors_named,
+    paths_in_queries_named,
+    services_errors_again,
+)
 from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.upkeep import TableUpkeep
@@ -237,6 +241,6 @@ def _read(
     kwargs: Mapping[str, Any],
     explain: Explain | None = None,
 ) -> tuple[DataFrame, tuple[RelationUse, ...]]:
-    with paths_in_queries_named(query):
+    with paths_in_queries_named(query), services_errors_again():
         frame = select.full_text.sql(query, args, **kwargs)
     return select.rewritten(frame, explain)

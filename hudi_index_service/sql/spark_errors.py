@@ -1,13 +1,14 @@
 """Errors of Spark and Hudi in one line, with a remedy."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from hudi_index_service.errors import StatementFailed, StatementInvalid
+from hudi_index_service.errors import IndexServiceError, StatementFailed, StatementInvalid
 
 _BY_PATH = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
 _PATH = re.compile(r"\bhudi\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
@@ -53,6 +54,31 @@ def paths_in_queries_named(query: str) -> Iterator[None]:
             f"OPTIONS (path {quoted}) for this session, CREATE TABLE t USING hudi LOCATION "
             f"{quoted} for its catalog.",
         ) from error
+
+
+@contextmanager
+def services_errors_again() -> Iterator[None]:
+    """Raises the service's errors that the JVM shows as Spark's as what they are."""
+    try:
+        yield
+    except AnalysisException as error:
+        parts = error.getMessageParameters() or {}
+        kind = _kinds().get(error.getErrorClass() or "")
+        if kind is None or "remedy" not in parts:
+            raise
+        raise kind(parts["message"], remedy=parts["remedy"]) from error
+
+
+@cache
+def _kinds() -> Mapping[str, type[IndexServiceError]]:
+    """Code → class of the service's errors."""
+    kinds: dict[str, type[IndexServiceError]] = {}
+    pending: list[type[IndexServiceError]] = [IndexServiceError]
+    while pending:
+        kind = pending.pop()
+        kinds.setdefault(kind.code, kind)
+        pending.extend(kind.__subclasses__())
+    return kinds
 
 
 def _with_full_stop(sentence: str) -> str:

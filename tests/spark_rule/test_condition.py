@@ -131,3 +131,19 @@ def test_request_with_unknown_option_is_sparks():
 def test_request_of_another_release_is_refused():
     with pytest.raises(SparkUnsupported, match="hudi-index-spark and hudi-index-service"):
         read_request(request_text(version=2))
+
+
+def test_searches_need_an_index_with_their_analyzer():
+    def search(analyzer):
+        call = {"function": "match", "text": "it's", "edits": None, "analyzer": analyzer}
+        return {"op": "search", "column": ["p", "c.d"], "call": call}
+
+    def text(*conditions):
+        return where_text(conditions, lambda where: True, lambda _, analyzer: analyzer == "english")
+
+    assert text(search("english")) == r"match(`p`.`c.d`, 'it\'s')"
+    assert text(negated(search("english")), ONE) == (
+        r"(NOT (match(`p`.`c.d`, 'it\'s'))) AND (`a` = 1)"
+    )
+    assert text(search("standard"), ONE) == "`a` = 1"
+    assert text(either(search("standard"), ONE)) is None

@@ -92,17 +92,30 @@ class SearchRequest:
                 f"The table has a column {SCORE} of its own.", remedy="Leave it out of columns."
             )
         name, _ = find_column(schema, column_path(self.column))
-        ranker = self.rankers(schema).get(name)
-        if ranker is None:
-            raise PredicateUnsupported(
-                f"No index can rank the texts of {match.column}: lengths are not stored.",
-                remedy=_ranked_remedy(name, match.words.analyzer),
-            )
+        ranker = ranker_of(match, name, self.rankers(schema))
         if self.where is not None:
             self.binding(self.where).to(schema)  # checks that it is one complete condition
             query = self.binding(f"({self.where}\n) AND {function}").to(schema)
         narrowed = self.where is not None
         return RankedSearch(match, query, plan, narrowed, self.reader(query, plan), ranker)
+
+
+def ranker_of(match: Match, column: str, rankers: Mapping[str, TextRanker]) -> TextRanker:
+    """The ranker for a search in a column.
+
+    Args:
+        column: The column's name in the schema.
+
+    Raises:
+        PredicateUnsupported: the column has none.
+    """
+    ranker = rankers.get(column)
+    if ranker is None:
+        raise PredicateUnsupported(
+            f"No index can rank the texts of {match.column}: lengths are not stored.",
+            remedy=_ranked_remedy(column, match.words.analyzer),
+        )
+    return ranker
 
 
 def _ranked_remedy(column: str, analyzer: str) -> Remedy:

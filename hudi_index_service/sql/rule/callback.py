@@ -13,6 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.sql.relations.weighing import KeepSparkScan
+from hudi_index_service.sql.remedies import remedies_in_sql
+from hudi_index_service.sql.rule.errors import ERRORS, error_answer
 
 if TYPE_CHECKING:
     from hudi_index_service.sql.rule.reader import RelationReader
@@ -44,6 +46,10 @@ class Callback:
                     return self._statements.result(*request)
                 case "rows":
                     return _or_spark(self._rows, request)
+                case "bind":
+                    return _or_error(lambda: json.dumps(self._reader.calls.bound(request)))
+                case "function":
+                    return _or_error(lambda: self._reader.calls.function(json.loads(request)))
             return _or_spark(self._decision, request)
         except BaseException as error:
             log.exception("The JVM gets no answer.")
@@ -85,6 +91,15 @@ def _or_spark(answer: Callable[[str], Any], request: str) -> Any:
             return json.dumps({"cancelled": cancelled})
         log.info("Spark reads: %s", _without_literals(error))
         return json.dumps({"reader": "spark", "reason": _in_one_line(error)})
+
+
+def _or_error(answer: Callable[[], Any]) -> Any:
+    """The answer about a full-text call; an error ends the query, which has no answer without."""
+    try:
+        with remedies_in_sql():
+            return answer()
+    except ERRORS as error:
+        return error_answer(error)
 
 
 def arrow_stream(rows: pa.Table) -> bytes:

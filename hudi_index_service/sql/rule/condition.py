@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from hudi_index_service.columns import column_name
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
 from hudi_index_service.sql.catalyst.condition import ARROW_TYPES, escape_wildcards
+from hudi_index_service.sql.rule.full_text import condition_of
 
 Condition: TypeAlias = dict[str, Any]
 """A condition as `Conditions.java` describes it."""
@@ -25,35 +27,50 @@ class _Untranslatable(Exception):
     """The condition has no where text; only Spark evaluates it."""
 
 
-def where_text(conditions: Iterable[Condition], can_answer: Callable[[str], bool]) -> str | None:
+CanSearch: TypeAlias = Callable[[str, str], bool]
+"""Whether a table's index answers a full-text condition, a where text, by an analyzer."""
+
+
+def _searches_nothing(where: str, analyzer: str) -> bool:
+    return False
+
+
+def where_text(
+    conditions: Iterable[Condition],
+    can_answer: Callable[[str], bool],
+    can_search: CanSearch = _searches_nothing,
+) -> str | None:
     """A condition that is TRUE at least for the rows for which all of the given ones are; None if
     no such condition is likely to exclude many rows. IS NOT NULL alone is not: Spark adds it to
     every null-rejecting condition and join.
 
     Args:
         can_answer: Whether the service can answer a where text on the table.
+        can_search: The same for full-text conditions.
     """
-    translation = _Translation(can_answer)
+    translation = _Translation(can_answer, can_search)
     selective = [each for each in conditions if each["op"] != "is not null"]
     texts = [translation.implied(each) for each in selective]
     return _join(" AND ", dict.fromkeys(each for each in texts if each is not None))
 
 
 def exact_where_text(
-    conditions: Iterable[Condition], can_answer: Callable[[str], bool]
+    conditions: Iterable[Condition],
+    can_answer: Callable[[str], bool],
+    can_search: CanSearch = _searches_nothing,
 ) -> str | None:
     """A condition that is TRUE for just the rows for which all of the given ones are; None if none
     is known.
 
-    Args:
-        can_answer: See `where_text`.
+    Args: see `where_text`.
     """
-    return _Translation(can_answer).exact({"op": "and", "of": list(conditions)})
+    return _Translation(can_answer, can_search).exact({"op": "and", "of": list(conditions)})
 
 
 class _Translation:
-    def __init__(self, can_answer: Callable[[str], bool]) -> None:
+    def __init__(self, can_answer: Callable[[str], bool], can_search: CanSearch) -> None:
         self._can_answer = can_answer
+        self._can_search = can_search
 
     def implied(self, condition: Condition) -> str | None:
         """A condition that is TRUE at least for the rows for which the given one is; None if none
@@ -83,10 +100,19 @@ class _Translation:
                 return _join(f" {word.upper()} ", texts) or ""
             case "not":
                 return f"NOT ({self._exact(condition['of'][0])})"
+            case "search":
+                return self._search(condition)
         leaf = _leaf(condition)
         if not self._can_answer(leaf):
             raise _Untranslatable
         return leaf
+
+    def _search(self, condition: Condition) -> str:
+        call = condition["call"]
+        where = condition_of(call, column_name(condition["column"]))
+        if not self._can_search(where, call["analyzer"]):
+            raise _Untranslatable
+        return where
 
 
 def _join(word: str, texts: Iterable[str]) -> str | None:

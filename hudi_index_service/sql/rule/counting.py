@@ -2,6 +2,7 @@
 up to a limit, as tests of existence do."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.spark_types import as_spark_sees
 from hudi_index_service.sql.relations.weighing import KeepSparkScan, scanned_alone
 from hudi_index_service.sql.rule.condition import exact_where_text
+from hudi_index_service.sql.rule.full_text import can_search
 from hudi_index_service.sql.rule.request import Counts, Request
 from hudi_index_service.table import IndexedTable
 
@@ -116,7 +118,9 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counte
     def where_text(conditions: list[dict[str, object]]) -> str | None:
         if not conditions:
             return every_row(table, counts.group)
-        return exact_where_text(conditions, lambda text: answers(schema, text))
+        return exact_where_text(
+            conditions, lambda text: answers(schema, text), partial(can_search, table)
+        )
 
     where = where_text(request.where)
     of_counts = [where_text([*request.where, *each]) for each in counts.of]

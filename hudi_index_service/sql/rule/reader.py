@@ -4,12 +4,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_index_service.columns import column_name
 from hudi_index_service.config import Settings
 from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
 from hudi_index_service.optimizer.plan import Access
@@ -25,9 +27,12 @@ from hudi_index_service.sql.relations.keys import candidates_of_keys
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.spark_types import as_spark_sees
 from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
+from hudi_index_service.sql.rule.best import LARGE, BestRows, best_rows
+from hudi_index_service.sql.rule.computed import Columns
 from hudi_index_service.sql.rule.condition import where_text
 from hudi_index_service.sql.rule.counting import Counted, by_counting
-from hudi_index_service.sql.rule.request import Key, Request, read_request
+from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, condition_of
+from hudi_index_service.sql.rule.request import Computed, Key, Request, read_request, searches
 from hudi_index_service.table import IndexedTable, open_table
 from hudi_index_service.wording import counted
 
@@ -35,8 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
-
-_LARGE = "the rows that the index finds are large, and Spark scans them faster"
 
 _KEPT = 64
 """Plans that are kept from a decision until the query runs."""
@@ -56,6 +59,7 @@ class ByIndex:
         where: The condition for the service.
         indexes: The names of the indexes that serve.
         key: Restricts the rows further, once the query runs; None if nothing does.
+        columns: The columns of the result.
     """
 
     run: Execution
@@ -64,6 +68,7 @@ class ByIndex:
     where: str
     indexes: tuple[str, ...]
     key: Key | None
+    columns: Columns
 
     @property
     def reader(self) -> str:
@@ -92,13 +97,15 @@ class ByIndex:
         if self.rows.few:
             table = run.table()
             if table.nbytes <= DRIVER_BYTES:
-                return table
+                return self.columns.table(table)
             if not self.rows.by_tasks:
-                return KeepSparkScan(_LARGE)
-        return rows_by_tasks(spark, run.reader, run.plan, None, history=run.history)
+                return KeepSparkScan(LARGE)
+        frame = rows_by_tasks(spark, run.reader, run.plan, None, history=run.history)
+        return self.columns.frame(frame)
 
 
-Decided = ByIndex | Counted | KeepSparkScan
+Kept = ByIndex | BestRows | Counted
+Decided = Kept | KeepSparkScan
 
 
 class RelationReader:
@@ -118,8 +125,10 @@ class RelationReader:
         self._storage_options = storage_options
         self._settings = settings
         self._tables: dict[str, IndexedTable] = {}
-        self._kept: OrderedDict[str, tuple[ByIndex | Counted, float]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Kept, float]] = OrderedDict()
         self._lock = Lock()
+        self.calls = FullTextCalls(self._table)
+        """Answers questions about full-text calls."""
 
     def has(self, storage_options: Mapping[str, str] | None, settings: Settings | None) -> bool:
         """Whether it was made with these arguments."""
@@ -141,7 +150,7 @@ class RelationReader:
             "Spark" if isinstance(decided, KeepSparkScan) else "index",
             decided.reason,
         )
-        if isinstance(decided, Counted) or (isinstance(decided, ByIndex) and decided.key is None):
+        if not isinstance(decided, KeepSparkScan) and request.key is None:
             self._keep(text, decided)
         return decided
 
@@ -170,25 +179,34 @@ class RelationReader:
             return KeepSparkScan("the table has no index")
         if request.counts is not None:
             return by_counting(table, request, request.counts)
+        if request.best is not None:
+            return best_rows(table, request, request.best, self.calls, self._cores)
         schema = table.schema()
-        where = where_text(request.where, lambda text: answers(schema, text))
+        where = where_text(
+            request.where, lambda text: answers(schema, text), partial(can_search, table)
+        )
         if request.key is not None:
             where = _with_key(where, request.key, lambda text: answers(schema, text))
         if where is None:
             return KeepSparkScan("no index answers a condition on it")
-        run = pinned(table, request, where, request.names)
+        met = [each for each in searches(request.where) if _is_searched(table, each)]
+        columns = Columns.of(request, met, self.calls)
+        run = pinned(table, request, where, [*request.names, *columns.texts])
         if isinstance(run, str):
             return KeepSparkScan(run)
-        output = as_spark_sees(run.reader.query.output, request.types)
+        read = run.reader.query.output
+        wanted = len(request.names)
+        output = as_spark_sees(pa.schema(list(read)[:wanted]), request.types)
         if output is None:
             return KeepSparkScan("Spark sees its columns in other types")
-        run = run.narrowed(output)
+        run = run.narrowed(pa.schema([*output, *list(read)[wanted:]]))
         rows = self._candidates(run, request.key)
         if isinstance(rows, KeepSparkScan):
             return rows
         served = [each.for_counting() for each in run.plan.slices]
         total = sum(each.total for each in served if each.access is Access.INDEX)
-        return ByIndex(run, rows, total, where, serving_indexes(indexes, run.plan), request.key)
+        serving = serving_indexes(indexes, run.plan)
+        return ByIndex(run, rows, total, where, serving, request.key, columns)
 
     def _candidates(self, run: Execution, key: Key | None) -> Candidates | KeepSparkScan:
         if key is not None:
@@ -211,17 +229,22 @@ class RelationReader:
                 self._tables[uri] = table
             return table
 
-    def _keep(self, text: str, decided: ByIndex | Counted) -> None:
+    def _keep(self, text: str, decided: Kept) -> None:
         with self._lock:
             self._kept[text] = decided, monotonic()
             self._kept.move_to_end(text)
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
 
-    def _fresh(self, text: str) -> ByIndex | Counted | None:
+    def _fresh(self, text: str) -> Kept | None:
         with self._lock:
             decided, since = self._kept.get(text, (None, 0.0))
         return decided if monotonic() - since < _FRESH_SECONDS else None
+
+
+def _is_searched(table: IndexedTable, search: Computed) -> bool:
+    condition = condition_of(search.call, column_name(search.of))
+    return can_search(table, condition, search.call["analyzer"])
 
 
 def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) -> str | None:

@@ -1,7 +1,7 @@
 """The optimizer rule's requests: JSON that `Request.java` describes."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_index_service.errors import SparkUnsupported
@@ -48,6 +48,36 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """A column with the values of a full-text call.
+
+    Attributes:
+        call: See `FullTextCalls`.
+        of: The names of the table's column with the texts, from the outermost struct in.
+        name: The column's name.
+        place: Its place among the columns wanted. Columns of the same call are equal.
+    """
+
+    call: dict[str, Any]
+    of: tuple[str, ...]
+    name: str = field(default="", compare=False)
+    place: int = field(default=-1, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The rows with the highest scores.
+
+    Attributes:
+        rows: How many.
+        score: The score.
+    """
+
+    rows: int
+    score: Computed
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What a query wants of one Hudi table.
 
@@ -56,11 +86,13 @@ class Request:
         query_type: ``snapshot`` or ``read_optimized``.
         as_of: The instant of a time travel query, as written; None for the latest snapshot.
         instants: The requested times of the completed commits that Spark's own reader sees.
-        names: The columns wanted.
+        names: The table's columns wanted.
         types: Their types, as Spark writes them in JSON; a struct has only the fields needed.
+        computed: Other columns wanted, among these.
         where: Conditions that all wanted rows fulfill, see `Conditions.java`.
         key: Restricts the rows further, once the query runs; None if nothing does.
         counts: What is counted of these rows; None if they are wanted themselves.
+        best: Only these of the rows are wanted; None if all are.
     """
 
     uri: str
@@ -69,9 +101,11 @@ class Request:
     instants: frozenset[str]
     names: list[str]
     types: list[str]
+    computed: list[Computed]
     where: list[dict[str, Any]]
     key: Key | None
     counts: Counts | None
+    best: Best | None
 
 
 def read_request(text: str) -> Request | str:
@@ -89,17 +123,37 @@ def read_request(text: str) -> Request | str:
     query = snapshot_query(fields["options"])
     if isinstance(query, str):
         return query
+    columns = [each for each in fields["columns"] if "computed" not in each]
     return Request(
         uri=fields["table"],
         query_type=query.query_type,
         as_of=query.as_of,
         instants=frozenset(fields["instants"]),
-        names=[each["name"] for each in fields["columns"]],
-        types=[json.dumps(each["type"]) for each in fields["columns"]],
+        names=[each["name"] for each in columns],
+        types=[json.dumps(each["type"]) for each in columns],
+        computed=[
+            _computed(each["computed"], each["name"], place)
+            for place, each in enumerate(fields["columns"])
+            if "computed" in each
+        ],
         where=fields["where"],
         key=_key(fields),
         counts=_counts(fields["counts"]) if "counts" in fields else None,
+        best=_best(fields["best"]) if "best" in fields else None,
     )
+
+
+def searches(where: list[dict[str, Any]]) -> list[Computed]:
+    """The conditions among some that are full-text searches, as columns."""
+    return [_computed({**each, "of": each["column"]}) for each in where if each["op"] == "search"]
+
+
+def _computed(fields: dict[str, Any], name: str = "", place: int = -1) -> Computed:
+    return Computed(fields["call"], tuple(fields["of"]), name, place)
+
+
+def _best(fields: dict[str, Any]) -> Best:
+    return Best(fields["rows"], _computed(fields["score"]))
 
 
 def _counts(fields: dict[str, Any]) -> Counts:

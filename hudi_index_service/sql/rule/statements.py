@@ -2,25 +2,20 @@
 them."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.java_collections import JavaMap
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import Column, SparkSession
 
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexServiceError, StatementInvalid
 from hudi_index_service.sql.dialect import parse_statement
 from hudi_index_service.sql.remedies import remedies_in_sql
+from hudi_index_service.sql.rule.errors import ERRORS, error_answer
 from hudi_index_service.sql.session import IndexSession
 from hudi_index_service.sql.statements import DropColumns, DropIndex, ExplainIndex
-
-log = logging.getLogger(__name__)
 
 
 class SqlStatements:
@@ -50,8 +45,8 @@ class SqlStatements:
         try:
             with remedies_in_sql():
                 return json.dumps(self._description(session, text))
-        except _ERRORS as error:
-            return _answered(error)
+        except ERRORS as error:
+            return error_answer(error)
 
     def _description(self, session: Any, text: str) -> dict[str, str]:
         statement = parse_statement(text)
@@ -77,8 +72,8 @@ class SqlStatements:
                 if isinstance(parse_statement(text), DropIndex | DropColumns):
                     self._on_files_removed()
                 return frame._jdf
-        except _ERRORS as error:
-            return _answered(error)
+        except ERRORS as error:
+            return error_answer(error)
 
     @contextmanager
     def _index_session(self, session: Any) -> Iterator[IndexSession]:
@@ -90,20 +85,6 @@ class SqlStatements:
             yield index_session
         finally:
             index_session.close()
-
-
-_ERRORS = (IndexServiceError, CapturedException, Py4JJavaError)
-
-
-def _answered(error: IndexServiceError | CapturedException | Py4JJavaError) -> Any:
-    """An error of the service in JSON; Spark's own error as it is in the JVM."""
-    if isinstance(error, CapturedException):
-        return error._origin
-    if isinstance(error, Py4JJavaError):
-        return error.java_exception
-    log.info("The index statement fails: %s", error.code)
-    in_syntax = isinstance(error, StatementInvalid)
-    return json.dumps({"error": error.code, "message": str(error), "syntax": in_syntax})
 
 
 def _in_python(arguments: Any) -> Mapping[str, Column] | list[Column] | None:

@@ -4,7 +4,10 @@ import hudiindex.spark.catalyst.IndexRule;
 import hudiindex.spark.catalyst.IndexStrategy;
 import hudiindex.spark.catalyst.NoIndexHints;
 import hudiindex.spark.catalyst.RunningAnalyzer;
+import hudiindex.spark.fulltext.Binding;
+import hudiindex.spark.fulltext.FullTextFunctions;
 import hudiindex.spark.source.Decisions;
+import hudiindex.spark.source.FullText;
 import hudiindex.spark.source.PythonSource;
 import hudiindex.spark.source.Source;
 import hudiindex.spark.source.Statements;
@@ -31,6 +34,9 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** The source of decisions; null until `enable`. */
   private static volatile Decisions decisions;
 
+  /** Who knows full-text calls; null until `enable`. */
+  private static volatile FullText fullText;
+
   /** Who runs index statements; null until `enable`. */
   private static volatile Statements statements;
 
@@ -46,6 +52,8 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
         registry.injectPreCBORule(function(session -> new IndexRule(session, decisions)));
         registry.injectPlannerStrategy(function(session -> new IndexStrategy()));
         registry.injectResolutionRule(function(NoIndexHints::new));
+        registry.injectResolutionRule(function(session -> binding()));
+        FullTextFunctions.inject(registry);
         // A session makes its parser once, at its start: only sessions to come have this one.
         registry.injectParser(parser());
       }
@@ -68,7 +76,11 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** The same for any source. */
   public void enable(SparkSession session, Source source) {
     apply(session.extensions());
-    RunningAnalyzer.addHints(session);
+    RunningAnalyzer.hasAdded(session, new NoIndexHints(session));
+    fullText = new FullText(source);
+    if (RunningAnalyzer.hasAdded(session, binding())) {
+      FullTextFunctions.register(session);
+    }
     decisions = new Decisions(source);
     statements = new Statements(source);
   }
@@ -81,6 +93,15 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   /** Runs a statement on Hudi's own indexes, which its session may take for one of the service. */
   public Dataset<Row> passOn(SparkSession session, String text) {
     return IndexParser.passedOn(session, text);
+  }
+
+  /** Takes the full-text functions from a session. */
+  public void removeFunctions(SparkSession session) {
+    FullTextFunctions.remove(session);
+  }
+
+  private static Binding binding() {
+    return new Binding(() -> fullText);
   }
 
   private static AbstractFunction2<SparkSession, ParserInterface, ParserInterface> parser() {

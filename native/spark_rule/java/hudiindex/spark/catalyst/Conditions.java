@@ -45,6 +45,7 @@ import org.apache.spark.sql.types.BooleanType;
  *       (with {@code escape}), {@code rlike}, with {@code column}, the names from the outermost
  *       struct in, {@code type}, that of the values, and {@code values} (see {@link Values});
  *   <li>{@code is null}, {@code is not null}, {@code is true}, with {@code column};
+ *   <li>{@code search}, with {@code column} and {@code call}, see {@link FullTextCall};
  *   <li>{@code unknown}, below the others: something that only Spark evaluates.
  * </ul>
  *
@@ -163,6 +164,10 @@ final class Conditions {
     if (condition instanceof ArrayContains test) {
       return test("array contains", test.left(), test.right());
     }
+    if (condition instanceof FullTextCall call && call.isSearch()) {
+      ObjectNode search = test("search", call.child());
+      return isKnown(search) ? search.set("call", call.json()) : search;
+    }
     return condition.dataType() instanceof BooleanType ? test("is true", condition) : unknown();
   }
 
@@ -251,16 +256,40 @@ final class Conditions {
     return addNames(column, result.putArray("column")) ? result : unknown();
   }
 
+  /** A call on a column of the relation, as {@link hudiindex.spark.source.Request} has it. */
+  String computed(FullTextCall call) {
+    ObjectNode result = Json.object();
+    result.set("call", call.json());
+    result.set("of", names(call.child()).orElseThrow());
+    return result.toString();
+  }
+
+  /** The names of a column of the relation, from the outermost struct in; empty for all else. */
+  Optional<ArrayNode> names(Expression column) {
+    ArrayNode names = Json.array();
+    return addNames(column, names) ? Optional.of(names) : Optional.empty();
+  }
+
   private boolean addNames(Expression column, ArrayNode names) {
     if (column instanceof Attribute attribute) {
-      names.add(attribute.name());
-      return relation.contains(attribute);
+      Optional<Attribute> own = own(attribute);
+      own.ifPresent(each -> names.add(each.name()));
+      return own.isPresent();
     }
     if (column instanceof GetStructField field && addNames(field.child(), names)) {
       names.add(field.childSchema().fields()[field.ordinal()].name());
       return true;
     }
     return false;
+  }
+
+  /** The relation's attribute, since a query may write its name in other letters. */
+  private Optional<Attribute> own(Attribute attribute) {
+    return relation.contains(attribute)
+        ? Scala.list(relation.toSeq()).stream()
+            .filter(each -> each.exprId().equals(attribute.exprId()))
+            .findFirst()
+        : Optional.empty();
   }
 
   private static ObjectNode unknown() {

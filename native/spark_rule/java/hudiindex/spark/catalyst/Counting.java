@@ -13,13 +13,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -109,7 +107,7 @@ final class Counting {
       if (condition.isEmpty()) {
         return Optional.empty();
       }
-      NamedExpression number = named(each, "count " + conditions.size());
+      NamedExpression number = Parts.named(each, "count " + conditions.size());
       output.add(number);
       attributes.put(each, number.toAttribute());
       conditions.add(condition.get());
@@ -150,7 +148,7 @@ final class Counting {
 
   /** The same rows with a number, since the index returns rows of at least one column. */
   private static Project numbered(Project project) {
-    NamedExpression row = named(new Literal(1L, LongType$.MODULE$), "row");
+    NamedExpression row = Parts.named(new Literal(1L, LongType$.MODULE$), "row");
     return new Project(Scala.seq(List.of(row)), project.child());
   }
 
@@ -160,14 +158,14 @@ final class Counting {
     if (exact(scan, scan.conjuncts()).isEmpty() || IndexRule.needsSpark(scan).isPresent()) {
       return Optional.empty();
     }
-    Request request = IndexRule.request(scan).counting(counts);
+    Request request = scan.request().counting(counts);
     Decision decision = decisions.of(request, settings.decideMillis());
     if (!decision.isByIndex()) {
       return Optional.empty();
     }
     Use use = Use.ofRequest(JoinKeys.number(scan.relation()), request, decision);
     Uses.add(use);
-    PlannedRead read = new PlannedRead(scan.files(), request, decision, decisions, use);
+    PlannedRead read = PlannedRead.of(scan, request, decision, decisions, use);
     return Optional.of(new Indexed(own, Option.empty(), read));
   }
 
@@ -221,16 +219,6 @@ final class Counting {
         Scala.list(columns).stream()
             .map(each -> (NamedExpression) ((Expression) each).transform(Scala.function(others)))
             .toList());
-  }
-
-  private static NamedExpression named(Expression expression, String name) {
-    return new Alias(
-        expression,
-        name,
-        NamedExpression$.MODULE$.newExprId(),
-        Scala.seq(List.of()),
-        Option.empty(),
-        Scala.seq(List.of()));
   }
 
   private static List<String> names(Seq<NamedExpression> columns) {

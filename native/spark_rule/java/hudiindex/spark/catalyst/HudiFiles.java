@@ -1,6 +1,7 @@
 package hudiindex.spark.catalyst;
 
 import hudiindex.spark.Scala;
+import hudiindex.spark.source.Request;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +16,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * The files of a Hudi table that a relation reads, by reflection: Hudi may lie on a class loader
  * that does not see this class, and a session may have none.
  */
-final class HudiFiles {
+public final class HudiFiles {
   private static final String PACKAGE = "org.apache.hudi.";
 
   /** Of a snapshot. Incremental and change data queries have other classes. */
@@ -32,7 +33,7 @@ final class HudiFiles {
   }
 
   /** The files that a leaf of a plan reads, if they are a Hudi table's. */
-  static Optional<HudiFiles> of(LogicalPlan leaf) {
+  public static Optional<HudiFiles> of(LogicalPlan leaf) {
     if (leaf instanceof LogicalRelation read
         && read.relation() instanceof HadoopFsRelation relation
         && relation.location().getClass().getName().startsWith(PACKAGE)) {
@@ -42,12 +43,12 @@ final class HudiFiles {
   }
 
   /** Whether they are those of a snapshot. */
-  boolean isSnapshot() {
+  public boolean isSnapshot() {
     return relation.location().getClass().getName().equals(SNAPSHOT);
   }
 
   /** The table's base path. */
-  String table() {
+  public String table() {
     return invoke(metadata(), "getBasePath").toString();
   }
 
@@ -65,6 +66,15 @@ final class HudiFiles {
       result.add(each.group(1));
     }
     return result;
+  }
+
+  /**
+   * A request for rows of the table.
+   *
+   * @param where their conditions, see {@link Conditions}
+   */
+  public Request request(List<Request.Column> columns, String where) {
+    return Request.of(table(), instants(), options(), columns, where);
   }
 
   /** Whether a name is that of a column, and not one of those that Spark makes for each file. */

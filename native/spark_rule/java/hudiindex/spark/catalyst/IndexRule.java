@@ -41,15 +41,19 @@ public final class IndexRule extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    if (decisions == null || !readsHudi(plan)) {
-      return plan;
-    }
+    LogicalPlan indexed = decisions == null || !readsHudi(plan) ? plan : indexed(plan);
+    return FullTextCalls.evaluated(indexed);
+  }
+
+  private LogicalPlan indexed(LogicalPlan plan) {
     try {
       IndexSettings settings = IndexSettings.of(session);
       if (!settings.enabled()) {
         return plan;
       }
-      LogicalPlan counted = new Counting(decisions, settings).counted(plan);
+      LogicalPlan called = FullTextCalls.belowAggregates(plan);
+      LogicalPlan best = new BestRows(decisions, settings).found(called);
+      LogicalPlan counted = new Counting(decisions, settings).counted(best);
       LogicalPlan byConditions = rewritten(counted, Optional.empty(), settings);
       return new JoinKeys(decisions, settings).taken(byConditions);
     } catch (InterruptedException error) {
@@ -96,40 +100,22 @@ public final class IndexRule extends Rule<LogicalPlan> {
   private LogicalPlan read(HudiScan scan, Optional<String> above, IndexSettings settings)
       throws InterruptedException {
     long number = JoinKeys.number(scan.relation());
-    String where = known(scan);
+    String where = scan.known();
     Optional<String> reason =
         above.or(() -> needsSpark(scan)).or(() -> lacksCondition(scan, where));
     if (reason.isPresent()) {
       Uses.add(Use.withoutRequest(number, scan.files().table(), reason.get()));
       return scan.top();
     }
-    Request request = request(scan, where);
+    Request request = scan.request(where);
     Decision decision = decisions.of(request, settings.decideMillis());
     Use use = Use.ofRequest(number, request, decision);
     Uses.add(use);
     if (!decision.isByIndex()) {
       return scan.top();
     }
-    PlannedRead read = new PlannedRead(scan.files(), request, decision, decisions, use);
+    PlannedRead read = PlannedRead.of(scan, request, decision, decisions, use);
     return scan.with(ownScan -> new Indexed(ownScan, Option.empty(), read));
-  }
-
-  /** The request for the rows that fulfill a scan's own conditions, as far as they are known. */
-  static Request request(HudiScan scan) {
-    return request(scan, known(scan));
-  }
-
-  private static Request request(HudiScan scan, String where) {
-    List<Request.Column> columns =
-        scan.columns().stream()
-            .map(each -> new Request.Column(each.name(), each.dataType().json()))
-            .toList();
-    HudiFiles files = scan.files();
-    return Request.of(files.table(), files.instants(), files.options(), columns, where);
-  }
-
-  private static String known(HudiScan scan) {
-    return new Conditions(scan.relation().outputSet()).known(scan.conjuncts());
   }
 
   private static Optional<String> lacksCondition(HudiScan scan, String where) {

@@ -3,6 +3,7 @@ package hudiindex.spark.catalyst;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
+import hudiindex.spark.Unchecked;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Request;
 import hudiindex.spark.source.Rows;
@@ -166,7 +167,9 @@ public final class IndexedExec extends SparkPlan {
   private List<Request.Column> readColumns() {
     List<Request.Column> result = new ArrayList<>();
     for (Attribute each : Scala.list(read)) {
-      result.add(new Request.Column(each.name(), each.dataType().json()));
+      String call = plannedRead.computed().get(each.exprId().id());
+      result.add(
+          new Request.Column(each.name(), each.dataType().json(), Optional.ofNullable(call)));
     }
     return result;
   }

@@ -86,6 +86,7 @@ final class JoinKeys {
     }
     return giving.node() instanceof Indexed indexed
             && indexed.plannedRead().decision().reader().equals(Decision.DRIVER)
+            && indexed.plannedRead().request().best().isEmpty() // Spark may choose others
         ? indexed.plannedRead().decision().rows()
         : Long.MAX_VALUE;
   }
@@ -106,7 +107,7 @@ final class JoinKeys {
     Request request =
         link.taking().node() instanceof Indexed indexed
             ? indexed.plannedRead().request()
-            : IndexRule.request(link.taking().scan().orElseThrow());
+            : link.taking().scan().orElseThrow().request();
     Request withKey = request.withKey(key);
     return new Attempt(link, relation, withKey, decisions.of(withKey, settings.decideMillis()));
   }
@@ -115,18 +116,19 @@ final class JoinKeys {
     Joins.Leaf taking = attempt.link().taking();
     Option<LogicalPlan> keys = Option.apply(keys(attempt.link().giving()));
     if (taking.node() instanceof Indexed indexed) {
-      PlannedRead read = planned(indexed.plannedRead().files(), attempt);
+      PlannedRead before = indexed.plannedRead();
+      PlannedRead read = planned(before.files(), before.computed(), attempt);
       return Replacement.in(plan, indexed, new Indexed(indexed.child(), keys, read));
     }
     HudiScan scan = taking.scan().orElseThrow();
-    PlannedRead read = planned(scan.files(), attempt);
+    PlannedRead read = planned(scan.files(), scan.computed(), attempt);
     return Replacement.in(plan, scan.top(), scan.with(own -> new Indexed(own, keys, read)));
   }
 
-  private PlannedRead planned(HudiFiles files, Attempt attempt) {
+  private PlannedRead planned(HudiFiles files, Map<Long, String> computed, Attempt attempt) {
     Use use = Use.ofRequest(attempt.relation(), attempt.request(), attempt.decision());
     Uses.replace(use);
-    return new PlannedRead(files, attempt.request(), attempt.decision(), decisions, use);
+    return new PlannedRead(files, attempt.request(), attempt.decision(), decisions, use, computed);
   }
 
   /** A power of two, so that a decision serves similar queries. */

@@ -22,24 +22,29 @@ public final class RunningAnalyzer {
 
   private RunningAnalyzer() {}
 
-  /** Makes a session know the hint NO_INDEX, unless it does. */
-  public static void addHints(SparkSession session) {
+  /**
+   * Gives a session's analyzer a rule, unless it has one of this class. Returns whether it has one
+   * then.
+   */
+  public static boolean hasAdded(SparkSession session, Rule<LogicalPlan> rule) {
     Analyzer analyzer = session.sessionState().analyzer();
     List<Rule<LogicalPlan>> rules =
         new ArrayList<>(Scala.list(analyzer.extendedResolutionRules()));
-    if (rules.stream().anyMatch(NoIndexHints.class::isInstance)) {
-      return;
+    if (rules.stream().anyMatch(rule.getClass()::isInstance)) {
+      return true;
     }
-    rules.add(new NoIndexHints(session));
+    rules.add(rule);
     try {
       Field field = analyzer.getClass().getDeclaredField(RULES);
       field.setAccessible(true);
       field.set(analyzer, Scala.seq(rules));
+      return true;
     } catch (ReflectiveOperationException | RuntimeException error) {
       LOG.warn(
-          "HINT_UNKNOWN: this session ignores the hint NO_INDEX: {}. Sessions of newSession() know"
-              + " it.",
+          "RULE_MISSING: this session ignores the hint NO_INDEX, or has no full-text functions: {}."
+              + " Sessions of newSession() know both.",
           error.toString());
+      return false;
     }
   }
 }

@@ -2,10 +2,14 @@ package hudiindex.spark.source;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.Json;
+import hudiindex.spark.Scala;
+import java.util.List;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.python.UserDefinedPythonFunction;
 import py4j.ClientServerConnection;
 import py4j.Py4JPythonClient;
 import py4j.Py4JPythonClientPerThread;
@@ -19,7 +23,11 @@ import py4j.Py4JPythonClientPerThread;
  *
  * <p>The questions {@code statement} and {@code run} come with an array of the session, the text
  * and, to run it, its arguments. The result is a frame. An error is an exception of Spark's, or
- * JSON with {@code error} (its code), {@code message} and {@code syntax} (whether it is one).
+ * JSON with {@code error} (its code), {@code message}, {@code remedy} and {@code syntax} (whether
+ * it is one).
+ *
+ * <p>The question {@code bind} comes with a call in JSON, {@code function} with a bound one, and is
+ * answered by a function of PySpark's.
  *
  * <p>Instead of any answer there may be JSON with the field {@code failed}: Python's error, in one
  * line.
@@ -74,6 +82,20 @@ public final class PythonSource implements Source {
     throw new SourceFailed("no result: " + answered(answer));
   }
 
+  @Override
+  public String bind(String call) throws Exception {
+    return answered(python.apply("bind", call)).toString();
+  }
+
+  @Override
+  public Expression evaluated(String call, Expression text) throws Exception {
+    Object answer = python.apply("function", call);
+    if (answer instanceof UserDefinedPythonFunction function) {
+      return function.builder(Scala.seq(List.of(text)));
+    }
+    throw new SourceFailed("no function: " + answered(answer));
+  }
+
   /**
    * Closes the thread's connection, if PySpark gives each thread one. At its other end a Python
    * thread waits for the next call, and while it does Python cannot shut its callback server down.
@@ -110,6 +132,7 @@ public final class PythonSource implements Source {
       throw new StatementFailed(
           response.get("error").asText(),
           response.path("message").asText(),
+          response.path("remedy").asText(),
           response.path("syntax").asBoolean());
     }
     return response;

@@ -15,10 +15,11 @@ import java.util.TreeMap;
  *
  * <p>In JSON: {@code version}; {@code table}, its base path; {@code instants}, the requested times
  * of the completed commits that Spark's own relation sees; {@code options} of that relation; {@code
- * columns} with {@code name} and {@code type} (Spark's JSON); {@code where}, a list of conditions
- * that all rows wanted fulfill, as hudiindex.spark.catalyst.Conditions writes them; while the keys
- * of a join are not read yet, {@code key}, see {@link Key}; and if the query wants numbers of these
- * rows instead, {@code counts}, see {@link Counts}.
+ * columns} with {@code name} and {@code type} (Spark's JSON), see {@link Column}; {@code where}, a
+ * list of conditions that all rows wanted fulfill, as hudiindex.spark.catalyst.Conditions writes
+ * them; while the keys of a join are not read yet, {@code key}, see {@link Key}; if the query wants
+ * numbers of these rows instead, {@code counts}, see {@link Counts}; and if it wants only those
+ * that a full-text search scores best, {@code best}, see {@link Best}.
  */
 public record Request(
     String table,
@@ -28,11 +29,28 @@ public record Request(
     String where,
     Optional<Key> key,
     Optional<Counts> counts,
+    Optional<Best> best,
     String text) {
   private static final int VERSION = 1;
 
-  /** A column's name, and its type as Spark writes it in JSON. */
-  public record Column(String name, String type) {}
+  /**
+   * A column's name, and its type as Spark writes it in JSON.
+   *
+   * @param computed for a column with the values of a full-text call, in JSON: {@code call} and
+   *     {@code of}, the names of the table's column with the texts, from the outermost struct in
+   */
+  public record Column(String name, String type, Optional<String> computed) {
+    public Column(String name, String type) {
+      this(name, type, Optional.empty());
+    }
+  }
+
+  /**
+   * The rows with the highest scores.
+   *
+   * @param score the score as {@link Column} writes it
+   */
+  public record Best(int rows, String score) {}
 
   /**
    * A column of which only rows with one of some values are needed. The values come from the other
@@ -49,7 +67,15 @@ public record Request(
       Map<String, String> options,
       List<Column> columns,
       String where) {
-    return of(table, instants, options, columns, where, Optional.empty(), Optional.empty());
+    return of(
+        table,
+        instants,
+        options,
+        columns,
+        where,
+        Optional.empty(),
+        Optional.empty(),
+        Optional.empty());
   }
 
   private static Request of(
@@ -59,7 +85,8 @@ public record Request(
       List<Column> columns,
       String where,
       Optional<Key> key,
-      Optional<Counts> counts) {
+      Optional<Counts> counts,
+      Optional<Best> best) {
     ObjectNode json = Json.object().put("version", VERSION).put("table", table);
     ArrayNode times = json.putArray("instants");
     instants.forEach(times::add);
@@ -67,37 +94,51 @@ public record Request(
     new TreeMap<>(options).forEach(settings::put);
     ArrayNode names = json.putArray("columns");
     for (Column each : columns) {
-      names.addObject().put("name", each.name()).putRawValue("type", new RawValue(each.type()));
+      ObjectNode column = names.addObject().put("name", each.name());
+      column.putRawValue("type", new RawValue(each.type()));
+      each.computed().ifPresent(call -> column.putRawValue("computed", new RawValue(call)));
     }
     json.putRawValue("where", new RawValue(where));
     key.ifPresent(
         each -> json.putObject("key").put("column", each.column()).put("most", each.most()));
     counts.ifPresent(each -> json.set("counts", each.json()));
-    return new Request(table, instants, options, columns, where, key, counts, json.toString());
+    best.ifPresent(
+        each ->
+            json.putObject("best")
+                .put("rows", each.rows())
+                .putRawValue("score", new RawValue(each.score())));
+    return new Request(
+        table, instants, options, columns, where, key, counts, best, json.toString());
   }
 
   /** The same rows with other columns, since Spark prunes on after a decision; the same counts. */
   public Request withColumns(List<Column> others) {
     return isOfCounts() || others.equals(columns)
         ? this
-        : of(table, instants, options, others, where, key, counts);
+        : of(table, instants, options, others, where, key, counts, best);
   }
 
   /** Of the same rows those with one of some values, which are not known yet. */
   public Request withKey(Key values) {
-    return of(table, instants, options, columns, where, Optional.of(values), counts);
+    return of(table, instants, options, columns, where, Optional.of(values), counts, best);
   }
 
   /** Of the same rows those that fulfill one more condition, instead of having one of the values. */
   public Request withCondition(ObjectNode condition) {
     ArrayNode all = (ArrayNode) Json.read(where);
     all.add(condition);
-    return of(table, instants, options, columns, all.toString(), Optional.empty(), counts);
+    return of(
+        table, instants, options, columns, all.toString(), Optional.empty(), counts, best);
   }
 
   /** Numbers of the same rows, which need the same columns. */
   public Request counting(Counts wanted) {
-    return of(table, instants, options, columns, where, key, Optional.of(wanted));
+    return of(table, instants, options, columns, where, key, Optional.of(wanted), best);
+  }
+
+  /** Of the same rows those with the highest scores. */
+  public Request ofBest(Best wanted) {
+    return of(table, instants, options, columns, where, key, counts, Optional.of(wanted));
   }
 
   /** Whether counts are wanted instead of rows. */

@@ -3,6 +3,7 @@ package hudiindex.spark.source;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /** Who knows the index. PlannedRead in JSON, so that it may be another process. */
 public interface Source {
@@ -35,6 +36,22 @@ public interface Source {
    * @throws StatementFailed it fails
    */
   Dataset<Row> run(SparkSession session, String text, Object arguments) throws Exception;
+
+  /**
+   * Finds out what a full-text call means.
+   *
+   * @param call in JSON, with {@code function}. A condition has {@code text}, what to search for,
+   *     {@code edits} (may be null) and {@code columns}, all that it searches at once, each with
+   *     {@code table} and {@code names}, from the outermost struct in. A score has {@code search},
+   *     the call that it scores, and {@code relation}, a request for the rows.
+   * @return JSON with {@code call}, equal for calls with the same meaning; or with {@code
+   *     constant}, what a condition is for every text but NULL
+   * @throws StatementFailed it means nothing
+   */
+  String bind(String call) throws Exception;
+
+  /** A bound call on a text, as an expression that Spark's tasks can run. */
+  Expression evaluated(String call, Expression text) throws Exception;
 
   /** Called by a thread that has made calls, and makes no more. */
   default void leave() {}

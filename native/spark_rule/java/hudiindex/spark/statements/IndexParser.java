@@ -2,7 +2,8 @@ package hudiindex.spark.statements;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import hudiindex.spark.Json;
-import hudiindex.spark.catalyst.Unchecked;
+import hudiindex.spark.SparkErrors;
+import hudiindex.spark.Unchecked;
 import hudiindex.spark.source.Statements;
 import java.util.function.Supplier;
 import org.apache.spark.sql.Dataset;
@@ -67,7 +68,7 @@ public final class IndexParser implements ParserInterface {
       return before.parsePlan(text);
     } catch (ParseException error) {
       if (FirstWords.areOnlyOurs(text)) {
-        throw Unchecked.thrown(StatementErrors.notEnabled());
+        throw Unchecked.thrown(SparkErrors.notEnabled("runs this statement"));
       }
       throw error;
     }
@@ -78,7 +79,7 @@ public final class IndexParser implements ParserInterface {
     try {
       answer = Json.read(present.described(session, text));
     } catch (Exception error) { // whatever the source is
-      throw Unchecked.thrown(StatementErrors.shown(error));
+      throw Unchecked.thrown(SparkErrors.shown(error));
     }
     if (!answer.has("columns")) {
       return before.parsePlan(text);

@@ -1,8 +1,9 @@
 package hudiindex.spark.statements;
 
 import hudiindex.spark.Scala;
+import hudiindex.spark.SparkErrors;
+import hudiindex.spark.Unchecked;
 import hudiindex.spark.catalyst.JobProperties;
-import hudiindex.spark.catalyst.Unchecked;
 import hudiindex.spark.source.Statements;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
@@ -63,11 +64,11 @@ public final class IndexStatement extends LogicalPlan implements LeafRunnableCom
       JobProperties properties = new JobProperties(session.sparkContext());
       Dataset<Row> result = statements.result(session, text, arguments, properties);
       if (!result.schema().equals(schema())) {
-        throw StatementErrors.changed();
+        throw SparkErrors.changed();
       }
       return Scala.seq(result.collectAsList());
     } catch (Exception error) { // whatever the source is
-      throw Unchecked.thrown(StatementErrors.shown(error));
+      throw Unchecked.thrown(SparkErrors.shown(error));
     }
   }
 

@@ -1,4 +1,4 @@
-package hudiindex.spark.catalyst;
+package hudiindex.spark;
 
 /** Checked exceptions through Scala's interfaces, which declare none. */
 public final class Unchecked {

@@ -1,0 +1,113 @@
+"""The columns of a request, some of which full-text calls compute from the texts that are read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.udf import UserDefinedFunction
+
+from hudi_index_service.columns import column_name, column_values
+from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.sql.full_text.call import RUNS
+from hudi_index_service.sql.full_text.evaluation import OnSeries
+from hudi_index_service.sql.rule.full_text import Call, FullTextCalls, spark_type
+from hudi_index_service.sql.rule.request import Computed, Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a result.
+
+    Attributes:
+        names: Of the table's columns that are wanted, in order.
+        computed: The others, in order, each with its place in the result.
+        met: The searches that all rows match which are read.
+        calls: Evaluates the other calls.
+    """
+
+    names: Sequence[str]
+    computed: Sequence[Computed]
+    met: Sequence[Computed]
+    calls: FullTextCalls
+
+    @classmethod
+    def of(cls, request: Request, met: Sequence[Computed], calls: FullTextCalls) -> "Columns":
+        """Those of a request."""
+        return cls(request.names, request.computed, met, calls)
+
+    @property
+    def texts(self) -> list[str]:
+        """The table's columns that have to be read beside those that are wanted."""
+        needed = [each.of[0] for each in self.computed if each not in self.met]
+        return [each for each in dict.fromkeys(needed) if each not in self.names]
+
+    def table(self, rows: pa.Table, known: Sequence[tuple[Call, pa.ChunkedArray]] = ()) -> pa.Table:
+        """The result from rows that are in the driver.
+
+        Args:
+            rows: With the columns wanted first.
+            known: Calls whose values are known already.
+
+        Raises:
+            IndexServiceError: a call cannot be evaluated.
+        """
+        if not self.computed:
+            return rows
+        columns: list[Any] = []
+        names: list[str] = []
+        for each in self._in_order():
+            columns.append(
+                rows.column(each) if isinstance(each, int) else self._values(each, rows, known)
+            )
+            names.append(rows.column_names[each] if isinstance(each, int) else each.name)
+        return pa.Table.from_arrays(columns, names=names)
+
+    def frame(self, rows: "DataFrame") -> "DataFrame":
+        """The result from rows that tasks read. Raises what `table` raises."""
+        if not self.computed:
+            return rows
+        return rows.select(
+            [
+                F.col(identifier_sql(self.names[each]))
+                if isinstance(each, int)
+                else self._column(each).alias(each.name)
+                for each in self._in_order()
+            ]
+        )
+
+    def _in_order(self) -> "Iterator[int | Computed]":
+        """For each column its position among the table's columns, or its call."""
+        by_place = {each.place: each for each in self.computed}
+        position = 0
+        for place in range(len(self.names) + len(self.computed)):
+            if place in by_place:
+                yield by_place[place]
+            else:
+                yield position
+                position += 1
+
+    def _values(
+        self, each: Computed, rows: pa.Table, known: Sequence[tuple[Call, pa.ChunkedArray]]
+    ) -> Any:
+        if each in self.met:
+            return pa.repeat(True, rows.num_rows)
+        for call, values in known:
+            if call == each.call:
+                return values
+        texts = column_values(rows, column_name(each.of))
+        if isinstance(texts, pa.ChunkedArray):
+            texts = texts.combine_chunks()
+        return self.calls.evaluator(each.call).values(texts)
+
+    def _column(self, each: Computed) -> Column:
+        if each in self.met:
+            return F.lit(True)
+        of = OnSeries(self.calls.evaluator(each.call))
+        function = UserDefinedFunction(of, spark_type(each.call), each.call["function"], RUNS)
+        return function(".".join(map(identifier_sql, each.of)))
