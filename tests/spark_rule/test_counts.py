@@ -86,6 +86,7 @@ def test_index_alone_counts(agreed, runs, kind, query):
     assert use.indexes == (() if "absent" in query and kind != "rule_merged" else ("i",))
     assert runs
     assert pages_read(runs) == (0, 0)
+    assert (use.read.pages, use.read.bytes_read) == (0, 0)
 
 
 @pytest.mark.fast
@@ -323,7 +324,7 @@ FALLEN_BACK = [
 
 @pytest.mark.parametrize("query", FALLEN_BACK)
 def test_spark_counts_if_the_index_fails(agreed, monkeypatch, query):
-    def fail(self, text):
+    def fail(self, *_):
         raise OSError("gone")
 
     monkeypatch.setattr(RelationReader, "rows", fail)

@@ -33,7 +33,7 @@ def hanging(monkeypatch):
     calls = []
 
     def of(name):
-        def hang(self, text):
+        def hang(self, *_):
             calls.append(name)
             end.wait()
             raise OSError("too late")
@@ -72,7 +72,7 @@ def test_rows_that_hang_are_scanned(fresh, spark, hanging):
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, RuntimeError, MemoryError])
 @pytest.mark.parametrize("method", ["decide", "rows"])
 def test_exceptions_in_the_callback(fresh, spark, monkeypatch, raised, method):
-    def fail(self, text):
+    def fail(self, *_):
         raise raised("no answer")
 
     with monkeypatch.context() as patched:
@@ -84,7 +84,7 @@ def test_exceptions_in_the_callback(fresh, spark, monkeypatch, raised, method):
 
 
 def test_errors_of_the_table_do_not_stop_asking(fresh, spark, monkeypatch):
-    def fail(self, text):
+    def fail(self, *_):
         raise SnapshotChanged("The table moved.")
 
     with monkeypatch.context() as patched:
@@ -191,7 +191,7 @@ def test_cancelled_job_group(fresh, hanging, spark):
 def test_cancelled_jobs_for_rows_end_the_query(fresh, monkeypatch):
     message = "Job 7 cancelled part of cancelled job group mine"
 
-    def cancelled(self, text):
+    def cancelled(self, *_):
         raise StorageFailed("Spark's tasks cannot read the table.") from OSError(message)
 
     monkeypatch.setattr(RelationReader, "rows", cancelled)
@@ -203,7 +203,7 @@ def test_cancelled_job_group_while_rows_are_read(fresh, monkeypatch):
     """What cancels the query cancels the jobs that find its rows, and Spark does not scan then."""
     context = fresh.sparkContext
 
-    def slow(self, text):
+    def slow(self, *_):
         context.parallelize([0], 1).foreach(lambda _: time.sleep(100))
 
     monkeypatch.setattr(RelationReader, "rows", slow)

@@ -37,6 +37,7 @@ def looked_up(uses, table="rule_merged"):
         "SELECT id FROM {few} a WHERE NOT EXISTS "
         "(SELECT 1 FROM {t} b WHERE a.amount = b.amount AND a.msg <> b.msg)",
         "SELECT id, a.msg FROM {few} a WHERE a.msg = 'x' OR amount IN (SELECT amount FROM {t})",
+        "SELECT id, a.msg = 'x' OR amount IN (SELECT amount FROM {t}) AS f FROM {few} a",
         "SELECT id FROM {few} a LEFT SEMI JOIN {t} b ON a.amount = b.amount",
         "SELECT id FROM {few} a LEFT ANTI JOIN {t} b ON a.amount = b.amount AND b.ts > 7",
         "SELECT a.id, b.n FROM {few} a JOIN "
@@ -53,6 +54,7 @@ def test_other_side_of_a_join_is_looked_up_by_keys(agreed, query):
     # In the merged table, one base file has an entry.
     assert looked_up(uses).rows <= 2
     assert "of a join" in looked_up(uses).reason
+    assert " IN (" in looked_up(uses).where
 
 
 @pytest.mark.parametrize(

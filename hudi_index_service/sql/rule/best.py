@@ -10,6 +10,7 @@ from hudi_index_service.columns import column_name
 from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES
 from hudi_index_service.predicate.expression import MatchMode
 from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.statistics import ReadStatistics
 from hudi_index_service.sql.full_text.conditions import answers
 from hudi_index_service.sql.full_text.score import WORDS
 from hudi_index_service.sql.relations.decision import serving_indexes
@@ -71,7 +72,7 @@ class BestRows:
         """Why, in one sentence without full stop."""
         return f"the index finds the {counted(self.best.rows, 'best row')}"
 
-    def read(self, spark: "SparkSession") -> pa.Table | KeepSparkScan:
+    def read(self, spark: "SparkSession", statistics: ReadStatistics) -> pa.Table | KeepSparkScan:
         """The rows. Raises what `IndexedTable.search` raises."""
         score, query = self.best.score, self.run.reader.query
         names = list(query.output.names)

@@ -45,7 +45,7 @@ class Callback:
                 case "run":
                     return self._statements.result(*request)
                 case "rows":
-                    return _or_spark(self._rows, request)
+                    return _or_spark(lambda each: self._rows(*each), request)
                 case "bind":
                     return _or_error(lambda: json.dumps(self._reader.calls.bound(request)))
                 case "function":
@@ -70,8 +70,8 @@ class Callback:
         }
         return json.dumps(answer)
 
-    def _rows(self, request: str) -> Any:
-        rows = self._reader.rows(request)
+    def _rows(self, request: str, use: int) -> Any:
+        rows = self._reader.rows(request, use)
         if isinstance(rows, KeepSparkScan):
             return json.dumps({"reason": rows.reason})
         return arrow_stream(rows) if isinstance(rows, pa.Table) else rows._jdf
@@ -82,7 +82,7 @@ class Callback:
         implements: ClassVar = ["java.util.function.BiFunction"]
 
 
-def _or_spark(answer: Callable[[str], Any], request: str) -> Any:
+def _or_spark(answer: Callable[[Any], Any], request: Any) -> Any:
     """The answer about a relation; Spark's own reader, if the table or its index cause an error."""
     try:
         return answer(request)

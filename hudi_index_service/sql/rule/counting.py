@@ -76,10 +76,15 @@ class Counted:
         """The number of rows in the slices that an index serves."""
         return sum(each.total for each in self._served())
 
-    def read(self, spark: "SparkSession") -> pa.Table | KeepSparkScan:
-        """The result. Raises what counting raises."""
+    def read(self, spark: "SparkSession", statistics: ReadStatistics) -> pa.Table | KeepSparkScan:
+        """The result. Raises what counting raises.
+
+        Args:
+            statistics: Receives those of the first query.
+        """
         runs = {
-            where: replace(run, statistics=ReadStatistics()) for where, run in self.runs.items()
+            where: replace(run, statistics=ReadStatistics() if number else statistics)
+            for number, (where, run) in enumerate(self.runs.items())
         }
         group, most = self.counts.group, self.counts.most
         if most is not None:

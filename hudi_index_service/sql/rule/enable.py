@@ -82,8 +82,9 @@ def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
     jar = _jar_for(spark)
     with _enabling:
         extensions = _extensions(spark, jar)
+        reader = _readers.get(spark.sparkContext)
     queries = json.loads(extensions.lastQueries())
-    return [tuple(map(_relation_use, uses)) for uses in queries]
+    return [tuple(_relation_use(each, reader) for each in uses) for uses in queries]
 
 
 def _callback_client(context: "SparkContext") -> Any:
@@ -96,18 +97,20 @@ def _callback_client(context: "SparkContext") -> Any:
     return JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
 
 
-def _relation_use(use: dict[str, Any]) -> RelationUse:
+def _relation_use(use: dict[str, Any], reader: RelationReader | None) -> RelationUse:
     request, decision = use.get("request", {}), use["decision"]
     by_index = use["reader"] != "spark"
+    read = reader.read(use["number"]) if by_index and reader is not None else None
     return RelationUse(
         table=use["table"],
         by_index=by_index,
         reason=use["reason"],
-        where=decision["where"] or None,
+        where=read.where if read is not None else decision["where"] or None,
         columns=_columns(request) if by_index else (),
         instant=decision["instant"],
         in_tasks=use["reader"] == "tasks",
         rows=use.get("rows"),
+        read=None if read is None else read.statistics,
         expected=decision["rows"] if by_index else None,
         indexes=tuple(decision["indexes"]),
     )

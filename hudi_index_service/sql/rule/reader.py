@@ -44,6 +44,9 @@ log = logging.getLogger(__name__)
 _KEPT = 64
 """Plans that are kept from a decision until the query runs."""
 
+_READS = 256
+"""Uses of relations whose statistics are kept."""
+
 _FRESH_SECONDS = 10.0
 """How long: after that, the plan is made again, since files may have gone, or entries come."""
 
@@ -90,10 +93,16 @@ class ByIndex:
         rows = number if self.rows.exact else f"at most {number}"
         return with_others(f"the index finds {rows}", self.rows.scanned)
 
-    def read(self, spark: "SparkSession") -> "pa.Table | DataFrame | KeepSparkScan":
-        """The rows. Raises what reading raises."""
+    def read(
+        self, spark: "SparkSession", statistics: ReadStatistics
+    ) -> "pa.Table | DataFrame | KeepSparkScan":
+        """The rows. Raises what reading raises.
+
+        Args:
+            statistics: Receives those of the driver's read.
+        """
         # As if for the first time: a decision may serve several queries.
-        run = replace(self.run, statistics=ReadStatistics())
+        run = replace(self.run, statistics=statistics)
         if self.rows.few:
             table = run.table()
             if table.nbytes <= DRIVER_BYTES:
@@ -106,6 +115,19 @@ class ByIndex:
 
 Kept = ByIndex | BestRows | Counted
 Decided = Kept | KeepSparkScan
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the index has read for a relation of a query.
+
+    Attributes:
+        where: The condition, with the keys of a join.
+        statistics: Of the driver's read; None if tasks read, or a search for the best rows.
+    """
+
+    where: str
+    statistics: ReadStatistics | None
 
 
 class RelationReader:
@@ -126,6 +148,7 @@ class RelationReader:
         self._settings = settings
         self._tables: dict[str, IndexedTable] = {}
         self._kept: OrderedDict[str, tuple[Kept, float]] = OrderedDict()
+        self._reads: OrderedDict[int, Read] = OrderedDict()
         self._lock = Lock()
         self.calls = FullTextCalls(self._table)
         """Answers questions about full-text calls."""
@@ -154,15 +177,36 @@ class RelationReader:
             self._keep(text, decided)
         return decided
 
-    def rows(self, text: str) -> "pa.Table | DataFrame | KeepSparkScan":
+    def rows(self, text: str, use: int) -> "pa.Table | DataFrame | KeepSparkScan":
         """The rows of a request: a table of few, a DataFrame whose tasks read many.
+
+        Args:
+            use: The number of the relation's use.
 
         Raises:
             IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
                 cannot be read.
         """
         decided: Decided = self._fresh(text) or self.decide(text)
-        return decided if isinstance(decided, KeepSparkScan) else decided.read(self._spark)
+        if isinstance(decided, KeepSparkScan):
+            return decided
+        statistics = ReadStatistics()
+        rows = decided.read(self._spark, statistics)
+        if not isinstance(rows, KeepSparkScan):
+            in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
+            self._remember(use, Read(decided.where, statistics if in_driver else None))
+        return rows
+
+    def read(self, use: int) -> "Read | None":
+        """What has been read for a use, by its number; None if nothing was, or long ago."""
+        with self._lock:
+            return self._reads.get(use)
+
+    def _remember(self, use: int, read: "Read") -> None:
+        with self._lock:
+            self._reads[use] = read
+            while len(self._reads) > _READS:
+                self._reads.popitem(last=False)
 
     def close(self) -> None:
         """Closes the tables and their open index files."""

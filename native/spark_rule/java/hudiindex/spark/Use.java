@@ -3,9 +3,13 @@ package hudiindex.spark;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Request;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** How one Hudi relation of a query is read; complete once the query has run. */
 public final class Use {
+  private static final AtomicLong LATEST = new AtomicLong();
+
+  private final long number = LATEST.incrementAndGet();
   private final long relation;
   private final String table;
   private final Request request;
@@ -37,6 +41,11 @@ public final class Use {
     return new Use(relation, table, null, Decision.spark(reason));
   }
 
+  /** Unlike that of any other use. */
+  public long number() {
+    return number;
+  }
+
   /** What identifies the relation in its query. */
   public long relation() {
     return relation;
@@ -59,7 +68,8 @@ public final class Use {
   }
 
   ObjectNode written() {
-    ObjectNode result = Json.object().put("table", table).put("reader", reader);
+    ObjectNode result = Json.object().put("number", number).put("table", table);
+    result.put("reader", reader);
     result.put("reason", reason);
     if (request != null) {
       result.set("request", request.json());

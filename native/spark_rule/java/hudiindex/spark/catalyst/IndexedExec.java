@@ -113,7 +113,9 @@ public final class IndexedExec extends SparkPlan {
         request = request.withCondition(condition.get());
       }
       JobProperties properties = new JobProperties(session().sparkContext());
-      return plan(plannedRead.decisions().rows(request, settings.readMillis(), properties));
+      long use = plannedRead.use().number();
+      long millis = settings.readMillis();
+      return plan(plannedRead.decisions().rows(request, use, millis, properties));
     } catch (InterruptedException error) {
       throw Unchecked.thrown(error); // the query has been cancelled
     } catch (SourceFailed | IOException | RuntimeException | LinkageError error) {

@@ -135,6 +135,11 @@ final class Joins {
         addSubqueries(each, filter.child());
       }
     }
+    if (node instanceof Project project) {
+      for (NamedExpression each : Scala.list(project.projectList())) {
+        addNested((Expression) each, project.child());
+      }
+    }
     Scala.list(node.children()).forEach(this::addBelow);
   }
 

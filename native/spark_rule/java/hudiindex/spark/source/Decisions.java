@@ -62,9 +62,9 @@ public final class Decisions {
   }
 
   /** A request's rows. Throws SourceFailed if there are none in time. */
-  public Rows rows(Request request, long millis, Wrapper wrapper)
+  public Rows rows(Request request, long use, long millis, Wrapper wrapper)
       throws SourceFailed, InterruptedException {
-    return call(millis, wrapper.wrapped(() -> source.rows(request.text())));
+    return call(millis, wrapper.wrapped(() -> source.rows(request.text(), use)));
   }
 
   /** Makes a call on another thread what it would be on the present one. */

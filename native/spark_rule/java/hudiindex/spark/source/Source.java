@@ -14,8 +14,12 @@ public interface Source {
    */
   String decide(String request) throws Exception;
 
-  /** The rows of a request: at least those for which its conditions are TRUE. */
-  Rows rows(String request) throws Exception;
+  /**
+   * The rows of a request: at least those for which its conditions are TRUE.
+   *
+   * @param use the number of the relation's use
+   */
+  Rows rows(String request, long use) throws Exception;
 
   /**
    * What a text is that begins like an index statement. Changes nothing.
