@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_index_service.columns import column_name, column_values
 from hudi_index_service.predicate.spark_sql import identifier_sql
-from hudi_index_service.sql.full_text.call import RUNS
-from hudi_index_service.sql.full_text.evaluation import OnSeries
-from hudi_index_service.sql.rule.full_text import Call, FullTextCalls, spark_type
+from hudi_index_service.sql.rule.full_text import Call, FullTextCalls, spark_function
 from hudi_index_service.sql.rule.request import Computed, Request
 
 if TYPE_CHECKING:
@@ -108,6 +105,5 @@ class Columns:
     def _column(self, each: Computed) -> Column:
         if each in self.met:
             return F.lit(True)
-        of = OnSeries(self.calls.evaluator(each.call))
-        function = UserDefinedFunction(of, spark_type(each.call), each.call["function"], RUNS)
+        function = spark_function(each.call, self.calls.evaluator(each.call))
         return function(".".join(map(identifier_sql, each.of)))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
-from pyspark.sql.types import BooleanType, FloatType
 from pyspark.sql.udf import UserDefinedFunction
 
 from hudi_index_service.columns import column_name, column_path, find_column
@@ -21,12 +20,12 @@ from hudi_index_service.predicate.expression import Constant, Match, MatchMode
 from hudi_index_service.read.ranked.search_request import ranker_of
 from hudi_index_service.sql.full_text.call import RUNS, search, search_text
 from hudi_index_service.sql.full_text.evaluation import Matching, OfTexts, OnSeries, Scores
+from hudi_index_service.sql.full_text.functions import RETURNED, SCORE
 from hudi_index_service.sql.full_text.score import WORDS
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.rule.request import read_request
 from hudi_index_service.table import IndexedTable
 
-SCORE = "score"
 _KEPT = 256
 
 Call = Mapping[str, Any]
@@ -66,7 +65,7 @@ class FullTextCalls:
             IndexServiceError: the texts of a snapshot cannot be compared.
         """
         of = self.evaluator(call)
-        return UserDefinedFunction(OnSeries(of), spark_type(call), call["function"], RUNS)._judf
+        return spark_function(call, of)._judf
 
     def evaluator(self, call: Call) -> OfTexts:
         """Evaluates a bound call. Raises what `function` raises."""
@@ -168,6 +167,12 @@ def condition_of(call: Call, column: str) -> str:
     return search_text(MatchMode(call["function"]), column, call["text"], call["edits"])
 
 
+def spark_function(call: Call, of: OfTexts) -> UserDefinedFunction:
+    """A vectorized function of texts for a bound call and its evaluator."""
+    name = call["function"]
+    return UserDefinedFunction(OnSeries(of), RETURNED[name], name, RUNS)
+
+
 def can_search(table: IndexedTable, condition: str, analyzer: str) -> bool:
     """Whether a table's index finds words as a condition's analyzer does."""
     try:
@@ -175,8 +180,3 @@ def can_search(table: IndexedTable, condition: str, analyzer: str) -> bool:
     except IndexServiceError:
         return False
     return isinstance(match, Match) and match.words.analyzer == analyzer
-
-
-def spark_type(call: Call) -> BooleanType | FloatType:
-    """The type of a call's values."""
-    return FloatType() if call["function"] == SCORE else BooleanType()
