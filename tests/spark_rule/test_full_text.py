@@ -397,6 +397,18 @@ def test_updates_and_deletes(enabled, texts, tmp_path) -> None:
     for condition in ("AND match(t.msg, 'new')", "AND NOT match(upper(t.msg), 'new')"):
         with pytest.raises(AnalysisException, match="PREDICATE_UNSUPPORTED: match cannot stand"):
             enabled.sql(merge.format(condition))
+    enabled.sql(
+        "UPDATE changed SET amount = CASE WHEN match(msg, 'new') THEN 5 ELSE 60 END "
+        "WHERE match(msg, 'car')"
+    )
+    old = [key for key in CARS if not re.search(r"(?i)\bnew\b", text_of(key) or "")]
+    assert keys(enabled.sql("SELECT id FROM changed WHERE amount = 60")) == old
+    enabled.sql(
+        "INSERT INTO changed SELECT string(int(id) + 1000) AS id, msg, amount, ts FROM changed "
+        "WHERE match(msg, 'boat')"
+    )
+    added = enabled.sql("SELECT id FROM changed WHERE id >= '1000' AND length(id) = 4")
+    assert keys(added) == [1000 + key for key in boats]
     enabled.sql("DELETE FROM changed WHERE match(msg, 'boat')")
     left = keys(enabled.table("changed"))
     assert left == [key for key in range(ROWS) if key not in boats]
