@@ -72,7 +72,7 @@ bench-scale: setup ## Measure tables of up to 10,000 base files: benchmarks/resu
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.scale $(BENCH_ARGS)
 
-bench-sql: setup ## Measure queries in IndexSession against bare Spark: benchmarks/results/sql.json
+bench-sql: setup ## Measure plain queries with the rule against bare Spark: benchmarks/results/sql.json
 	@$(ENVIRONMENT) && python -m benchmarks.sql $(BENCH_ARGS)
 
 bench-types: setup ## Measure the index types side by side: benchmarks/results/types.json
