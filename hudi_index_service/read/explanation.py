@@ -19,7 +19,7 @@ from hudi_index_service.read.explained import (
     ExplainedRun,
     ExplainedSlice,
 )
-from hudi_index_service.read.slices.open_slices import NO_ROW_FOUND
+from hudi_index_service.read.recording import uses_index
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 from hudi_index_service.wording import counted
 
@@ -59,10 +59,7 @@ class Explanation:
     @property
     def uses_index(self) -> bool:
         """Whether any slice is read through an index, or skipped by an index or its statistics."""
-        return self.plan is not None and any(
-            each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND)
-            for each in self.plan.slices
-        )
+        return self.plan is not None and uses_index(self.plan)
 
     def document(self) -> ExplainedQuery:
         """The explanation as typed data."""

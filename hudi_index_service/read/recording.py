@@ -33,6 +33,13 @@ def is_remembered(plan: QueryPlan) -> bool:
     )
 
 
+def uses_index(plan: QueryPlan) -> bool:
+    """Whether any slice is read through an index, or skipped by an index or its statistics."""
+    return any(
+        each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND) for each in plan.slices
+    )
+
+
 def observation(
     plan: QueryPlan,
     read: Iterable[tuple[SlicePlan, SliceStatistics]],
@@ -52,9 +59,6 @@ def observation(
         return None
     columns, shape = predicate.columns(), plan.shape or query_shape(predicate)
     answered_columns, path_columns = _answered_columns(predicate, shape, plan.slices)
-    index_used = any(
-        each.access is Access.INDEX or each.rule in (EXCLUDED, NO_ROW_FOUND) for each in plan.slices
-    )
     amounts: dict[str, float] = {}
     guess, rows = None, 0
     for planned, actual in read:
@@ -67,7 +71,7 @@ def observation(
         shape,
         columns,
         columns - answered_columns - path_columns,
-        answered_columns if index_used else frozenset(),
+        answered_columns if uses_index(plan) else frozenset(),
         None if guess is None else (guess, rows),
         amounts,
     )
