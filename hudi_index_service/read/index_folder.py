@@ -78,7 +78,8 @@ class IndexFolder:
 
     def start_runtimes(self, columns: Collection[str]) -> None:
         """Starts the runtimes of the index types that hold one of a predicate's columns, so that
-        they start while the query is planned."""
+        they start while a remote store answers. A local table's plan takes no time to wait for, and
+        needs the cores itself."""
         serving = (
             each
             for each in self.definitions

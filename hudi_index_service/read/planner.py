@@ -166,7 +166,7 @@ class QueryPlanner:
         @cache
         def looked() -> IndexFolder | None:
             found = folder or (self._look() if may_look else None)
-            if found is not None:
+            if found is not None and not self._table.storage.is_local:
                 found.start_runtimes(query.columns)
             return found
 

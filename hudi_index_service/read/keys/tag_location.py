@@ -134,7 +134,7 @@ class KeySearch:
         def locate() -> pa.Table:
             base_files = self._planner.base_files()
             locator = self._locator(base_files.snapshot, partitioned=requested.partitioned)
-            if base_files.folder is not None:
+            if base_files.folder is not None and not self._table.storage.is_local:
                 base_files.folder.start_runtimes(locator.keys.columns.names)
             searched = self._searched(base_files, locator.keys, requested)
             plan = self._planner.base_file_entries(base_files, searched.keys())

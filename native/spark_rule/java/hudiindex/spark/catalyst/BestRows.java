@@ -22,8 +22,8 @@ import scala.Option;
 
 /**
  * Puts {@link Indexed} in the place of a relation of which a query wants only the rows that a
- * search scores best, as in ORDER BY score() DESC LIMIT 10. What is above it stays, and chooses among its
- * rows, or among those of Spark's own scan.
+ * search scores best, as in ORDER BY score() DESC LIMIT 10. What is above it stays, and chooses
+ * among its rows, or among those of Spark's own scan.
  */
 final class BestRows {
   private static final int MOST_ROWS = 10_000;

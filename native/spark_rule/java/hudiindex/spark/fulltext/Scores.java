@@ -5,8 +5,8 @@ import hudiindex.spark.Json;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Unchecked;
 import hudiindex.spark.catalyst.FullTextCall;
-import hudiindex.spark.catalyst.Parts;
 import hudiindex.spark.catalyst.HudiFiles;
+import hudiindex.spark.catalyst.Parts;
 import hudiindex.spark.source.FullText;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -34,8 +34,7 @@ final class Scores {
    * sub-query in FROM has an alias.
    */
   private static final Set<Class<?>> BLOCK =
-      Set.of(
-          Project.class, Filter.class, Join.class, Sort.class, Window.class, Generate.class);
+      Set.of(Project.class, Filter.class, Join.class, Sort.class, Window.class, Generate.class);
 
   private final Origins origins;
   private final FullText fullText;
