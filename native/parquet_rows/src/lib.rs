@@ -4,6 +4,7 @@
 //! This is the private module `hudi_index_parquet._native`; the package around it contains the
 //! documented functions and their types.
 
+mod bloom_filter;
 mod bounds;
 mod error;
 mod file;
@@ -36,7 +37,7 @@ use crate::file::ParquetFile;
 use crate::metadata::Footer;
 use crate::plan::RowPlan;
 use crate::positions::Positions;
-use crate::read::{FileRows, Rows};
+use crate::read::{FileRows, LocalFile, Rows};
 use crate::source::{Gaps, Source, Traffic, copy_buffer};
 use crate::states::{Files, State};
 
@@ -260,6 +261,22 @@ fn read_files<'py>(
     Ok(Some((answer.batch.into_pyarrow(py)?, stats)))
 }
 
+/// None if the files' types of the columns differ.
+#[pyfunction]
+fn read_columns<'py>(
+    py: Python<'py>,
+    files: Vec<LocalFile>,
+    columns: Vec<String>,
+    threads: Option<usize>,
+) -> PyResult<Option<(Bound<'py, PyAny>, Vec<i64>)>> {
+    let threads = thread_count(threads);
+    let answer = py.detach(|| guard(|| read::read_columns(&files, &columns, threads)))?;
+    match answer {
+        None => Ok(None),
+        Some(answer) => Ok(Some((answer.batch.into_pyarrow(py)?, answer.rows))),
+    }
+}
+
 #[pyfunction]
 fn stripped_footer(
     py: Python<'_>,
@@ -424,6 +441,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FileStates>()?;
     module.add_function(wrap_pyfunction!(read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(read_files, module)?)?;
+    module.add_function(wrap_pyfunction!(read_columns, module)?)?;
     module.add_function(wrap_pyfunction!(stripped_footer, module)?)?;
     module.add_function(wrap_pyfunction!(row_count, module)?)?;
     module.add_function(wrap_pyfunction!(polynomials, module)?)?;

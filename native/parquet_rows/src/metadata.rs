@@ -9,17 +9,24 @@ use parquet::basic::ColumnOrder;
 use parquet::file::metadata::{
     ColumnChunkMask, ColumnChunkMetaData, FileMetaData, PageIndexPolicy, ParquetMetaData,
     ParquetMetaDataBuilder, ParquetMetaDataOptions, ParquetMetaDataPushDecoder,
-    ParquetMetaDataWriter, ParquetStatisticsPolicy, RowGroupMetaData,
+    ParquetMetaDataReader, ParquetMetaDataWriter, ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
+use crate::bloom_filter::bloom_filter;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
 /// Bytes read first, from the end of a file, which usually contain the whole footer.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// Ends a file with an encrypted footer; other files end with `PAR1`.
+/// Bytes at the start of a longer footer, which usually contain all before Hudi's Bloom filter.
+const HEAD_BYTES: u64 = 32 * 1024;
+/// Bytes after the metadata: its length, and the magic.
+const END_BYTES: u64 = 8;
+/// Ends a file with a plain footer.
+const FOOTER_MAGIC: &[u8] = b"PAR1";
+/// Ends a file with an encrypted footer.
 const ENCRYPTED_FOOTER_MAGIC: &[u8] = b"PARE";
 
 /// The content of a footer, and the end of the file that was read with it.
@@ -42,8 +49,15 @@ impl Footer {
                 "the footer is encrypted: encrypted Parquet files cannot be read".into(),
             ));
         }
-        decoder.push_range(tail_range.clone(), tail.clone())?;
-        let metadata = decode(&mut decoder, source)?;
+        let metadata = match without_bloom_filter(source, &tail_range, &tail)? {
+            Some(footer) => {
+                ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&metadata_options()))?
+            }
+            None => {
+                decoder.push_range(tail_range.clone(), tail.clone())?;
+                decode(&mut decoder, source)?
+            }
+        };
         check_row_counts(&metadata)?;
         Ok(Self {
             metadata,
@@ -65,6 +79,44 @@ impl Footer {
         decoder.push_range(self.tail.0, self.tail.1)?;
         decode(&mut decoder, source)
     }
+}
+
+/// The bytes of a local file's footer without Hudi's Bloom filter, which then is not read; None if
+/// the footer is in the tail, or if there is no filter to leave out.
+fn without_bloom_filter(
+    source: &mut Source,
+    tail_range: &Range<u64>,
+    tail: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    // Another read of a local file takes less time than copying and parsing the filter.
+    let Some(length) = metadata_length(tail).filter(|_| source.is_local()) else {
+        return Ok(None);
+    };
+    let end = tail_range.end - END_BYTES;
+    let Some(start) = end.checked_sub(length).filter(|&start| start < tail_range.start) else {
+        return Ok(None);
+    };
+    let head = fetch_one(source, start..end.min(start + HEAD_BYTES))?;
+    let Some(filter) = bloom_filter(&head).filter(|filter| filter.end <= length) else {
+        return Ok(None);
+    };
+    let mut footer = head[..filter.start as usize].to_vec();
+    footer.push(0); // the length of an empty value
+    let rest = start + filter.end..end;
+    if rest.start >= tail_range.start {
+        let skipped = (rest.start - tail_range.start) as usize;
+        footer.extend_from_slice(&tail[skipped..tail.len() - END_BYTES as usize]);
+    } else {
+        footer.extend_from_slice(&fetch_one(source, rest)?);
+    }
+    Ok(Some(footer))
+}
+
+/// The length of the metadata that ends with a plain footer's tail.
+fn metadata_length(tail: &[u8]) -> Option<u64> {
+    let end = tail.strip_suffix(FOOTER_MAGIC)?;
+    let length: [u8; 4] = *end.last_chunk()?;
+    Some(u64::from(u32::from_le_bytes(length)))
 }
 
 /// The column indexes of a leaf, by row group, read from the file itself in one round; None for a

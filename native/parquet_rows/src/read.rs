@@ -17,7 +17,7 @@ use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use crate::error::{Error, Result};
 use crate::file::ParquetFile;
-use crate::metadata::Footer;
+use crate::metadata::{Footer, row_count};
 use crate::parallel::{Work, in_parallel};
 use crate::plan::{Pages, Request, RowPlan, planned};
 use crate::positions::{GroupRows, Positions};
@@ -28,6 +28,8 @@ use crate::source::{Fetched, Gaps, Source, Traffic};
 const ONE_ROUND_BYTES: u64 = 32 * 1024 * 1024;
 /// Fewer compressed bytes than this are not worth a separate thread.
 const SMALLEST_PIECE: u64 = 64 * 1024;
+/// Fewer files than this are not worth a separate thread that reads their footers.
+const SMALLEST_FOOTERS: u64 = 16;
 /// Pieces per thread, so that no thread waits long for the last piece.
 const PIECES_A_THREAD: u64 = 3;
 /// The same for dictionary arrays: each piece decodes the dictionary again, and has its values
@@ -129,6 +131,49 @@ pub fn read_files(
         stats: stats.collect(),
         batch,
     }))
+}
+
+/// All rows of several files in one batch, file by file.
+pub struct WholeColumns {
+    pub batch: RecordBatch,
+    /// The number of rows of each file.
+    pub rows: Vec<i64>,
+}
+
+/// A local file and its length in bytes, which is checked.
+pub type LocalFile = (PathBuf, Option<u64>);
+
+/// Reads whole columns of several local files, whose footers are not known yet, at least one file.
+/// None if the types of the columns differ.
+pub fn read_columns(
+    files: &[LocalFile],
+    columns: &[String],
+    threads: usize,
+) -> Result<Option<WholeColumns>> {
+    let opened = in_parallel(files.iter().collect(), threads, SMALLEST_FOOTERS, |file: &LocalFile| {
+        let mut source = Source::file(file.0.clone(), file.1, Gaps::UpTo(0))?;
+        ParquetFile::new(Footer::read(&mut source)?.metadata)
+    })?;
+    let rows: Vec<i64> = opened.iter().map(|file| row_count(file.metadata())).collect();
+    let wanted: Vec<_> = files
+        .iter()
+        .zip(&opened)
+        .zip(&rows)
+        .map(|(((path, size), file), &rows)| FileRows {
+            file,
+            path: path.clone(),
+            size: *size,
+            rows: Positions::Range(0..rows),
+        })
+        .collect();
+    let read = read_files(&wanted, Some(columns), threads)?;
+    Ok(read.map(|read| WholeColumns { batch: read.batch, rows }))
+}
+
+impl Work for &LocalFile {
+    fn weight(&self) -> u64 {
+        1
+    }
 }
 
 /// The columns of several files, which may be NULL if they may in any; None if their names or types

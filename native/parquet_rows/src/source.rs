@@ -97,6 +97,10 @@ impl Source {
         self.size
     }
 
+    pub fn is_local(&self) -> bool {
+        matches!(self.kind, Kind::File(..))
+    }
+
     /// Fetches the ranges in one round; the results are in the order of `ranges`.
     pub fn fetch(&mut self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let fetched = self.fetch_merged(ranges, 1)?;

@@ -37,6 +37,7 @@ __all__ = [
     "Rows",
     "plan_rows",
     "polynomials",
+    "read_columns",
     "read_files",
     "read_rows",
     "row_count",
@@ -322,6 +323,31 @@ def read_files(
     wanted = [(each.footer._native, each.path, each.size, each.rows) for each in files]
     found = _native.read_files(wanted, None if columns is None else list(columns), threads)
     return None if found is None else (found[0], [ReadStats(*each) for each in found[1]])
+
+
+def read_columns(
+    files: Sequence[tuple[str | PathLike[str], int | None]],
+    columns: Sequence[str],
+    *,
+    threads: int | None = None,
+) -> tuple[pa.RecordBatch, list[int]] | None:
+    """Read whole columns of many small local files in one call, several files at once. Their
+    footers are read without Hudi's Bloom filter.
+
+    Args:
+        files: one or more paths, each with the length of the file in bytes, which is checked.
+        columns, threads: see `read_rows`.
+
+    Returns:
+        The rows of all files in one batch, file by file, and the number of rows of each file. None
+        if a column does not have the same type in all files.
+
+    Raises:
+        ParquetReadError: a file is malformed or encrypted.
+        ValueError: no file, or an unknown or ambiguous column.
+        OSError: a file cannot be read.
+    """
+    return _native.read_columns(list(files), list(columns), threads)
 
 
 class FileStates:
