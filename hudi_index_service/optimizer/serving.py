@@ -56,10 +56,11 @@ class ServingEntry:
     def __reduce__(self) -> tuple[object, ...]:
         # The index type is sent to Spark tasks by name, and found there by its entry point. Layouts
         # have other numbers in other processes.
-        return _serving_entry, (self.entry, self.index_type.name, self.columns)
+        return _serving_entry, (self.entry, self.index_type.name, self.names)
 
 
-def _serving_entry(
-    entry: Entry, index_type_name: str, columns: tuple[StoredColumn, ...]
-) -> ServingEntry:
-    return ServingEntry(entry, index_type(index_type_name), columns)
+def _serving_entry(entry: Entry, index_type_name: str, names: tuple[str, ...]) -> ServingEntry:
+    columns = (entry.manifest.column(name) for name in names)
+    return ServingEntry(
+        entry, index_type(index_type_name), tuple(each for each in columns if each is not None)
+    )

@@ -1,6 +1,7 @@
 """Manifests and definitions as stored documents: immutable, checksummed, versioned, untrusted."""
 
 import json
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,14 @@ def test_a_manifest_survives_the_round_trip() -> None:
     assert written.pop("format") > golden.pop("format") == [1, 0]
     assert written.pop("checksum") != golden.pop("checksum")  # it covers the format as well
     assert written == golden
+
+
+@pytest.mark.parametrize("least", ["a", "\ud800 is no text"])
+def test_a_manifest_is_pickled_for_tasks(least: str) -> None:
+    manifest = read(changed(MANIFEST.read_bytes(), lambda b: b["columns"][0].update(minimum=least)))
+    again = pickle.loads(pickle.dumps(manifest))  # noqa: S301 - made here
+    assert again == manifest
+    assert again.columns[0].minimum == least
 
 
 def test_every_flipped_character_is_detected() -> None:

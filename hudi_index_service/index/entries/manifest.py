@@ -5,6 +5,7 @@ import struct
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
 
 from hudi_index_service.index.contract import ColumnSpec, StoredColumn
 from hudi_index_service.index.files.packed_file import BLOCK_SIZE, PackedFile
@@ -122,6 +123,13 @@ class Manifest(Document):
     columns: tuple[StoredColumn, ...]
     definitions: dict[str, str]
     build: BuildInfo
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # As JSON: the plans of Spark's tasks hold thousands of manifests, of 30 models each.
+        try:
+            return type(self).model_validate_json, (self.model_dump_json(by_alias=True),)
+        except PydanticSerializationError:  # of text with a lone surrogate
+            return type(self).model_validate, (self.model_dump(by_alias=True),)
 
     def column(self, name: str) -> StoredColumn | None:
         """The column of that name, spelled as in the table's schema, if the entry holds it."""
