@@ -98,3 +98,13 @@ def with_logs(
         return _indexed(table, path, defined="updated", built="compacted")
 
     return make
+
+
+@pytest.fixture(scope="module")
+def many(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hundred base files, indexed by key."""
+    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("many"))
+    with open_table(path) as table:
+        table.create_index("by_key", ["_hoodie_record_key"])
+        table.build(strategy="all").raise_for_failures()
+    return path

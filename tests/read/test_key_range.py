@@ -1,11 +1,13 @@
 """Which record keys are looked up in which base files, by minimum and maximum keys."""
 
+import numpy as np
 import pyarrow as pa
+import pytest
 
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.keys.groups import SliceGroup, portions, routed, slice_groups
-from hudi_index_service.read.keys.key_range import KeyRange
+from hudi_index_service.read.keys.key_range import FirstKeys, KeyRange
 from hudi_index_service.read.keys.record_keys import RecordKeys
 
 NO_INDEX = RecordKeys(pa.schema([("_hoodie_record_key", pa.string())]), {}, stored=True)
@@ -98,3 +100,18 @@ def test_keys_are_sent_in_portions() -> None:
         *((0, 20), (0, 20), (0, 10), (1, 10), (2, 20))
     ]
     assert list(portions([], 20)) == []
+
+
+@pytest.mark.parametrize("prefix", ["", "id:"])
+def test_the_first_keys_in_a_range_are_counted(prefix: str) -> None:
+    keys = pa.array([f"{'id:' if n % 3 else ''}{n * 7919 % 100:02}" for n in range(50)] + ["é", ""])
+    first_keys = FirstKeys(keys)
+    for least, greatest in [(b"10", b"20"), (b"", b"\xff"), (b"id:3", b"id:50"), (b"x", b"x")]:
+        key_range = KeyRange(least, greatest, prefix)
+        for first in (20, 52):
+            count = np.count_nonzero(key_range.holds(keys[:first]))
+            assert first_keys.within(key_range, first) >= count
+            if not least.startswith(b"id:") and greatest != b"\xff":  # else some count twice
+                assert first_keys.within(key_range, first) == count
+    numbers = KeyRange(3, 30, prefix)
+    assert first_keys.within(numbers, 52) == np.count_nonzero(numbers.holds(keys))

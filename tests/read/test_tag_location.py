@@ -4,11 +4,8 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -20,9 +17,7 @@ from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import ConfigInvalid, TableFeatureUnsupported
 from hudi_index_service.hudi.spark import collected
 from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.read.keys.key_range import KeyRange
-from hudi_index_service.read.keys.tag_location import KeySearch, RequestedKeys
-from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.keys.tag_location import RequestedKeys
 from hudi_index_service.read.statistics import ReadStatistics
 from tests.golden.table import Golden
 from tests.hudi_tables import (
@@ -35,11 +30,9 @@ from tests.hudi_tables import (
     run_compaction,
     write,
 )
+from tests.read.key_locations import Location, by_spark, key_search, locations
 from tests.read.spark_jobs import jobs_so_far, last_stage, rows_shuffled_since
 from tests.same_rows import assert_same_rows
-
-Location = tuple[str | None, str | None, str | None]
-"""Partition, file id, instant."""
 
 # Rows are read by page in small files, too.
 BY_PAGES = Settings(read=ReadSettings(scan_fraction=1))
@@ -64,24 +57,6 @@ def table(path: Path) -> Iterator[IndexedTable]:
         yield opened
 
 
-def by_spark(rows: pa.Table) -> dict[tuple[str, str], Location]:
-    """(Partition, key) → location, by Hudi's meta columns in the rows that Spark read."""
-    columns = ["_hoodie_partition_path", "_hoodie_record_key", "_hoodie_file_name"]
-    found = zip(*(rows.column(name).to_pylist() for name in columns), strict=True)
-    locations = {}
-    for partition, key, name in found:
-        file_id, _, instant = name.removesuffix(".parquet").split("_")
-        locations[partition, key] = (partition, file_id, instant)
-    return locations
-
-
-def locations(answer: pa.Table) -> list[tuple[str, Location]]:
-    """Key and location of each row."""
-    columns = ["record_key", "partition", "file_id", "instant"]
-    rows = zip(*(answer.column(name).to_pylist() for name in columns), strict=True)
-    return [(key, (partition, file_id, instant)) for key, partition, file_id, instant in rows]
-
-
 def assert_row_ids_match_the_keys(path: Path, answer: pa.Table, key: str) -> None:
     """Reads the key at each row id from its base file."""
     for row in answer.to_pylist():
@@ -96,12 +71,6 @@ def search(table: IndexedTable, keys: RequestedKeys) -> tuple[pa.Table, ReadStat
     """The answer, and what was read for it."""
     statistics = ReadStatistics()
     return key_search(table).answer(keys, statistics), statistics
-
-
-def key_search(table: IndexedTable) -> KeySearch:
-    """Searches the table for keys."""
-    queries = table._queries
-    return KeySearch(table.hudi_table, queries.planner, queries.pool, table._settings)
 
 
 @pytest.fixture
@@ -447,16 +416,6 @@ def test_invalid_keys_are_refused(keys: object, table: IndexedTable) -> None:
     assert "record keys" in raised.value.remedy
 
 
-@pytest.fixture(scope="module")
-def many(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A hundred base files, indexed by key."""
-    path = golden("hundred_base_files").put(tmp_path_factory.mktemp("many"))
-    with open_table(path) as table:
-        table.create_index("by_key", ["_hoodie_record_key"])
-        table.build(strategy="all").raise_for_failures()
-    return path
-
-
 @pytest.mark.parametrize("column", ["_hoodie_record_key", "id"])
 def test_keys_are_looked_for_in_the_base_files_that_hold_them(
     golden: Golden, many: Path, tmp_path: Path, column: str
@@ -495,45 +454,3 @@ def test_damaged_segments_cost_time_and_no_key(many: Path, tmp_path: Path) -> No
         answer, statistics = search(table, RequestedKeys.of(keys))
     assert answer.equals(right)
     assert statistics.count(Access.SKIP) > 0, "by the ranges in manifests"
-
-
-def test_the_keys_of_many_base_files_are_hashed_together(
-    golden: Golden, many: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[int] = []
-
-    def index_in(rows: pa.ChunkedArray, value_set: pa.StringArray) -> pa.ChunkedArray:
-        calls.append(len(rows))
-        return pc.index_in(rows, value_set=value_set)
-
-    monkeypatch.setattr(
-        "hudi_index_service.read.keys.rows_of_slices.pc", SimpleNamespace(index_in=index_in)
-    )
-    monkeypatch.setattr(KeyRange, "of_base_file", lambda *_: None)
-    places = by_spark(golden("hundred_base_files").rows())
-    truth = {key: place for (_, key), place in places.items()}
-    search_keys = pa.array([*truth, *(f"absent{number}" for number in range(100_000))])
-    with open_table(many) as table:
-        plan, locator = key_search(table).planned(partitioned=False)
-        parts = list(locator.locate_all(plan.slices, search_keys))
-    located_rows = pa.concat_tables([each for _, each in parts])
-    assert dict(locations(located_rows)) == truth
-    assert located_rows.num_rows == len(truth)
-    assert search_keys.take(np.concatenate([each for each, _ in parts])).equals(
-        located_rows.column("record_key").combine_chunks()
-    )
-    assert len(calls) == 1
-    assert len(truth) <= calls[0] < 1.2 * len(truth), "few rows with other keys"
-
-
-def test_base_files_that_cannot_hold_any_of_many_keys_are_not_read(
-    many: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise AssertionError("a base file is read")
-
-    monkeypatch.setattr(SliceReader, "candidates", fail)
-    with open_table(many) as table:
-        plan, locator = key_search(table).planned(partitioned=False)
-        beyond = pa.array([f"x{number}" for number in range(100_000)])
-        assert sum(part.num_rows for _, part in locator.locate_all(plan.slices, beyond)) == 0

@@ -7,30 +7,39 @@ file deletes it, since Hudi's own look-ups send its next version there. A key th
 hold has a location without row id.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from hudi_index_parquet import read_columns
 
+from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays, most_keys_by_index
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
 from hudi_index_service.read.base_file.row_reader import RowIds, positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
-from hudi_index_service.read.keys.key_range import KeyRange
+from hudi_index_service.read.keys.key_range import FirstKeys
 from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
 from hudi_index_service.read.keys.record_keys import RecordKeys
 from hudi_index_service.read.keys.rows_of_slices import RowsOfSlices
+from hudi_index_service.read.keys.searched_slice import SearchedSlice
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
+
+log = logging.getLogger(__name__)
 
 KeysAt = tuple[RowIds, pa.StringArray]
 """Row ids, and the record keys of these rows."""
 
 _NONE: Numbers = np.zeros(0, np.int64)
+
+_ROWS_OF_SMALL_FILE = 65_536
+_FILES_AT_ONCE = 32  # of small ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +72,74 @@ class KeyLocator:
         return self._located(plan, search_keys, statistics)[1]
 
     def locate_all(
-        self, plans: Iterable[SlicePlan], search_keys: pa.StringArray
+        self, slices: Iterable[SearchedSlice], search_keys: pa.StringArray
     ) -> Iterator[KeysLocated]:
         """The locations of the given keys in many slices: by index where only few of them may be in
         a base file, otherwise by reading the keys of the files, which are matched for many files at
         a time. Arguments and errors as for `locate`."""
-        rows = RowsOfSlices(search_keys)
-        for plan in plans:
-            statistics = SliceStatistics(plan.file_slice.name, plan.access)
-            if plan.file_slice.log_files:
-                yield self._located(plan, search_keys, statistics)
+        rows, first_keys = RowsOfSlices(search_keys), FirstKeys(search_keys)
+        small_files: list[SearchedSlice] = []
+        for each in slices:
+            if each.file_slice.log_files:
+                plan = each.plan()
+                yield self._located(plan, search_keys, _statistics(plan))
                 continue
-            possible = self._possible(plan, search_keys)
+            possible = self._possible(each, search_keys, first_keys)
             if possible is not None:
                 if len(possible):
-                    keys = search_keys.take(pa.array(possible))
-                    positions, locations = self._located(plan, keys, statistics)
+                    keys, plan = search_keys.take(pa.array(possible)), each.plan()
+                    positions, locations = self._located(plan, keys, _statistics(plan))
                     yield possible[positions], locations
                 continue
-            for row_ids, row_keys in self._candidates(plan, search_keys, statistics):
-                rows.add(plan.file_slice, row_ids, row_keys)
-                if rows.are_many:
-                    yield rows.located()
+            if not self._is_small(each, search_keys):
+                yield from self._collected(each.plan(), rows)
+                continue
+            small_files.append(each)
+            if len(small_files) == _FILES_AT_ONCE:
+                yield from self._collected_together(small_files, rows)
+                small_files = []
+        yield from self._collected_together(small_files, rows)
         yield rows.located()
+
+    def _is_small(self, searched: SearchedSlice, search_keys: pa.StringArray) -> bool:
+        """Whether the keys of all rows are read, which are so few that a call for each file would
+        take longer than reading them. The file has an entry: the build of it has checked it."""
+        return (
+            self.reader.table.storage.is_local
+            and self.keys.stored
+            and searched.rows is not None
+            and searched.rows <= _ROWS_OF_SMALL_FILE
+            and not bloom_filter_pays(searched.rows)
+            and len(search_keys) > most_keys_by_index(searched.rows)
+        )
+
+    def _collected_together(
+        self, slices: Sequence[SearchedSlice], rows: RowsOfSlices
+    ) -> Iterator[KeysLocated]:
+        """Collects the rows of small files that have been read by one call; yields the locations of
+        their keys once they are many."""
+        storage, base_files = self.reader.table.storage, [_base_file(each) for each in slices]
+        paths = [(storage.local_path(each.path), each.size) for each in base_files]
+        read = None
+        try:
+            read = read_columns(paths, self.keys.columns.names) if paths else None
+        except (OSError, ValueError) as error:  # reading it alone reports it, or reads it by Arrow
+            log.info("One of %d files cannot be read by row: %s", len(paths), error)
+        if read is None or read[0].schema.types != self.keys.columns.types:
+            for each in slices:
+                yield from self._collected(each.plan(), rows)
+            return
+        batch, counts = read
+        rows.add_files([each.file_slice for each in slices], counts, self.keys.of(batch))
+        if rows.are_many:
+            yield rows.located()
+
+    def _collected(self, plan: SlicePlan, rows: RowsOfSlices) -> Iterator[KeysLocated]:
+        """The same of one file of any size."""
+        for row_ids, row_keys in self._candidates(plan, rows.search_keys, _statistics(plan)):
+            rows.add(plan.file_slice, row_ids, row_keys)
+            if rows.are_many:
+                yield rows.located()
 
     def _located(
         self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
@@ -125,7 +179,8 @@ class KeyLocator:
         self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
     ) -> tuple[Numbers, Numbers]:
         """Positions in `search_keys` of the keys found, and the row id of each."""
-        possible = self._possible(plan, search_keys)
+        searched = SearchedSlice.of(plan, self.keys)
+        possible = self._possible(searched, search_keys, FirstKeys(search_keys))
         if possible is None or len(possible) == len(search_keys):
             statistics.keys = len(search_keys)
             return _matches(self._candidates(plan, search_keys, statistics), search_keys)
@@ -140,17 +195,18 @@ class KeyLocator:
         )
         return possible[key_positions], rows
 
-    def _possible(self, plan: SlicePlan, search_keys: pa.StringArray) -> Numbers | None:
+    def _possible(
+        self, searched: SearchedSlice, search_keys: pa.StringArray, first_keys: FirstKeys
+    ) -> Numbers | None:
         """Positions in `search_keys` of the keys that may lie in the range of the base file's keys.
         None for all: the range is not known, or among the first keys there are already so many
         that the keys of all rows are read."""
-        within = KeyRange.of_base_file(plan, self.keys)
-        if within is None:
+        if searched.within is None or searched.rows is None:
             return None
-        most = most_keys_by_index(plan.total)
-        if np.count_nonzero(within.holds(search_keys[: 4 * most])) > most:
+        most = most_keys_by_index(searched.rows)
+        if first_keys.within(searched.within, 4 * most) > most:
             return None
-        return np.flatnonzero(within.holds(search_keys))
+        return np.flatnonzero(searched.within.holds(search_keys))
 
     def _candidates(
         self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
@@ -195,6 +251,16 @@ class KeyLocator:
         batches = self.reader.merged(plan)
         keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
         return _matches(keys, search_keys)[0]
+
+
+def _statistics(plan: SlicePlan) -> SliceStatistics:
+    return SliceStatistics(plan.file_slice.name, plan.access)
+
+
+def _base_file(searched: SearchedSlice) -> BaseFile:
+    base_file = searched.file_slice.base_file
+    assert base_file is not None, "only slices with log files lack a base file"
+    return base_file
 
 
 def _matches(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:

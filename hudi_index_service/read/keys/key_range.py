@@ -1,6 +1,7 @@
 """The range of a base file's record keys, from the least and greatest values in the manifests of
 its entries. Other keys need not be searched in the file."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -88,3 +89,29 @@ class KeyRange:
         low, high = pc.greater_equal(values, self.least), pc.less_equal(values, self.greatest)
         mask: Mask = np.asarray(pc.and_(low, high))
         return mask
+
+
+class FirstKeys:
+    """The first of some keys, sorted, to count those in the ranges of many base files."""
+
+    def __init__(self, keys: pa.StringArray) -> None:
+        """Sorts nothing as yet.
+
+        Args:
+            keys: Without NULL.
+        """
+        self._keys = keys
+        self._sorted: dict[tuple[int, str], list[bytes]] = {}
+
+    def within(self, key_range: KeyRange, first: int) -> int:
+        """How many of the first so many keys may lie in the range, or rather more."""
+        least, greatest, prefix = key_range.least, key_range.greatest, key_range.prefix
+        if not (isinstance(least, bytes) and isinstance(greatest, bytes)):
+            return int(np.count_nonzero(key_range.holds(self._keys[:first])))
+        values = self._sorted.get((first, prefix))
+        if values is None:
+            keys = self._keys[:first].to_pylist()
+            texts = [*keys, *(key.removeprefix(prefix) for key in keys if key.startswith(prefix))]
+            values = sorted(text.encode() for text in (texts if prefix else keys))
+            self._sorted[first, prefix] = values
+        return bisect_right(values, greatest) - bisect_left(values, least)

@@ -4,6 +4,8 @@ Arrow hashes all search keys for each call, so the rows of many slices are match
 the rows, those are collected whose key's hash is that of a search key: few others are left.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -13,7 +15,7 @@ from hudi_index_parquet import polynomials
 from hudi_index_service.arrow import numbers_array, truths_array
 from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.read.base_file.row_reader import RowIds
-from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
+from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
 
 _FEWEST_ROWS = 65_536
 _SLOTS_A_KEY = 16  # as many bytes for each search key, a power of two in all
@@ -36,7 +38,7 @@ class RowsOfSlices:
         Args:
             search_keys: Distinct, without NULL.
         """
-        self._search_keys = search_keys
+        self.search_keys = search_keys
         bits = (_SLOTS_A_KEY * len(search_keys)).bit_length()
         self._shift = np.uint64(64 - bits)
         self._slots = np.zeros(1 << bits, dtype=bool)
@@ -45,8 +47,33 @@ class RowsOfSlices:
 
     def add(self, file_slice: FileSlice, row_ids: RowIds, row_keys: pa.StringArray) -> None:
         """Adds rows of a slice with a base file."""
+        self._add([file_slice], np.zeros(len(row_ids), np.int64), row_ids, row_keys)
+
+    def add_files(
+        self, slices: Sequence[FileSlice], counts: Sequence[int], row_keys: pa.StringArray
+    ) -> None:
+        """Adds all rows of the base files of slices.
+
+        Args:
+            counts: The number of rows of each base file.
+            row_keys: The keys of their rows, file by file.
+        """
+        rows = np.array(counts, np.int64)
+        starts = np.repeat(np.cumsum(rows) - rows, rows)
+        of_rows = np.repeat(np.arange(len(slices)), rows)
+        self._add(slices, of_rows, np.arange(len(row_keys)) - starts, row_keys)
+
+    def _add(
+        self,
+        slices: Sequence[FileSlice],
+        of_rows: Numbers,
+        row_ids: RowIds,
+        row_keys: pa.StringArray,
+    ) -> None:
+        """Adds rows of some slices; `of_rows` is the number among them of each row's slice."""
         may_match = self._slots[key_hashes(row_keys) >> self._shift]
-        self._slices.append(file_slice)
+        self._of_rows.append(of_rows[may_match] + len(self._slices))
+        self._slices += slices
         self._row_ids.append(row_ids[may_match])
         self._row_keys.append(row_keys.filter(truths_array(may_match)))
         self._count += len(self._row_ids[-1])
@@ -54,16 +81,17 @@ class RowsOfSlices:
     @property
     def are_many(self) -> bool:
         """Whether hashing the search keys takes no longer than matching the rows collected."""
-        return self._count >= max(len(self._search_keys), _FEWEST_ROWS)
+        return self._count >= max(len(self.search_keys), _FEWEST_ROWS)
 
     def located(self) -> KeysLocated:
         """The keys located in the rows collected, which are then forgotten."""
-        row_ids = np.concatenate([np.zeros(0, np.int64), *self._row_ids])
+        nothing = np.zeros(0, np.int64)
+        row_ids = np.concatenate([nothing, *self._row_ids])
+        of_rows = np.concatenate([nothing, *self._of_rows])
         row_keys = pa.chunked_array(self._row_keys, pa.string())
-        places = pc.index_in(row_keys, value_set=self._search_keys).combine_chunks()
+        places = pc.index_in(row_keys, value_set=self.search_keys).combine_chunks()
         found = np.asarray(places.is_valid())
         key_positions = np.asarray(places.drop_null()).astype(np.int64)
-        of_rows = np.repeat(np.arange(len(self._slices)), list(map(len, self._row_ids)))
         slices = numbers_array(of_rows[found])
         slice_values = (
             [each.partition for each in self._slices],
@@ -72,7 +100,7 @@ class RowsOfSlices:
         )
         locations = pa.table(
             [
-                self._search_keys.take(numbers_array(key_positions)),
+                self.search_keys.take(numbers_array(key_positions)),
                 *(pa.array(each, pa.string()).take(slices) for each in slice_values),
                 numbers_array(row_ids[found]),
                 pa.repeat(pa.scalar(False), len(slices)),
@@ -84,6 +112,7 @@ class RowsOfSlices:
 
     def _forget(self) -> None:
         self._slices: list[FileSlice] = []
+        self._of_rows: list[Numbers] = []
         self._row_ids: list[RowIds] = []
         self._row_keys: list[pa.StringArray] = []
         self._count = 0

@@ -25,6 +25,7 @@ from hudi_index_service.read.keys.groups import portions, routed, slice_groups
 from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.locations import LOCATIONS
 from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
+from hudi_index_service.read.keys.searched_slice import PackedSlices, SearchedSlice
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
     KEY,
@@ -86,7 +87,8 @@ class _LocatorTask:
         """The locations (`LOCATIONS`) of keys in slices. Raises what `opened` raises."""
         with self.opened() as locator:
             for plans, search_keys in work:
-                for _, key_locations in locator.locate_all(plans, search_keys):
+                slices = (SearchedSlice.of(each, self.keys) for each in plans)
+                for _, key_locations in locator.locate_all(slices, search_keys):
                     yield from key_locations.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
 
@@ -179,13 +181,13 @@ def _tasks(spark: SparkSession) -> int:
 def _answer_by_each_task(locator: KeyLocator, plan: QueryPlan, requested: DataFrame) -> DataFrame:
     """The answer by tasks that each search all slices for a share of the keys."""
     task = _LocatorTask.of(locator)
-    pickled_slices = pickle.dumps(plan.slices)
+    packed = PackedSlices.of(plan.slices, locator.keys)
 
     def answer_all(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        slices: tuple[SlicePlan, ...] | None = None
+        slices: list[SearchedSlice] = []
         with task.opened() as task_locator:
             for share in key_portions(batches, _KEYS_AT_ONCE):
-                slices = slices or pickle.loads(pickled_slices)  # noqa: S301 - from the driver
+                slices = slices or packed.unpacked()
                 for each in answers(task_locator, slices, share):
                     yield from each.to_batches(max_chunksize=_ROWS_PER_BATCH)
 

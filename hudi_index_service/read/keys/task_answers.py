@@ -16,6 +16,7 @@ from hudi_index_service.optimizer.decide import each_task_reads_all_keys
 from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.rows_of_slices import key_hashes
+from hudi_index_service.read.keys.searched_slice import SearchedSlice
 from hudi_index_service.read.keys.tag_location import ANSWER, KEY, PARTITION
 
 _BYTES_A_ROW = 20  # of a base file, at least: it stores the row's key, which hardly compresses
@@ -49,7 +50,7 @@ def key_portions(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Ta
 
 
 def answers(
-    locator: KeyLocator, slices: Sequence[SlicePlan], requested: pa.Table
+    locator: KeyLocator, slices: Sequence[SearchedSlice], requested: pa.Table
 ) -> Iterator[pa.Table]:
     """The answer (`ANSWER`) for keys, in any order.
 
@@ -74,7 +75,7 @@ def answers(
 
 def _answers_among(
     locator: KeyLocator,
-    slices: Sequence[SlicePlan],
+    slices: Sequence[SearchedSlice],
     keys: pa.ChunkedArray,
     partition: str | None,
 ) -> Iterator[pa.Table]:
