@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hudi_index_parquet import polynomials
 
-from hudi_index_service.arrow import numbers_array, truths_array
+from hudi_index_service.arrow import numbers_array
 from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.read.base_file.row_reader import RowIds
 from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
@@ -47,7 +47,8 @@ class RowsOfSlices:
 
     def add(self, file_slice: FileSlice, row_ids: RowIds, row_keys: pa.StringArray) -> None:
         """Adds rows of a slice with a base file."""
-        self._add([file_slice], np.zeros(len(row_ids), np.int64), row_ids, row_keys)
+        places = self._may_match(row_keys)
+        self._add([file_slice], np.zeros(len(places), np.int64), row_ids[places], row_keys, places)
 
     def add_files(
         self, slices: Sequence[FileSlice], counts: Sequence[int], row_keys: pa.StringArray
@@ -58,10 +59,15 @@ class RowsOfSlices:
             counts: The number of rows of each base file.
             row_keys: The keys of their rows, file by file.
         """
+        places = self._may_match(row_keys)
         rows = np.array(counts, np.int64)
-        starts = np.repeat(np.cumsum(rows) - rows, rows)
-        of_rows = np.repeat(np.arange(len(slices)), rows)
-        self._add(slices, of_rows, np.arange(len(row_keys)) - starts, row_keys)
+        ends = np.cumsum(rows)
+        of_rows = np.searchsorted(ends, places, side="right")
+        self._add(slices, of_rows, places - (ends - rows)[of_rows], row_keys, places)
+
+    def _may_match(self, row_keys: pa.StringArray) -> Numbers:
+        """The places of the rows whose key may be one of the search keys."""
+        return np.flatnonzero(self._slots[key_hashes(row_keys) >> self._shift])
 
     def _add(
         self,
@@ -69,14 +75,19 @@ class RowsOfSlices:
         of_rows: Numbers,
         row_ids: RowIds,
         row_keys: pa.StringArray,
+        places: Numbers,
     ) -> None:
-        """Adds rows of some slices; `of_rows` is the number among them of each row's slice."""
-        may_match = self._slots[key_hashes(row_keys) >> self._shift]
-        self._of_rows.append(of_rows[may_match] + len(self._slices))
+        """Adds rows of some slices.
+
+        Args:
+            of_rows: The number of each row's slice among the slices.
+            places: The places of the rows' keys in `row_keys`.
+        """
+        self._of_rows.append(of_rows + len(self._slices))
         self._slices += slices
-        self._row_ids.append(row_ids[may_match])
-        self._row_keys.append(row_keys.filter(truths_array(may_match)))
-        self._count += len(self._row_ids[-1])
+        self._row_ids.append(row_ids)
+        self._row_keys.append(row_keys.take(numbers_array(places)))
+        self._count += len(places)
 
     @property
     def are_many(self) -> bool:
@@ -100,7 +111,7 @@ class RowsOfSlices:
         )
         locations = pa.table(
             [
-                self.search_keys.take(numbers_array(key_positions)),
+                row_keys.filter(places.is_valid()),
                 *(pa.array(each, pa.string()).take(slices) for each in slice_values),
                 numbers_array(row_ids[found]),
                 pa.repeat(pa.scalar(False), len(slices)),

@@ -84,9 +84,9 @@ def _answers_among(
     is_absent = np.ones(len(distinct), dtype=bool)
     for positions, locations in locator.locate_all(slices, distinct):
         is_absent[positions] = False
-        yield locations.select(ANSWER.names).take(_repeated(times[positions]))
+        yield _repeated(locations.select(ANSWER.names), times[positions])
     absent = distinct.take(numbers_array(np.flatnonzero(is_absent)))
-    yield _nowhere(absent.take(_repeated(times[is_absent])), partition)
+    yield _repeated(_nowhere(absent, partition), times[is_absent])
     yield _nowhere(pa.nulls(keys.null_count, pa.string()), partition)
 
 
@@ -99,9 +99,11 @@ def _distinct(keys: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int6
     return encoded.dictionary, np.bincount(encoded.indices)
 
 
-def _repeated(times: npt.NDArray[np.int64]) -> pa.Array:
-    """The number of each row as often as its key was requested."""
-    return numbers_array(np.repeat(np.arange(len(times)), times))
+def _repeated(rows: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
+    """Each row as often as its key was requested."""
+    if (times == 1).all():
+        return rows
+    return rows.take(numbers_array(np.repeat(np.arange(len(times)), times)))
 
 
 def _nowhere(keys: pa.StringArray, partition: str | None) -> pa.Table:
