@@ -27,10 +27,8 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// The positions of the filter in a footer, its length included; the end may lie beyond `head`. None
-/// if no filter starts in `head`.
-///
-/// Args: `head` is the start of the footer.
+/// The positions of the filter in the footer that starts with `head`, the filter's length included;
+/// its end may lie beyond `head`. None if no filter starts in `head`.
 pub fn bloom_filter(head: &[u8]) -> Option<Range<u64>> {
     let mut footer = Reader { bytes: head, at: 0 };
     let mut last = 0;
@@ -71,9 +69,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The number and type of the next field of a struct, if there is one.
-    ///
-    /// Args: `last` is the number of the field before it, or 0.
+    /// The number and type of the next field of a struct, if there is one. `last` is the number of
+    /// the field before it, or 0.
     #[expect(clippy::option_option)]
     fn next_field(&mut self, last: i16) -> Option<Option<(i16, u8)>> {
         let byte = self.byte()?;
