@@ -50,9 +50,10 @@ impl Footer {
             ));
         }
         let metadata = match without_bloom_filter(source, &tail_range, &tail)? {
-            Some(footer) => {
-                ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&metadata_options()))?
-            }
+            Some(footer) => ParquetMetaDataReader::decode_metadata_with_options(
+                &footer,
+                Some(&metadata_options()),
+            )?,
             None => {
                 decoder.push_range(tail_range.clone(), tail.clone())?;
                 decode(&mut decoder, source)?
@@ -93,7 +94,10 @@ fn without_bloom_filter(
         return Ok(None);
     };
     let end = tail_range.end - END_BYTES;
-    let Some(start) = end.checked_sub(length).filter(|&start| start < tail_range.start) else {
+    let Some(start) = end
+        .checked_sub(length)
+        .filter(|&start| start < tail_range.start)
+    else {
         return Ok(None);
     };
     let head = fetch_one(source, start..end.min(start + HEAD_BYTES))?;

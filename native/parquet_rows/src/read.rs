@@ -150,11 +150,19 @@ pub fn read_columns(
     columns: &[String],
     threads: usize,
 ) -> Result<Option<WholeColumns>> {
-    let opened = in_parallel(files.iter().collect(), threads, SMALLEST_FOOTERS, |file: &LocalFile| {
-        let mut source = Source::file(file.0.clone(), file.1, Gaps::UpTo(0))?;
-        ParquetFile::new(Footer::read(&mut source)?.metadata)
-    })?;
-    let rows: Vec<i64> = opened.iter().map(|file| row_count(file.metadata())).collect();
+    let opened = in_parallel(
+        files.iter().collect(),
+        threads,
+        SMALLEST_FOOTERS,
+        |(path, size): &LocalFile| {
+            let mut source = Source::file(path.clone(), *size, Gaps::UpTo(0))?;
+            ParquetFile::new(Footer::read(&mut source)?.metadata)
+        },
+    )?;
+    let rows: Vec<i64> = opened
+        .iter()
+        .map(|file| row_count(file.metadata()))
+        .collect();
     let wanted: Vec<_> = files
         .iter()
         .zip(&opened)
@@ -167,7 +175,10 @@ pub fn read_columns(
         })
         .collect();
     let read = read_files(&wanted, Some(columns), threads)?;
-    Ok(read.map(|read| WholeColumns { batch: read.batch, rows }))
+    Ok(read.map(|read| WholeColumns {
+        batch: read.batch,
+        rows,
+    }))
 }
 
 impl Work for &LocalFile {
