@@ -12,14 +12,14 @@ import mmap
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar, texts_array
+from hudi_index_service.arrow import FALSE, as_numbers, as_truths, integer_scalar
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.entry import StatedGeneration
@@ -202,6 +202,12 @@ class SegmentFile:
             self._statistics[key] = Statistics.of(self.files, self.columns[key], key)
         return self._statistics[key]
 
+    @cached_property
+    def generations(self) -> Mapping[str, int]:
+        """The generations that the segment states, by base file path. Kept, since every query asks
+        for those of the few base files that it may read."""
+        return newest_generations([self.files])
+
     def facts(self) -> Facts:
         """All that the segment states. Raises what `run` raises, and so does each access to pairs,
         which are not read before."""
@@ -292,12 +298,12 @@ def stated_generations(
     segments: Iterable[SegmentFile], base_files: Sequence[BaseFile]
 ) -> dict[str, StatedGeneration]:
     """The highest generation of the entries of base files, by path, as far as segments state it."""
-    paths = texts_array([each.path for each in base_files], pa.string())
     stated: dict[str, StatedGeneration] = {}
     for each in segments:
-        is_among = pc.index_in(each.files["path"], value_set=paths).is_valid()
-        for path, number in newest_generations([each.files.filter(is_among)]).items():
-            if path not in stated or number > stated[path].number:
+        generations = each.generations
+        for path in (base_file.path for base_file in base_files):
+            number = generations.get(path)
+            if number is not None and (path not in stated or number > stated[path].number):
                 stated[path] = StatedGeneration(number, each.name)
     return stated
 
