@@ -275,7 +275,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.scratch) as scratch:
         folder = Path(scratch)
         spark = spark_session(folder)
-        session = IndexSession(spark)
+        session = IndexSession(spark.newSession())
         prepared(spark, session, folder)
         with tables.registered(spark, "tpch", dict.fromkeys(tables.KEYS, folder)):
             sessions = Sessions.of(spark)

@@ -380,7 +380,7 @@ class SparkUnsupported(IndexServiceError):
     """The session's Spark is not the one that the jar for its queries was made for."""
 
     code = "SPARK_UNSUPPORTED"
-    default_remedy = Remedy("Use a session of PySpark 3.5, or IndexSession(spark).sql(…).")
+    default_remedy = Remedy("Use a session of PySpark 3.5, or table.scan(…).to_spark(spark).")
 
 
 class ConfigInvalid(IndexServiceError):

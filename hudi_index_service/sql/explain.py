@@ -1,18 +1,13 @@
 """EXPLAIN INDEX: the reader of each Hudi relation of a query, the reason, and the measured cost."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_index_service.errors import StatementInvalid
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.read.explanation import explanation
-from hudi_index_service.sql.catalyst.scala import nodes
-from hudi_index_service.sql.select import RelationUse
-from hudi_index_service.sql.statements import ExplainIndex
+from hudi_index_service.sql.relations.decision import RelationUse
 
 EXPLAINED = """
     relation INT NOT NULL, table STRING NOT NULL, reader STRING NOT NULL, index_name STRING,
@@ -39,32 +34,6 @@ whole query, the same in every row.
 
 `least_rows` to `scan_milliseconds` are the optimizer's estimates for the slices with an entry, as
 in `scan().explain()`; `slices` groups the slices by access, reason and rule."""
-
-_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
-_COMMANDS = (f"{_LOGICAL}Command", f"{_LOGICAL}ParsedStatement")
-
-
-def refuse_other_than_query(
-    spark: SparkSession, statement: ExplainIndex, kwargs: Mapping[str, Any]
-) -> None:
-    """Raises StatementInvalid for a statement that Spark would run at once, such as WITH … INSERT.
-
-    Raises:
-        pyspark.errors.ParseException: Spark cannot parse it.
-    """
-    if kwargs:
-        raise StatementInvalid(
-            "EXPLAIN INDEX takes no DataFrames or values for {…}.",
-            remedy="Pass parameters as args, or create a temporary view.",
-        )
-    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement.query)
-    gateway = spark.sparkContext._gateway
-    for node in nodes(plan):
-        if any(is_instance_of(gateway, node, each) for each in _COMMANDS):
-            raise StatementInvalid(
-                "EXPLAIN INDEX explains queries, and this statement would change something.",
-                remedy="Explain the SELECT in it.",
-            )
 
 
 def explained_frame(

@@ -5,10 +5,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_index_service.sql.catalog import SESSION_CATALOG
-
 _CLASS = "hudiindex.spark.IndexExtensions"
-_ENABLED = "spark.hudi.index.enabled"
 
 
 def extension(spark: SparkSession) -> Any | None:
@@ -29,18 +26,3 @@ def passed_on(spark: SparkSession, query: str) -> DataFrame:
     if own is None:
         return spark.sql(query)
     return DataFrame(own.passOn(spark._jsparkSession, query), spark)
-
-
-def without_rule(spark: SparkSession) -> SparkSession:
-    """A copy of the session whose plans are Spark's own, without the extension's rule and full-text
-    functions; the session itself if its JVM has no such rule."""
-    own = extension(spark)
-    if own is None:
-        return spark
-    copy = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    copy.conf.set(_ENABLED, "false")
-    own.removeFunctions(copy._jsparkSession)
-    if (catalog := spark.catalog.currentCatalog()) != SESSION_CATALOG:  # is not copied
-        copy.catalog.setCurrentCatalog(catalog)
-        copy.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
-    return copy

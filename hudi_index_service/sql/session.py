@@ -2,9 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from time import perf_counter
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,23 +18,16 @@ from hudi_index_service.sql.call import (
 )
 from hudi_index_service.sql.catalog import table_location
 from hudi_index_service.sql.dialect import parse_statement
-from hudi_index_service.sql.explain import (
-    EXPLAINED,
-    explained_frame,
-    refuse_other_than_query,
-)
-from hudi_index_service.sql.extension import without_rule
 from hudi_index_service.sql.first_words import first_words
+from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.remedies import remedies_in_sql
-from hudi_index_service.sql.runner import StatementRunner
-from hudi_index_service.sql.select import Explain, RelationUse, SelectRewriter
+from hudi_index_service.sql.rule.enable import enabled
 from hudi_index_service.sql.spark_errors import (
     hudis_errors_named,
     paths_in_queries_named,
     services_errors_again,
 )
-from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
-from hudi_index_service.table import IndexedTable, open_table
+from hudi_index_service.sql.statements import TableReference
 from hudi_index_service.upkeep import TableUpkeep
 from hudi_index_service.wording import counted
 
@@ -49,18 +40,23 @@ _HUDIS_INDEX = (
 
 
 class _LastQuery(threading.local):
-    """The relations of each thread's last query."""
+    """Each thread's last query; None if there is none."""
 
-    relations: tuple[RelationUse, ...] = ()
+    frame: DataFrame | None = None
 
 
 class IndexSession:
-    """Wraps a Spark session: runs index statements itself and passes all others to Spark.
+    """Wraps a Spark session that may not have been started with the extension: runs index
+    statements itself and passes all others to Spark. Does what `enable` does first, with these
+    arguments.
 
     Args:
         spark: A session with Hudi's bundle.
         storage_options: As for `open_table`, for tables in remote stores.
         settings: Override the process's settings.
+
+    Raises:
+        NativeModuleMissing, SparkUnsupported: as `enable`.
     """
 
     def __init__(
@@ -73,20 +69,24 @@ class IndexSession:
         self.spark = spark
         self._storage_options = storage_options
         self._settings = settings
-        self._select = SelectRewriter(spark, storage_options, settings)
-        self._statements = StatementRunner(spark, self._open, self._select.close)
+        self._enabled = enabled(spark, storage_options, settings)
         self._last_query = _LastQuery()
 
     @property
     def relations(self) -> tuple[RelationUse, ...]:
         """How this thread's last query in `sql` reads its Hudi tables: each occurrence of a table,
-        with its reader and the reason. Empty if no table of the query has an index, and after a
-        statement that is not a query."""
-        return self._last_query.relations
+        with its reader and the reason; complete once the query has run. Empty after a statement
+        that is not a query. Spark plans the query, if it has not yet.
+
+        Raises:
+            pyspark.errors.PySparkException, py4j.protocol.Py4JJavaError: from planning.
+        """
+        frame = self._last_query.frame
+        return () if frame is None else self._enabled.planned(frame).relations
 
     def close(self) -> None:
         """Closes the index files that stay open between queries."""
-        self._select.close()
+        self._enabled.close()
 
     def sql(self, query: str, args: Any = None, **kwargs: Any) -> DataFrame:
         """Runs one statement at once.
@@ -100,11 +100,9 @@ class IndexSession:
         CALL of a table service, due entries are built, as by `call`.
 
         A query reads a Hudi table through an index if the index finds few rows for the query's
-        conditions on the table (see `relations`); the answer equals Spark's own. The rows are those
-        of the snapshot that Spark has resolved for the query. Few rows are read at once, more by
-        Spark tasks when the query runs; executors then need this package. Queries may call `match`,
-        its variants and `score` (docs/sql.md, "Full text"), if the session has no other function of
-        that name.
+        conditions on the table (see `relations`), as all queries of the session do; the answer
+        equals Spark's own. Queries may call `match`, its variants and `score` (docs/sql.md, "Full
+        text"), if the session has no other function of that name.
 
         Args:
             query: One statement, optionally with a semicolon at the end.
@@ -128,29 +126,20 @@ class IndexSession:
             result = self.spark.sql(query, args, **kwargs)
             return self._after_service(result, serviced_table(query))
         statement = parse_statement(query)
-        self._last_query.relations = ()
+        self._last_query.frame = None
         if statement is None and first_words(query) == ("CREATE", "INDEX"):
             with hudis_errors_named("Hudi creates no such index", remedy=_HUDIS_INDEX):
                 return self.spark.sql(query, args, **kwargs)
         if statement is None:
-            frame, self._last_query.relations = _read(self._select, query, args, kwargs)
-            return frame
-        if isinstance(statement, ExplainIndex):
-            return self._explain(statement, args, kwargs)
-        if args or kwargs:
+            with paths_in_queries_named(query), services_errors_again():
+                self._last_query.frame = self.spark.sql(query, args, **kwargs)
+            return self._last_query.frame
+        if kwargs:
             raise StatementInvalid(
-                "An index statement takes no parameters.", remedy="Write the values in the text."
+                "An index statement takes no DataFrames or values for {…}.",
+                remedy="Pass parameters of EXPLAIN INDEX as args, or create a temporary view.",
             )
-        return self._statements.run(statement, query)
-
-    def result_columns(self, statement: Statement) -> str | None:
-        """The columns of a statement's result, in Spark's DDL, without running it; None if `sql`
-        leaves the statement to Spark."""
-        return (
-            EXPLAINED
-            if isinstance(statement, ExplainIndex)
-            else self._statements.columns(statement)
-        )
+        return self._enabled.statements.run(self.spark, statement, query, args)
 
     def call(self, procedure: str, /, **arguments: Argument) -> DataFrame:
         """Calls one of Hudi's procedures. After run_clustering and run_compaction, for which Hudi
@@ -202,45 +191,3 @@ class IndexSession:
             log.info(
                 "%s: %s built in %.1f s.", table, counted(len(build.built), "entry"), build.seconds
             )
-
-    def _explain(self, statement: ExplainIndex, args: Any, kwargs: Mapping[str, Any]) -> DataFrame:
-        refuse_other_than_query(self.spark, statement, kwargs)
-        explain: Explain = "analyze" if statement.analyze else "plan"
-        with self._explaining() as select:
-            started = perf_counter()
-            frame, uses = _read(select, statement.query, args, {}, explain)
-            self._last_query.relations = uses
-            if not statement.analyze:
-                return explained_frame(self.spark, uses)
-            frame.write.format("noop").mode("overwrite").save()
-            return explained_frame(self.spark, uses, perf_counter() - started)
-
-    @contextmanager
-    def _explaining(self) -> Iterator[SelectRewriter]:
-        """What rewrites the explained query; the rule of `enable` would be ahead of it."""
-        spark = without_rule(self.spark)
-        if spark is self.spark:
-            yield self._select
-            return
-        with closing(SelectRewriter(spark, self._storage_options, self._settings)) as select:
-            yield select
-
-    def _open(self, table: TableReference) -> IndexedTable:
-        return open_table(
-            table_location(self.spark, table),
-            storage_options=self._storage_options,
-            spark=self.spark,
-            settings=self._settings,
-        )
-
-
-def _read(
-    select: SelectRewriter,
-    query: str,
-    args: Any,
-    kwargs: Mapping[str, Any],
-    explain: Explain | None = None,
-) -> tuple[DataFrame, tuple[RelationUse, ...]]:
-    with paths_in_queries_named(query), services_errors_again():
-        frame = select.full_text.sql(query, args, **kwargs)
-    return select.rewritten(frame, explain)

@@ -150,11 +150,12 @@ def test_tag_location_and_sql_work_without_hbase(
     assert_same_rows(open_copy("cow", hbase=unreachable).tag_location(keys), found)
 
     changed = settings.model_copy(update={"hbase": unreachable})
-    with closing(IndexSession(spark, settings=changed)) as session:
-        frame = read_rows(spark, table.uri)
+    enabled = spark.newSession()
+    with closing(IndexSession(enabled, settings=changed)) as session:
+        frame, plain = read_rows(enabled, table.uri), read_rows(spark, table.uri)
         for where in WHERES:
             query = QUERY.replace("?", where)
-            assert session.sql(query, t=frame).collect() == spark.sql(query, t=frame).collect()
+            assert session.sql(query, t=frame).collect() == spark.sql(query, t=plain).collect()
 
 
 def test_hbase_is_used_again_after_the_pause(

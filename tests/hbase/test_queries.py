@@ -82,15 +82,15 @@ def test_tag_location(open_copy: Open, spark: "SparkSession") -> None:
 
 def test_index_in_sql(open_copy: Open, spark: "SparkSession", settings: Settings) -> None:
     path = open_copy("cow").uri
-    with closing(IndexSession(spark, settings=settings)) as session:
+    enabled = spark.newSession()
+    with closing(IndexSession(enabled, settings=settings)) as session:
         session.sql(f"CREATE INDEX by_name ON hudi.`{path}` USING hbase (name, amount)")
         session.sql(f"OPTIMIZE TABLE hudi.`{path}` STRATEGY ALL")
         (shown,) = session.sql(f"SHOW INDEXING hudi.`{path}`").collect()
-        frame = read_rows(spark, path)
         query = "SELECT count(*) FROM {t} WHERE name = 'plain' AND amount > 100"
-        found = session.sql(query, t=frame).collect()
+        found = session.sql(query, t=read_rows(enabled, path)).collect()
         served = [each.by_index for each in session.relations]
-    assert found == spark.sql(query, t=frame).collect()
+    assert found == spark.sql(query, t=read_rows(spark, path)).collect()
     assert served == [True]
     assert shown["index_type"] == "hbase"
 

@@ -109,7 +109,6 @@ def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="session")
 def enabled_once(spark: "SparkSession") -> "SparkSession":
     """A session with the rule, beside that of all tests, which stays without."""
-    spark.conf.set("spark.hudi.index.enabled", "false")
     session = spark.newSession()
     enable(session)
     return session

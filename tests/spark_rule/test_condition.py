@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hudi_index_service.errors import SparkUnsupported
-from hudi_index_service.sql.rule.condition import exact_where_text, where_text
+from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Counts, read_request
 
 
@@ -28,6 +28,12 @@ def either(*of):
 
 def negated(of):
     return {"op": "not", "of": [of]}
+
+
+# Of a table with no column "unanswered", and an index for English words.
+TRANSLATION = Translation(
+    lambda leaf: "unanswered" not in leaf, lambda search, analyzer: analyzer == "english"
+)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +74,12 @@ def negated(of):
     ],
 )
 def test_conditions_as_text(condition, text):
-    assert where_text([condition], lambda leaf: "unanswered" not in leaf) == text
+    assert TRANSLATION.where_text([condition]) == text
 
 
 def test_several_conditions_are_joined_once_each():
     conditions = [NOT_NULL, ONE, leaf(">", 5), ONE, UNKNOWN]
-    assert where_text(conditions, lambda leaf: True) == "(`a` = 1) AND (`a` > 5)"
+    assert TRANSLATION.where_text(conditions) == "(`a` = 1) AND (`a` > 5)"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +94,7 @@ def test_several_conditions_are_joined_once_each():
     ],
 )
 def test_exact_text_leaves_nothing_out(conditions, text):
-    assert exact_where_text(conditions, lambda leaf: "unanswered" not in leaf) == text
+    assert TRANSLATION.exact_where_text(conditions) == text
 
 
 def request_text(**fields):
@@ -139,7 +145,7 @@ def test_searches_need_an_index_with_their_analyzer():
         return {"op": "search", "column": ["p", "c.d"], "call": call}
 
     def text(*conditions):
-        return where_text(conditions, lambda where: True, lambda _, analyzer: analyzer == "english")
+        return TRANSLATION.where_text(conditions)
 
     assert text(search("english")) == r"match(`p`.`c.d`, 'it\'s')"
     assert text(negated(search("english")), ONE) == (

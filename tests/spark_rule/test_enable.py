@@ -55,7 +55,7 @@ def test_other_spark_is_refused(enabled, monkeypatch, name, version):
     import hudi_index_spark
 
     monkeypatch.setattr(hudi_index_spark, name, version)
-    with pytest.raises(SparkUnsupported, match=rf"SPARK_UNSUPPORTED: .*{version}.*IndexSession"):
+    with pytest.raises(SparkUnsupported, match=rf"SPARK_UNSUPPORTED: .*{version}.*to_spark"):
         enable(enabled)
 
 

@@ -62,16 +62,16 @@ def test_why_not_is_told_by_last_queries(spark, enabled, tables):
 
 @pytest.mark.fast
 def test_a_known_decision_is_not_made_again(enabled, tables, monkeypatch):
-    from hudi_index_service.sql.rule import reader
+    from hudi_index_service.sql.rule import by_index as module
 
     decided = []
-    candidates = reader.candidates
+    candidates = module.candidates
 
     def counted(*arguments):
         decided.append(arguments)
         return candidates(*arguments)
 
-    monkeypatch.setattr(reader, "candidates", counted)
+    monkeypatch.setattr(module, "candidates", counted)
     query = "SELECT msg FROM rule_cow WHERE amount = 4242"
     for _ in range(3):
         assert enabled.sql(query).collect() == []

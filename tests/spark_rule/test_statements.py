@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from hudi_index_service import open_table
 from hudi_index_service.errors import IndexNotFound, IndexServiceError, StatementFailed
-from hudi_index_service.sql import IndexSession, enable
+from hudi_index_service.sql import IndexSession
 from hudi_index_service.sql.first_words import first_words
 from hudi_index_service.sql.rule.statements import SqlStatements
 from tests.hudi_tables import IN_PROCESS_LOCK, NO_METADATA_TABLE, hudi_options, write
@@ -386,13 +386,14 @@ def test_index_dropped_between_parsing_and_running(session, monkeypatch):
             session.sql("DROP INDEX IF EXISTS i ON messages")
 
 
-def test_settings_of_queries_do_not_concern_statements(session):
+def test_index_that_is_turned_off_is_still_built_and_explained(session):
     session.conf.set("spark.hudi.index.enabled", "false")
     try:
         session.sql("CREATE INDEX i ON messages USING lucene (id)")
         session.sql("OPTIMIZE TABLE messages STRATEGY ALL")
         explained = "EXPLAIN INDEX SELECT msg FROM messages WHERE id = '3'"
-        assert session.sql(explained).first().reader == "driver"
+        row = session.sql(explained).first()
+        assert (row.reader, row.reason) == ("spark", "spark.hudi.index.enabled is false")
     finally:
         session.conf.unset("spark.hudi.index.enabled")
 
@@ -558,7 +559,15 @@ def test_interrupt_leaves_a_build_that_can_be_cancelled(programs_table):
     assert lines == ["True", "[Row(build_id='000001', requested=True)]", "cancelled"]
 
 
-def test_enabling_a_running_session_leaves_its_parser_alone(enabled, tables):
-    enable(enabled)
-    with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
-        enabled.sql("SHOW INDEXING rule_cow")
+def test_enabling_a_running_session_leaves_its_parser_alone(programs_table):
+    program = """
+    spark = session()
+    enable(spark)
+    try:
+        spark.sql("SHOW INDEXING rules")
+    except Exception as error:
+        print(type(error).__name__, error.getErrorClass())
+    """
+    assert run_program(program, programs_table, programs_table) == [
+        "ParseException PARSE_SYNTAX_ERROR"
+    ]

@@ -3,6 +3,7 @@ three indexed tables for queries, which no test changes."""
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -13,13 +14,20 @@ import pytest
 from hudi_index_service import open_table
 from hudi_index_service.config import settings
 from hudi_index_service.optimizer.cost import Constants
-from hudi_index_service.sql import IndexSession
+from hudi_index_service.sql import IndexSession, enable
 from tests.cost_constants import set_constants, unset_constants
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+PATIENT = {
+    # Machines under test are busy.
+    "spark.hudi.index.decideMillis": "60000",
+    "spark.hudi.index.readMillis": "120000",
+    "hoodie.enable.data.skipping": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
 KINDS = ("cow", "partitioned", "merged")
 
 _numbers = count(1)
@@ -31,6 +39,15 @@ class Messages:
 
     name: str
     path: Path
+
+
+@pytest.fixture(scope="session")
+def spark(spark: "SparkSession") -> "SparkSession":
+    """A session of these tests' own: `IndexSession` lets its queries use the index."""
+    own = spark.newSession()
+    for key, value in PATIENT.items():
+        own.conf.set(key, value)
+    return own
 
 
 @pytest.fixture(scope="session")
@@ -101,14 +118,17 @@ def index_session(spark: "SparkSession") -> Iterator[IndexSession]:
 
 
 @pytest.fixture
-def costs() -> Iterator[Callable[..., None]]:
-    """Sets some of the optimizer's cost constants until the end of the test."""
+def costs(spark: "SparkSession") -> Iterator[Callable[..., None]]:
+    """Sets some of the optimizer's cost constants until the end of the test. Decisions that other
+    tests have asked for are forgotten."""
 
     def set_milliseconds(**milliseconds: float) -> None:
         set_constants(settings(), Constants(**milliseconds))
+        enable(spark)
 
     yield set_milliseconds
     unset_constants(settings())
+    enable(spark)
 
 
 @pytest.fixture
@@ -126,12 +146,24 @@ def agreed(
 
     def run(query: str, args: object = None, **kwargs: object) -> list[bool]:
         frame = index_session.sql(query, args, **kwargs)
-        plain = spark.sql(query, args, **kwargs)
-        assert frame.schema == plain.schema
-        assert rows_of(frame) == rows_of(plain)
+        rows = rows_of(frame)
+        with plain_spark(spark):
+            plain = spark.sql(query, args, **kwargs)
+            assert frame.schema == plain.schema
+            assert rows == rows_of(plain)
         return [each.by_index for each in index_session.relations]
 
     return run
+
+
+@contextmanager
+def plain_spark(spark: "SparkSession") -> Iterator[None]:
+    """Leaves all queries to Spark during the block."""
+    spark.conf.set("spark.hudi.index.enabled", "false")
+    try:
+        yield
+    finally:
+        spark.conf.unset("spark.hudi.index.enabled")
 
 
 def rows_of(frame: "DataFrame") -> list[str]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from hudi_index_service import open_table
 from hudi_index_service.read.slices import index_estimates
 from hudi_index_service.read.slices.slice_reader import SliceReader
-from hudi_index_service.sql.select import leaf
+from hudi_index_service.sql.rule import by_index as by_index_module
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, write
 from tests.sql.conftest import KINDS, rows_of
 
@@ -81,7 +81,7 @@ from tests.sql.conftest import KINDS, rows_of
         (
             "WITH r AS (SELECT id, rand() AS x FROM {t} WHERE amount < 60) "
             "SELECT count(*) FROM r a JOIN r b ON a.id = b.id AND a.x = b.x",
-            [True, True],
+            [True],
         ),
     ],
 )
@@ -147,13 +147,13 @@ def test_change_data_capture_is_left_to_spark(spark, index_session, tmp_path):
     spark.catalog.dropTempView("changes")
 
 
-def test_relations_below_user_functions_are_left_to_spark(spark, agreed, index_session):
+def test_conditions_on_user_functions_are_left_to_spark(spark, agreed, index_session):
     spark.udf.register("doubled", lambda value: 2 * value, "bigint")
-    assert agreed("SELECT doubled(amount) AS d FROM cow WHERE id = '3'") == [False]
-    assert index_session.relations[0].reason == "BatchEvalPython stands above it in the plan"
+    assert agreed("SELECT doubled(amount) AS d FROM cow WHERE id = '3'") == [True]
     query = "SELECT a.id, b.d FROM cow a, (SELECT doubled(amount) AS d FROM cow) b WHERE a.id = '3'"
     assert agreed(query) == [True, False]
     assert agreed("SELECT id FROM cow WHERE doubled(amount) = 18") == [False]
+    assert index_session.relations[0].reason == "no index answers a condition on it"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_queries_that_depend_on_sparks_reader_are_left_to_spark(
     agreed, index_session, monkeypatch, query, reason
 ):
     planned = []
-    monkeypatch.setattr(leaf, "pinned", lambda *arguments: planned.append(arguments))
+    monkeypatch.setattr(by_index_module, "pinned", lambda *arguments: planned.append(arguments))
     assert agreed(query) == [False]
     assert index_session.relations[0].reason == reason
     assert planned == [], "the index was not used for planning"
@@ -325,8 +325,9 @@ def test_bounds_of_the_opened_index_may_decide(agreed, index_session, costs, est
     assert use.reason == "the index finds at least 149 of 200 rows, and Spark scans them faster"
     assert agreed("SELECT amount FROM cow WHERE amount < 6 AND id <> '7'") == [True]
     (use,) = index_session.relations
-    assert (use.reason, use.rows, use.expected) == ("the index finds 2 rows", 2, 2)
-    assert estimates == ["bounds", "bounds"]
+    assert (use.reason, use.rows, use.expected) == ("the index finds at most 2 rows", 2, 2)
+    # The last time for the number of rows that Spark plans with.
+    assert estimates == ["bounds", "bounds", "bounds"]
 
 
 @pytest.mark.usefixtures("tables")
@@ -399,8 +400,8 @@ def test_query_without_hudi_tables_is_returned_unchanged(index_session, spark, t
     """It is not even optimized until its rows are needed."""
     spark.range(3).createOrReplaceTempView("numbers")
     frame = index_session.sql("SELECT id FROM numbers WHERE id = 1")
-    assert index_session.relations == ()
     tracker = frame._jdf.queryExecution().tracker().phases()
     assert tracker.contains("analysis")
     assert not tracker.contains("optimization")
+    assert index_session.relations == ()
     spark.catalog.dropTempView("numbers")

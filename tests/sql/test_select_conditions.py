@@ -1,46 +1,40 @@
 """Conditions as Spark's optimizer leaves them, translated to predicate texts."""
 
-import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.predicate import parse_predicate
-from hudi_index_service.sql.catalyst.condition import Conditions
-from hudi_index_service.sql.catalyst.expression import read_condition
-from hudi_index_service.sql.catalyst.scala import class_name
+from hudi_index_service import open_table
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
 
-_COLUMNS = (
-    "flag boolean, tiny tinyint, small smallint, n int, big bigint, f float, d double, "
-    "price decimal(10,2), msg string, name string, bytes binary, day date, at timestamp, "
-    "s struct<a:int,b:struct<`c d`:string>>, tags array<string>, `od``d` int"
-)
+_QUERY = "SELECT * FROM conditioned WHERE {}"
+_ROW = """
+    SELECT 'k' AS id, 0L AS ts, true AS flag, 1 AS n, 2L AS big, 1.5f AS f, 2.5D AS d,
+    CAST(1.25 AS DECIMAL(10, 2)) AS price, 'm' AS msg, 'n' AS name, X'00' AS bytes,
+    DATE'2024-01-01' AS day, TIMESTAMP'2024-01-01 00:00:00' AS at,
+    named_struct('a', 1, 'b', named_struct('c', 'x')) AS s, array('x') AS tags
+"""
 
 
 @pytest.fixture(scope="module")
-def columns(spark) -> pa.Schema:
-    frame = spark.createDataFrame(spark.sparkContext.emptyRDD(), _COLUMNS)
-    frame.createOrReplaceTempView("conditioned")
-    return to_arrow_schema(frame.schema)
+def conditioned(spark, tmp_path_factory):
+    """An indexed table with a column of each type, and one row."""
+    path = tmp_path_factory.mktemp("conditioned") / "table"
+    options = hudi_options("conditioned", **NO_METADATA_TABLE)
+    write(spark.sql(_ROW), path, options, "insert")
+    with open_table(path) as table:
+        table.create_index("i", ["n"])
+        table.build(strategy="all").raise_for_failures()
+    spark.sql(f"CREATE TABLE conditioned USING hudi LOCATION '{path}'")
+    yield
+    spark.sql("DROP TABLE conditioned")
 
 
 @pytest.fixture
-def where(spark, columns):
+def where(index_session, conditioned):
     """Translates a condition after Spark's optimizer has rewritten it."""
 
-    def is_supported(text: str) -> bool:
-        try:
-            parse_predicate(text, columns)
-        except IndexServiceError:
-            return False
-        return True
-
     def translated(condition: str) -> str | None:
-        frame = spark.table("conditioned").where(condition)
-        node = frame._jdf.queryExecution().optimizedPlan()
-        while not class_name(node).endswith(".Filter"):
-            node = node.children().head()
-        return Conditions(is_supported).where(read_condition(node.condition()))
+        index_session.sql(_QUERY.format(condition))
+        return index_session.relations[0].where
 
     return translated
 
@@ -50,11 +44,10 @@ def where(spark, columns):
     [
         ("flag", "`flag`"),
         ("NOT flag", "NOT (`flag`)"),
-        ("tiny = 3", "`tiny` = 3Y"),
-        ("3 < small", "`small` > 3S"),
+        ("3 < n", "`n` > 3"),
         ("n <> -5", "NOT (`n` = -5)"),
         ("big >= -9223372036854775808", "`big` >= -9223372036854775808L"),
-        ("N <=> 5", "`N` <=> 5"),
+        ("N <=> 5", "`n` <=> 5"),
         ("f = 1.1f", "`f` = 1.1F"),
         ("d < double('Infinity')", "`d` < CAST('Infinity' AS DOUBLE)"),
         ("d = double('NaN')", "`d` = CAST('NaN' AS DOUBLE)"),
@@ -85,9 +78,8 @@ def where(spark, columns):
             "`at` >= TIMESTAMP'2023-12-31 22:00:00.123456Z'",
         ),
         ("s.a = 3", "`s`.`a` = 3"),
-        ("s.b.`c d` = 'x'", "`s`.`b`.`c d` = 'x'"),
+        ("s.b.c = 'x'", "`s`.`b`.`c` = 'x'"),
         ("array_contains(tags, 'x')", "array_contains(`tags`, 'x')"),
-        ("`od``d` = 1", "`od``d` = 1"),
         ("n BETWEEN 1 AND 3", "(`n` >= 1) AND (`n` <= 3)"),
         ("n = 1 OR msg = 'x'", "(`n` = 1) OR (`msg` = 'x')"),
     ],
@@ -129,8 +121,7 @@ def test_long_in_lists(where):
     texts = [f"'{letter}'" for letter in "abcdefghijkl"]
     text = where(f"msg IN ({', '.join([*texts, chr(39) + 'null' + chr(39)])})")
     assert sorted(text[len("`msg` IN (") : -1].split(", ")) == [*texts, "'null'"]
-    # In such a set, NULL and the string "null" look the same.
-    assert where(f"msg IN ({', '.join([*texts, 'NULL'])})") is None
+    assert ", NULL" in where(f"msg IN ({', '.join([*texts, 'NULL'])})")
     days = ", ".join(f"DATE'2024-01-{day:02}'" for day in range(1, 13))
     assert "DATE'2024-01-12'" in where(f"day IN ({days})")
     prices = ", ".join(f"{number}.25BD" for number in range(12))

@@ -38,17 +38,19 @@ class Tpch:
     Attributes:
         variant: ``cow``; or ``mor``, where orders and lineitem are merge-on-read tables and some of
             their indexed base files have log files.
+        spark: Queries by Spark alone.
         session: Queries through the index.
     """
 
     variant: str
+    spark: "SparkSession"
     session: IndexSession
     _answers: dict[Path, Answer] = field(default_factory=dict)
 
     def plain(self, query: Path) -> Answer:
         """The answer of plain Spark."""
         if query not in self._answers:
-            frame = self.session.spark.sql(query.read_text())
+            frame = self.spark.sql(query.read_text())
             self._answers[query] = Answer(frame.schema, list(map(repr, frame.collect())))
         return self._answers[query]
 
@@ -78,9 +80,13 @@ def tpch(
 ) -> Iterator[Tpch]:
     """The tables of one variant. Their database is the current one, so it must not outlive the
     module: the tests of other folders create tables in it otherwise."""
-    session = IndexSession(spark)
+    enabled = spark.newSession()
+    enabled.conf.set("hoodie.enable.data.skipping", "false")
+    enabled.conf.set("spark.hudi.index.decideMillis", "60000")  # machines under test are busy
+    session = IndexSession(enabled)
     with tables.registered(spark, f"tpch_{request.param}", folders[request.param]):
-        yield Tpch(request.param, session)
+        enabled.catalog.setCurrentDatabase(spark.catalog.currentDatabase())
+        yield Tpch(request.param, spark, session)
     session.close()
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from hudi_index_service.config import settings
 from hudi_index_service.optimizer.cost import Constants
-from hudi_index_service.sql.select import RelationUse
+from hudi_index_service.sql import enable
+from hudi_index_service.sql.relations.decision import RelationUse
 from tests.cost_constants import set_constants, unset_constants
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ def test_answers_and_decisions(
 
 
 @pytest.fixture
-def expensive_spark_scans() -> Iterator[None]:
-    """Makes Spark's own scans cost more than anything else."""
+def expensive_spark_scans(tpch: "Tpch") -> Iterator[None]:
+    """Makes Spark's own scans cost more than anything else. Earlier decisions are forgotten."""
     set_constants(settings(), Constants(spark_scan_ms=1e12))
+    enable(tpch.session.spark)
     yield
     unset_constants(settings())
+    enable(tpch.session.spark)
 
 
 @each_query

@@ -15,7 +15,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
 
 from hudi_index_service.errors import IndexServiceError, StorageFailed
 from hudi_index_service.optimizer.history.history import History
@@ -41,7 +40,6 @@ def rows_by_tasks(
     plan: QueryPlan,
     limit: int | None,
     *,
-    output: Any = None,
     history: History | None = None,
     observe: Callable[[SliceStatistics], None] | None = None,
 ) -> DataFrame:
@@ -50,7 +48,6 @@ def rows_by_tasks(
 
     Args:
         limit: The maximum number of rows.
-        output: Catalyst's attributes for the columns, at least one; new ones if None.
         history: Records the statistics of the tasks each time all slices have been read completely;
             not with a limit, for which Spark stops early.
         observe: Called in the driver with the statistics of each slice.
@@ -64,7 +61,7 @@ def rows_by_tasks(
     schema = reader.query.output or pa.schema([(_NO_COLUMN, pa.bool_())])
     struct = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     if not slices:
-        return _no_rows(spark, struct, output)
+        return _without_stand_in(spark.createDataFrame([], struct))
     partitions = min(len(slices), _MOST_PARTITIONS)
     listeners: list[Listener] = []
     if observe is not None:
@@ -79,17 +76,8 @@ def rows_by_tasks(
     )
     size = _size(spark, task, slices, frame)
     log.info("About %d bytes from %d slices by Spark tasks.", size, len(slices))
-    sized_frame = _without_stand_in(_with_size(spark, frame, partitions, size, output))
+    sized_frame = _without_stand_in(_with_size(spark, frame, partitions, size))
     return sized_frame if limit is None else sized_frame.limit(limit)
-
-
-def _no_rows(spark: SparkSession, struct: StructType, output: Any) -> DataFrame:
-    if output is None:
-        return _without_stand_in(spark.createDataFrame([], struct))
-    jvm: Any = spark._jvm
-    none = scala_object(jvm, "scala.collection.immutable.Nil")
-    relation = jvm_name(jvm, "org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
-    return frame_of_plan(spark, relation(output, none, False))
 
 
 def _without_stand_in(frame: DataFrame) -> DataFrame:
@@ -156,9 +144,7 @@ def _weights(spark: SparkSession, task: SliceTask, slices: list[bytes]) -> Itera
         yield Weight(row.rows, row.row_bytes)
 
 
-def _with_size(
-    spark: SparkSession, frame: DataFrame, partitions: int, size: int, output: Any
-) -> DataFrame:
+def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int) -> DataFrame:
     """The same rows with a size for Spark's planner. Spark assumes that the output of mapInArrow is
     as large as its input: here a few numbers, which it would always broadcast."""
     jvm: Any = spark._jvm
@@ -168,7 +154,7 @@ def _with_size(
     statistics = spark.range(-(-size // 8))._jdf.queryExecution().optimizedPlan().stats()
     plans = jvm.org.apache.spark.sql.catalyst.plans
     rows = jvm.org.apache.spark.sql.execution.LogicalRDD(
-        execution.analyzed().output() if output is None else output,
+        execution.analyzed().output(),
         execution.toRdd(),
         plans.physical.UnknownPartitioning(partitions),
         scala_object(jvm, "scala.collection.immutable.Nil"),

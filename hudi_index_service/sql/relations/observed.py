@@ -1,6 +1,7 @@
 """The measured cost of reading a relation, summed in the driver from its own reads or from the
 reports of Spark tasks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -57,3 +58,21 @@ class Observed:
         self.totals = Totals(
             *(total + amount for total, amount in zip(self.totals, amounts, strict=True))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Receives what is read for a relation.
+
+    Attributes:
+        statistics: Of the driver's read.
+        observed: The cost, whoever reads; None if nobody wants it.
+    """
+
+    statistics: ReadStatistics = field(default_factory=ReadStatistics)
+    observed: Observed | None = None
+
+    @property
+    def by_task(self) -> Callable[[SliceStatistics], None] | None:
+        """Receives what a task has read of a slice; None if nobody wants it."""
+        return None if self.observed is None else self.observed.read_by_task

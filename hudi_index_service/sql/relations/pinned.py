@@ -10,7 +10,7 @@ from hudi_index_service.table import IndexedTable
 
 
 class SparkSnapshot(Protocol):
-    """A snapshot as Spark has resolved it; see `HudiRelation`."""
+    """A snapshot as Spark has resolved it."""
 
     @property
     def query_type(self) -> QueryType: ...

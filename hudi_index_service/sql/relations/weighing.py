@@ -31,9 +31,17 @@ from hudi_index_service.wording import counted
 
 @dataclass(frozen=True, slots=True)
 class KeepSparkScan:
-    """The reason why the index does not pay, in one sentence without full stop."""
+    """Spark's own reader reads a relation.
+
+    Attributes:
+        reason: Why, in one sentence without full stop.
+        where: The condition that the index could answer; "" if it could answer none.
+        instant: The instant at which it would have read; "" if that was not determined.
+    """
 
     reason: str
+    where: str = ""
+    instant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The best rows of a search, for queries with ORDER BY score() DESC LIMIT k."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,15 +9,14 @@ from hudi_index_service.columns import column_name
 from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES
 from hudi_index_service.predicate.expression import MatchMode
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.full_text.conditions import answers
-from hudi_index_service.sql.full_text.score import WORDS
+from hudi_index_service.sql.full_text.search import WORDS
 from hudi_index_service.sql.relations.decision import serving_indexes
+from hudi_index_service.sql.relations.observed import Reading
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.spark_types import as_spark_sees
 from hudi_index_service.sql.relations.weighing import KeepSparkScan, candidates
 from hudi_index_service.sql.rule.computed import Columns
-from hudi_index_service.sql.rule.condition import exact_where_text
+from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, condition_of
 from hudi_index_service.sql.rule.request import Best, Request, searches
 from hudi_index_service.table import IndexedTable
@@ -72,7 +70,7 @@ class BestRows:
         """Why, in one sentence without full stop."""
         return f"the index finds the {counted(self.best.rows, 'best row')}"
 
-    def read(self, spark: "SparkSession", statistics: ReadStatistics) -> pa.Table | KeepSparkScan:
+    def read(self, spark: "SparkSession", reading: Reading) -> pa.Table | KeepSparkScan:
         """The rows. Raises what `IndexedTable.search` raises."""
         score, query = self.best.score, self.run.reader.query
         names = list(query.output.names)
@@ -100,7 +98,7 @@ def best_rows(
     Raises:
         IndexServiceError, OSError: the table cannot be planned.
     """
-    score, schema = best.score, table.schema()
+    score = best.score
     met = [
         each
         for each in searches(request.where)
@@ -116,9 +114,7 @@ def best_rows(
     other_conditions = [each for each in request.where if each != of_search]
     others = None
     if other_conditions:
-        others = exact_where_text(
-            other_conditions, lambda text: answers(schema, text), partial(can_search, table)
-        )
+        others = Translation.on(table).exact_where_text(other_conditions)
         if others is None:
             return KeepSparkScan("no index answers all conditions exactly")
     columns = Columns.of(request, met, calls)

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -58,7 +59,7 @@ class Callback:
     def _decision(self, request: str) -> str:
         decided = self._reader.decide(request)
         if isinstance(decided, KeepSparkScan):
-            return json.dumps({"reader": "spark", "reason": decided.reason})
+            return json.dumps({"reader": "spark", **asdict(decided)})
         answer = {
             "reader": decided.reader,
             "reason": decided.reason,

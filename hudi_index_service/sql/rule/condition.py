@@ -7,6 +7,7 @@ For rows, whatever is not translated is left out: Spark's own filter stays above
 import base64
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,11 +15,28 @@ import pyarrow as pa
 
 from hudi_index_service.columns import column_name
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
-from hudi_index_service.sql.catalyst.condition import ARROW_TYPES, escape_wildcards
-from hudi_index_service.sql.rule.full_text import condition_of
+from hudi_index_service.sql.relations.answers import answers
+from hudi_index_service.sql.rule.full_text import can_search, condition_of
+from hudi_index_service.table import IndexedTable
 
 Condition: TypeAlias = dict[str, Any]
 """A condition as `Conditions.java` describes it."""
+
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+"""Catalyst's type name → the Arrow type of its literals; decimals have names of their own."""
 
 _PATTERNS = {"starts with": "{}%", "ends with": "%{}", "contains": "%{}%"}
 
@@ -27,50 +45,38 @@ class _Untranslatable(Exception):
     """The condition has no where text; only Spark evaluates it."""
 
 
-CanSearch: TypeAlias = Callable[[str, str], bool]
-"""Whether a table's index answers a full-text condition, a where text, by an analyzer."""
-
-
-def _searches_nothing(where: str, analyzer: str) -> bool:
-    return False
-
-
-def where_text(
-    conditions: Iterable[Condition],
-    can_answer: Callable[[str], bool],
-    can_search: CanSearch = _searches_nothing,
-) -> str | None:
-    """A condition that is TRUE at least for the rows for which all of the given ones are; None if
-    no such condition is likely to exclude many rows. IS NOT NULL alone is not: Spark adds it to
-    every null-rejecting condition and join.
+class Translation:
+    """Translates the conditions on one table.
 
     Args:
         can_answer: Whether the service can answer a where text on the table.
-        can_search: The same for full-text conditions.
+        can_search: Whether an index of the table answers a full-text condition, a where text, by an
+            analyzer.
     """
-    translation = _Translation(can_answer, can_search)
-    selective = [each for each in conditions if each["op"] != "is not null"]
-    texts = [translation.implied(each) for each in selective]
-    return _join(" AND ", dict.fromkeys(each for each in texts if each is not None))
 
-
-def exact_where_text(
-    conditions: Iterable[Condition],
-    can_answer: Callable[[str], bool],
-    can_search: CanSearch = _searches_nothing,
-) -> str | None:
-    """A condition that is TRUE for just the rows for which all of the given ones are; None if none
-    is known.
-
-    Args: see `where_text`.
-    """
-    return _Translation(can_answer, can_search).exact({"op": "and", "of": list(conditions)})
-
-
-class _Translation:
-    def __init__(self, can_answer: Callable[[str], bool], can_search: CanSearch) -> None:
-        self._can_answer = can_answer
+    def __init__(
+        self, can_answer: Callable[[str], bool], can_search: Callable[[str, str], bool]
+    ) -> None:
+        self.can_answer = can_answer
         self._can_search = can_search
+
+    @classmethod
+    def on(cls, table: IndexedTable) -> "Translation":
+        """That of the conditions on a table."""
+        return cls(partial(answers, table.schema()), partial(can_search, table))
+
+    def where_text(self, conditions: Iterable[Condition]) -> str | None:
+        """A condition that is TRUE at least for the rows for which all of the given ones are; None
+        if no such condition is likely to exclude many rows. IS NOT NULL alone is not: Spark adds it
+        to every null-rejecting condition and join."""
+        selective = [each for each in conditions if each["op"] != "is not null"]
+        texts = [self.implied(each) for each in selective]
+        return _join(" AND ", dict.fromkeys(each for each in texts if each is not None))
+
+    def exact_where_text(self, conditions: Iterable[Condition]) -> str | None:
+        """A condition that is TRUE for just the rows for which all of the given ones are; None if
+        none is known."""
+        return self.exact({"op": "and", "of": list(conditions)})
 
     def implied(self, condition: Condition) -> str | None:
         """A condition that is TRUE at least for the rows for which the given one is; None if none
@@ -103,7 +109,7 @@ class _Translation:
             case "search":
                 return self._search(condition)
         leaf = _leaf(condition)
-        if not self._can_answer(leaf):
+        if not self.can_answer(leaf):
             raise _Untranslatable
         return leaf
 
@@ -143,7 +149,7 @@ def _leaf(condition: Condition) -> str:
         case "rlike":
             return f"{column} RLIKE {string_sql(_text(condition))}"
         case _ if op in _PATTERNS:
-            pattern = _PATTERNS[op].format(escape_wildcards(_text(condition)))
+            pattern = _PATTERNS[op].format(_escaped(_text(condition)))
             return f"{column} LIKE {string_sql(pattern)} ESCAPE '!'"
         case "=" | "<=>" | "<" | "<=" | ">" | ">=":
             return f"{column} {op} {_literal(condition)}"
@@ -169,7 +175,7 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
     kind = condition["type"]
     if kind.startswith("decimal("):
         return f"{Decimal(value):f}BD"
-    arrow = ARROW_TYPES.get(kind)
+    arrow = _ARROW_TYPES.get(kind)
     if arrow is None:
         raise _Untranslatable
     match kind:
@@ -180,3 +186,8 @@ def _literal(condition: Condition, value: Any = _ONLY) -> str:
         case "binary":
             value = base64.b64decode(value)
     return literal_sql(pa.scalar(value, arrow))
+
+
+def _escaped(text: str) -> str:
+    """A LIKE pattern for the text itself, with `!` as its escape character."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

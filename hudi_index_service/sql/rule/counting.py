@@ -2,7 +2,6 @@
 up to a limit, as tests of existence do."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,14 +10,13 @@ from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.value_counts import most_values
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.full_text.conditions import answers
 from hudi_index_service.sql.relations.decision import serving_indexes, with_others
 from hudi_index_service.sql.relations.every_row import every_row
+from hudi_index_service.sql.relations.observed import Reading
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.relations.spark_types import as_spark_sees
 from hudi_index_service.sql.relations.weighing import KeepSparkScan, scanned_alone
-from hudi_index_service.sql.rule.condition import exact_where_text
-from hudi_index_service.sql.rule.full_text import can_search
+from hudi_index_service.sql.rule.condition import Translation
 from hudi_index_service.sql.rule.request import Counts, Request
 from hudi_index_service.table import IndexedTable
 
@@ -76,14 +74,14 @@ class Counted:
         """The number of rows in the slices that an index serves."""
         return sum(each.total for each in self._served())
 
-    def read(self, spark: "SparkSession", statistics: ReadStatistics) -> pa.Table | KeepSparkScan:
+    def read(self, spark: "SparkSession", reading: Reading) -> pa.Table | KeepSparkScan:
         """The result. Raises what counting raises.
 
         Args:
-            statistics: Receives those of the first query.
+            reading: Receives what the first query reads.
         """
         runs = {
-            where: replace(run, statistics=ReadStatistics() if number else statistics)
+            where: replace(run, statistics=ReadStatistics() if number else reading.statistics)
             for number, (where, run) in enumerate(self.runs.items())
         }
         group, most = self.counts.group, self.counts.most
@@ -118,14 +116,12 @@ def by_counting(table: IndexedTable, request: Request, counts: Counts) -> Counte
     Raises:
         IndexServiceError, OSError: the table cannot be planned.
     """
-    schema = table.schema()
+    translation = Translation.on(table)
 
     def where_text(conditions: list[dict[str, object]]) -> str | None:
         if not conditions:
             return every_row(table, counts.group)
-        return exact_where_text(
-            conditions, lambda text: answers(schema, text), partial(can_search, table)
-        )
+        return translation.exact_where_text(conditions)
 
     where = where_text(request.where)
     of_counts = [where_text([*request.where, *each]) for each in counts.of]

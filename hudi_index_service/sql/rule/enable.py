@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,39 @@ from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
 from hudi_index_service.sql.extension import extension
 from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.rule.callback import Callback
-from hudi_index_service.sql.rule.reader import RelationReader
+from hudi_index_service.sql.rule.reader import Read, RelationReader
 from hudi_index_service.sql.rule.statements import SqlStatements
+from hudi_index_service.sql.rule.uses import PlannedQuery, relation_use
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
 
 _enabling = Lock()
-_readers: "WeakKeyDictionary[SparkContext, RelationReader]" = WeakKeyDictionary()
+_readers: "WeakKeyDictionary[SparkContext, list[RelationReader]]" = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Enabled:
+    """A session whose queries may use the index.
+
+    Attributes:
+        statements: Runs index statements.
+    """
+
+    statements: SqlStatements
+    _reader: RelationReader
+    _extensions: Any
+
+    def planned(self, frame: "DataFrame") -> PlannedQuery:
+        """A query of the session."""
+        return PlannedQuery(frame, self._extensions.uses(frame._jdf), self._reader)
+
+    def close(self) -> None:
+        """Closes the index files that stay open between queries."""
+        self._reader.close()
 
 
 def enable(
@@ -56,19 +79,22 @@ def enable(
         SparkUnsupported: the session has no JVM in reach (Spark Connect), or another Spark than the
             jar was made for.
     """
+    enabled(spark, storage_options, settings)
+
+
+def enabled(
+    spark: "SparkSession", storage_options: Mapping[str, str] | None, settings: Settings | None
+) -> Enabled:
+    """Does what `enable` does, and returns the session. Raises what `enable` raises."""
     jar = _jar_for(spark)
     with _enabling:
         extensions = _extensions(spark, jar)
         context = spark.sparkContext
-        before = reader = _readers.get(context)
-        if reader is None or not reader.has(storage_options, settings):
-            reader = RelationReader(spark, storage_options, settings)
-        statements = SqlStatements(storage_options, settings, on_files_removed=reader.close)
+        reader = _reader(spark, storage_options, settings)
+        statements = SqlStatements(storage_options, settings, reader, extensions)
         callback = Callback(reader, statements)
         extensions.enable(spark._jsparkSession, callback, _callback_client(context))
-        _readers[context] = reader
-    if before is not None and before is not reader:
-        before.close()
+    return Enabled(statements, reader, extensions)
 
 
 def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
@@ -82,9 +108,25 @@ def last_queries(spark: "SparkSession") -> list[tuple[RelationUse, ...]]:
     jar = _jar_for(spark)
     with _enabling:
         extensions = _extensions(spark, jar)
-        reader = _readers.get(spark.sparkContext)
+        readers = tuple(_readers.get(spark.sparkContext, ()))
+
+    def read_of(use: int) -> Read | None:
+        return next((read for each in readers if (read := each.read(use))), None)
+
     queries = json.loads(extensions.lastQueries())
-    return [tuple(_relation_use(each, reader) for each in uses) for uses in queries]
+    return [tuple(relation_use(each, read_of) for each in uses) for uses in queries]
+
+
+def _reader(
+    spark: "SparkSession", storage_options: Mapping[str, str] | None, settings: Settings | None
+) -> RelationReader:
+    """The reader with these arguments: sessions of one Spark context share its open files."""
+    readers = _readers.setdefault(spark.sparkContext, [])
+    for each in readers:
+        if each.has(storage_options, settings):
+            return each
+    readers.append(RelationReader(spark, storage_options, settings))
+    return readers[-1]
 
 
 def _callback_client(context: "SparkContext") -> Any:
@@ -95,32 +137,6 @@ def _callback_client(context: "SparkContext") -> Any:
         gateway._callback_server = None  # or PySpark would take it to be there
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     return JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
-
-
-def _relation_use(use: dict[str, Any], reader: RelationReader | None) -> RelationUse:
-    request, decision = use.get("request", {}), use["decision"]
-    by_index = use["reader"] != "spark"
-    read = reader.read(use["number"]) if by_index and reader is not None else None
-    return RelationUse(
-        table=use["table"],
-        by_index=by_index,
-        reason=use["reason"],
-        where=read.where if read is not None else decision["where"] or None,
-        columns=_columns(request) if by_index else (),
-        instant=decision["instant"],
-        in_tasks=use["reader"] == "tasks",
-        rows=use.get("rows"),
-        read=None if read is None else read.statistics,
-        expected=decision["rows"] if by_index else None,
-        indexes=tuple(decision["indexes"]),
-    )
-
-
-def _columns(request: dict[str, Any]) -> tuple[str, ...]:
-    """The columns that are read for a request; conditions alone need none if rows are counted."""
-    if counts := request.get("counts"):
-        return (counts["group"],) if "group" in counts else ()
-    return tuple(each["name"] for each in request["columns"])
 
 
 def _jar_for(spark: "SparkSession") -> Path:

@@ -18,15 +18,14 @@ from hudi_index_service.errors import (
 from hudi_index_service.index.entries.requirements import requirements, text_rankers
 from hudi_index_service.predicate.expression import Constant, Match, MatchMode
 from hudi_index_service.read.ranked.search_request import ranker_of
-from hudi_index_service.sql.full_text.call import RUNS, search, search_text
 from hudi_index_service.sql.full_text.evaluation import Matching, OfTexts, OnSeries, Scores
-from hudi_index_service.sql.full_text.functions import RETURNED, SCORE
-from hudi_index_service.sql.full_text.score import WORDS
+from hudi_index_service.sql.full_text.search import RETURNED, SCORE, WORDS, search, search_text
 from hudi_index_service.sql.relations.pinned import pinned
 from hudi_index_service.sql.rule.request import read_request
 from hudi_index_service.table import IndexedTable
 
 _KEPT = 256
+_ON_SERIES = 200  # PythonEvalType of a function on pandas series
 
 Call = Mapping[str, Any]
 """A bound call. A condition has `function`, `text`, `edits`, the `analyzer`, and the `table` and
@@ -170,7 +169,7 @@ def condition_of(call: Call, column: str) -> str:
 def spark_function(call: Call, of: OfTexts) -> UserDefinedFunction:
     """A vectorized function of texts for a bound call and its evaluator."""
     name = call["function"]
-    return UserDefinedFunction(OnSeries(of), RETURNED[name], name, RUNS)
+    return UserDefinedFunction(OnSeries(of), RETURNED[name], name, _ON_SERIES)
 
 
 def can_search(table: IndexedTable, condition: str, analyzer: str) -> bool:

@@ -2,39 +2,28 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_name
 from hudi_index_service.config import Settings
-from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
-from hudi_index_service.optimizer.plan import Access
-from hudi_index_service.predicate.spark_sql import identifier_sql
-from hudi_index_service.read.execution import Execution
+from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
-from hudi_index_service.read.spark.frames import rows_by_tasks
 from hudi_index_service.read.statistics import ReadStatistics
-from hudi_index_service.sql.catalyst.scala import cores
-from hudi_index_service.sql.full_text.conditions import answers
-from hudi_index_service.sql.relations.decision import serving_indexes, with_others
-from hudi_index_service.sql.relations.keys import candidates_of_keys
-from hudi_index_service.sql.relations.pinned import pinned
-from hudi_index_service.sql.relations.spark_types import as_spark_sees
-from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
-from hudi_index_service.sql.rule.best import LARGE, BestRows, best_rows
-from hudi_index_service.sql.rule.computed import Columns
-from hudi_index_service.sql.rule.condition import where_text
+from hudi_index_service.sql.relations.decision import serving_indexes
+from hudi_index_service.sql.relations.observed import Observed, Reading
+from hudi_index_service.sql.relations.weighing import KeepSparkScan
+from hudi_index_service.sql.rule.best import BestRows, best_rows
+from hudi_index_service.sql.rule.by_index import ByIndex, Planned, by_index, planned
 from hudi_index_service.sql.rule.counting import Counted, by_counting
-from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, condition_of
-from hudi_index_service.sql.rule.request import Computed, Key, Request, read_request, searches
+from hudi_index_service.sql.rule.full_text import FullTextCalls
+from hudi_index_service.sql.rule.request import Request, read_request
 from hudi_index_service.table import IndexedTable, open_table
-from hudi_index_service.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,68 +38,6 @@ _READS = 256
 
 _FRESH_SECONDS = 10.0
 """How long: after that, the plan is made again, since files may have gone, or entries come."""
-
-
-@dataclass(frozen=True, slots=True)
-class ByIndex:
-    """A relation that the index pays for.
-
-    Attributes:
-        run: Reads the rows.
-        rows: How many there are, and who reads them.
-        total: The number of rows in the slices that an index serves.
-        where: The condition for the service.
-        indexes: The names of the indexes that serve.
-        key: Restricts the rows further, once the query runs; None if nothing does.
-        columns: The columns of the result.
-    """
-
-    run: Execution
-    rows: Candidates
-    total: int
-    where: str
-    indexes: tuple[str, ...]
-    key: Key | None
-    columns: Columns
-
-    @property
-    def reader(self) -> str:
-        """Who reads the rows."""
-        return "driver" if self.rows.few else "tasks"
-
-    @property
-    def expected(self) -> int:
-        """The most rows that the index finds."""
-        return self.rows.rows
-
-    @property
-    def reason(self) -> str:
-        """Why, in one sentence without full stop."""
-        number = counted(self.rows.rows, "row")
-        if self.key is not None:
-            keys = counted(self.key.most, "key")
-            return f"the index finds at most {number} by {keys} of a join"
-        rows = number if self.rows.exact else f"at most {number}"
-        return with_others(f"the index finds {rows}", self.rows.scanned)
-
-    def read(
-        self, spark: "SparkSession", statistics: ReadStatistics
-    ) -> "pa.Table | DataFrame | KeepSparkScan":
-        """The rows. Raises what reading raises.
-
-        Args:
-            statistics: Receives those of the driver's read.
-        """
-        # As if for the first time: a decision may serve several queries.
-        run = replace(self.run, statistics=statistics)
-        if self.rows.few:
-            table = run.table()
-            if table.nbytes <= DRIVER_BYTES:
-                return self.columns.table(table)
-            if not self.rows.by_tasks:
-                return KeepSparkScan(LARGE)
-        frame = rows_by_tasks(spark, run.reader, run.plan, None, history=run.history)
-        return self.columns.frame(frame)
 
 
 Kept = ByIndex | BestRows | Counted
@@ -130,6 +57,21 @@ class Read:
     statistics: ReadStatistics | None
 
 
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """How an index reads a relation, or would.
+
+    Attributes:
+        plan: The access to each file slice, with what the index expects.
+        where: The condition for the service.
+        indexes: The names of the indexes that serve.
+    """
+
+    plan: QueryPlan
+    where: str
+    indexes: tuple[str, ...]
+
+
 class RelationReader:
     """Answers the requests of one session's queries, and keeps their tables open.
 
@@ -143,12 +85,13 @@ class RelationReader:
         settings: Settings | None,
     ) -> None:
         self._spark = spark
-        self._cores = cores(spark)
+        self._cores = int(spark.sparkContext.defaultParallelism)
         self._storage_options = storage_options
         self._settings = settings
         self._tables: dict[str, IndexedTable] = {}
         self._kept: OrderedDict[str, tuple[Kept, float]] = OrderedDict()
         self._reads: OrderedDict[int, Read] = OrderedDict()
+        self._observed: dict[int, Observed] = {}
         self._lock = Lock()
         self.calls = FullTextCalls(self._table)
         """Answers questions about full-text calls."""
@@ -190,17 +133,55 @@ class RelationReader:
         decided: Decided = self._fresh(text) or self.decide(text)
         if isinstance(decided, KeepSparkScan):
             return decided
-        statistics = ReadStatistics()
-        rows = decided.read(self._spark, statistics)
+        reading = Reading(observed=self._observed.get(use))
+        started = perf_counter()
+        rows = decided.read(self._spark, reading)
         if not isinstance(rows, KeepSparkScan):
             in_driver = isinstance(rows, pa.Table) and not isinstance(decided, BestRows)
-            self._remember(use, Read(decided.where, statistics if in_driver else None))
+            if in_driver and reading.observed is not None:
+                reading.observed.read_here(reading.statistics, perf_counter() - started)
+            self._remember(use, Read(decided.where, reading.statistics if in_driver else None))
         return rows
 
     def read(self, use: int) -> "Read | None":
         """What has been read for a use, by its number; None if nothing was, or long ago."""
         with self._lock:
             return self._reads.get(use)
+
+    @contextmanager
+    def observing(self, uses: Iterable[int]) -> Iterator[Mapping[int, Observed]]:
+        """Measures what is read for some uses, by their numbers, during the block."""
+        observed = {each: Observed() for each in uses}
+        self._observed.update(observed)
+        try:
+            yield observed
+        finally:
+            for each in observed:
+                del self._observed[each]
+
+    def explained(self, text: str) -> "Explained | None":
+        """How a request would be read by index, even if Spark reads; None if no index can.
+
+        Raises:
+            IndexServiceError, OSError: the table cannot be opened, planned or looked up.
+        """
+        request = read_request(text)
+        if isinstance(request, str) or not (indexes := self._table(request.uri).indexes()):
+            return None
+        by: Decided | Planned
+        if request.counts is None and request.best is None:
+            by = planned(self._table(request.uri), request, self.calls)
+        else:
+            by = self._decided(request)
+        if isinstance(by, KeepSparkScan):
+            return None
+        plan = with_index_estimates(by.run.plan, by.run.reader)
+        return Explained(plan, by.where, serving_indexes(indexes, plan))
+
+    def forget(self) -> None:
+        """Forgets what was decided: an index may have been built, or dropped."""
+        with self._lock:
+            self._kept.clear()
 
     def _remember(self, use: int, read: "Read") -> None:
         with self._lock:
@@ -218,50 +199,14 @@ class RelationReader:
 
     def _decided(self, request: Request) -> Decided:
         table = self._table(request.uri)
-        indexes = table.indexes()
-        if not indexes:
+        if not table.indexes():
             return KeepSparkScan("the table has no index")
         if request.counts is not None:
             return by_counting(table, request, request.counts)
         if request.best is not None:
             return best_rows(table, request, request.best, self.calls, self._cores)
-        schema = table.schema()
-        where = where_text(
-            request.where, lambda text: answers(schema, text), partial(can_search, table)
-        )
-        if request.key is not None:
-            where = _with_key(where, request.key, lambda text: answers(schema, text))
-        if where is None:
-            return KeepSparkScan("no index answers a condition on it")
-        met = [each for each in searches(request.where) if _is_searched(table, each)]
-        columns = Columns.of(request, met, self.calls)
-        run = pinned(table, request, where, [*request.names, *columns.texts])
-        if isinstance(run, str):
-            return KeepSparkScan(run)
-        read = run.reader.query.output
-        wanted = len(request.names)
-        output = as_spark_sees(pa.schema(list(read)[:wanted]), request.types)
-        if output is None:
-            return KeepSparkScan("Spark sees its columns in other types")
-        run = run.narrowed(pa.schema([*output, *list(read)[wanted:]]))
-        rows = self._candidates(run, request.key)
-        if isinstance(rows, KeepSparkScan):
-            return rows
-        served = [each.for_counting() for each in run.plan.slices]
-        total = sum(each.total for each in served if each.access is Access.INDEX)
-        serving = serving_indexes(indexes, run.plan)
-        return ByIndex(run, rows, total, where, serving, request.key, columns)
-
-    def _candidates(self, run: Execution, key: Key | None) -> Candidates | KeepSparkScan:
-        if key is not None:
-            return candidates_of_keys(run, self._cores, key.column, key.most)
-        rows = candidates(run, self._cores)
-        if isinstance(rows, KeepSparkScan) or rows.exact:
-            return rows
-        if len(run.plan.slices) <= DRIVER_SLICES:
-            # Spark plans its joins by the number of rows, and reading opens the entries anyway.
-            return rows.with_estimates(with_index_estimates(run.plan, run.reader))
-        return rows
+        by = planned(table, request, self.calls)
+        return by if isinstance(by, KeepSparkScan) else by_index(table, by, self._cores)
 
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:
@@ -284,17 +229,3 @@ class RelationReader:
         with self._lock:
             decided, since = self._kept.get(text, (None, 0.0))
         return decided if monotonic() - since < _FRESH_SECONDS else None
-
-
-def _is_searched(table: IndexedTable, search: Computed) -> bool:
-    condition = condition_of(search.call, column_name(search.of))
-    return can_search(table, condition, search.call["analyzer"])
-
-
-def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) -> str | None:
-    """A condition that is TRUE for the rows with any value of a key's column; None if no index
-    answers it."""
-    column = f"{identifier_sql(key.column)} IS NOT NULL"
-    if not can_answer(column):
-        return None
-    return column if where is None else f"({where}) AND ({column})"

@@ -6,7 +6,7 @@ from typing import Any
 
 from hudi_index_service.errors import SparkUnsupported
 from hudi_index_service.read.planner import QueryType
-from hudi_index_service.sql.catalyst.relation import snapshot_query
+from hudi_index_service.sql.relations.snapshot import snapshot_query
 
 _VERSION = 1
 

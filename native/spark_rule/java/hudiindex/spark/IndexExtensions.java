@@ -3,6 +3,7 @@ package hudiindex.spark;
 import hudiindex.spark.catalyst.IndexRule;
 import hudiindex.spark.catalyst.IndexStrategy;
 import hudiindex.spark.catalyst.NoIndexHints;
+import hudiindex.spark.catalyst.Relations;
 import hudiindex.spark.catalyst.RunningAnalyzer;
 import hudiindex.spark.fulltext.Binding;
 import hudiindex.spark.fulltext.FullTextFunctions;
@@ -13,14 +14,20 @@ import hudiindex.spark.source.Source;
 import hudiindex.spark.source.Statements;
 import hudiindex.spark.statements.IndexParser;
 import java.util.Collections;
+import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import py4j.Py4JPythonClient;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
@@ -31,14 +38,12 @@ import scala.runtime.BoxedUnit;
  * into sessions that already run. Sessions that start with it also take index statements.
  */
 public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
-  /** The source of decisions; null until `enable`. */
-  private static volatile Decisions decisions;
+  /** Who answers the sessions for which `enable` was called. */
+  private static final Map<SparkSession, Answers> BY_SESSION =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
-  /** Who knows full-text calls; null until `enable`. */
-  private static volatile FullText fullText;
-
-  /** Who runs index statements; null until `enable`. */
-  private static volatile Statements statements;
+  /** Who answers all others: whoever was enabled last; null until `enable`. */
+  private static volatile Answers latest;
 
   /** The registries that hold rule and parser; each Spark context's sessions share one. */
   private static final Set<SparkSessionExtensions> EXTENDED =
@@ -49,10 +54,11 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
     synchronized (EXTENDED) {
       if (EXTENDED.add(registry)) {
         // A rule and a strategy are made anew for each query: they keep nothing.
-        registry.injectPreCBORule(function(session -> new IndexRule(session, decisions)));
+        registry.injectPreCBORule(
+            function(session -> new IndexRule(session, from(session, Answers::decisions))));
         registry.injectPlannerStrategy(function(session -> new IndexStrategy()));
         registry.injectResolutionRule(function(NoIndexHints::new));
-        registry.injectResolutionRule(function(session -> binding()));
+        registry.injectResolutionRule(function(IndexExtensions::binding));
         FullTextFunctions.inject(registry);
         // A session makes its parser once, at its start: only sessions to come have this one.
         registry.injectParser(parser());
@@ -62,8 +68,9 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   }
 
   /**
-   * Makes the queries of a running session, and of those that share its registry, ask Python. Spark
-   * looks into the registry at each query. Calling it again only replaces the source.
+   * Makes the queries of a running session ask Python, and those of sessions that share its registry
+   * and have no source of their own. Spark looks into the registry at each query. Calling it again
+   * only replaces the source.
    *
    * @param python answers (question, request) as {@link PythonSource} describes
    * @param client calls Python
@@ -77,12 +84,20 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
   public void enable(SparkSession session, Source source) {
     apply(session.extensions());
     RunningAnalyzer.hasAdded(session, new NoIndexHints(session));
-    fullText = new FullText(source);
-    if (RunningAnalyzer.hasAdded(session, binding())) {
+    Answers answers = Answers.of(source);
+    BY_SESSION.put(session, answers);
+    latest = answers;
+    if (RunningAnalyzer.hasAdded(session, binding(session))) {
       FullTextFunctions.register(session);
     }
-    decisions = new Decisions(source);
-    statements = new Statements(source);
+  }
+
+  /** Forgets what was decided for a session: an index may have been built, or dropped. */
+  public void forget(SparkSession session) {
+    Decisions decisions = from(session, Answers::decisions);
+    if (decisions != null) {
+      decisions.forget();
+    }
   }
 
   /** The latest queries of the calling thread, as {@link Uses} writes them. */
@@ -90,35 +105,54 @@ public final class IndexExtensions extends AbstractFunction1<SparkSessionExtensi
     return Uses.ofThisThread();
   }
 
+  /** How a query's Hudi relations are read. Plans the query, unless it has been planned. */
+  public PlannedUses uses(Dataset<Row> query) {
+    return PlannedUses.of(query.queryExecution());
+  }
+
+  /** Whether a text is no query, or one that writes. Throws Spark's error if it cannot be parsed. */
+  public boolean changesSomething(SparkSession session, String text) throws ParseException {
+    LogicalPlan plan = session.sessionState().sqlParser().parsePlan(text);
+    return Relations.nodes(plan).stream()
+        .anyMatch(each -> each instanceof Command || each instanceof ParsedStatement);
+  }
+
   /** Runs a statement on Hudi's own indexes, which its session may take for one of the service. */
   public Dataset<Row> passOn(SparkSession session, String text) {
     return IndexParser.passedOn(session, text);
   }
 
-  /** Takes the full-text functions from a session. */
-  public void removeFunctions(SparkSession session) {
-    FullTextFunctions.remove(session);
+  private static <T> T from(SparkSession session, Function<Answers, T> part) {
+    Answers answers = BY_SESSION.getOrDefault(session, latest);
+    return answers == null ? null : part.apply(answers);
   }
 
-  private static Binding binding() {
-    return new Binding(() -> fullText);
+  private static Binding binding(SparkSession session) {
+    return new Binding(() -> from(session, Answers::fullText));
   }
 
   private static AbstractFunction2<SparkSession, ParserInterface, ParserInterface> parser() {
     return new AbstractFunction2<>() {
       @Override
       public ParserInterface apply(SparkSession session, ParserInterface before) {
-        return new IndexParser(session, before, () -> statements);
+        return new IndexParser(session, before, () -> from(session, Answers::statements));
       }
     };
   }
 
-  private static <A, B> AbstractFunction1<A, B> function(java.util.function.Function<A, B> made) {
+  private static <A, B> AbstractFunction1<A, B> function(Function<A, B> made) {
     return new AbstractFunction1<>() {
       @Override
       public B apply(A argument) {
         return made.apply(argument);
       }
     };
+  }
+
+  /** Who answers a session's questions. */
+  private record Answers(Decisions decisions, FullText fullText, Statements statements) {
+    static Answers of(Source source) {
+      return new Answers(new Decisions(source), new FullText(source), new Statements(source));
+    }
   }
 }

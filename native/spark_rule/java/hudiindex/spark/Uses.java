@@ -1,25 +1,29 @@
 package hudiindex.spark;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 
 /**
- * The latest queries of each thread and how their Hudi relations are read. A query is what Spark
- * plans under one tracker: sub-queries are optimized by themselves, but under the same one.
+ * How the Hudi relations of queries are read: of each query as long as it exists, and of the latest
+ * ones of each thread. A query is what Spark plans under one tracker: sub-queries are optimized by
+ * themselves, but under the same one.
  */
 public final class Uses {
   private static final int QUERIES = 16;
   private static final int USES = 256;
-  private static final ThreadLocal<Deque<Query>> LATEST = ThreadLocal.withInitial(ArrayDeque::new);
+  private static final ThreadLocal<Deque<List<Use>>> LATEST =
+      ThreadLocal.withInitial(ArrayDeque::new);
+  private static final Map<QueryPlanningTracker, List<Use>> BY_TRACKER =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   private Uses() {}
-
-  private record Query(WeakReference<Object> tracker, List<Use> uses) {}
 
   /** Remembers a use of the query that the calling thread is planning. */
   public static void add(Use use) {
@@ -42,25 +46,34 @@ public final class Uses {
   }
 
   private static List<Use> ofThisQuery() {
-    Deque<Query> latest = LATEST.get();
-    Object tracker = QueryPlanningTracker.get().getOrElse(() -> null);
-    Query query = latest.peekLast();
-    if (query == null || tracker == null || query.tracker().get() != tracker) {
-      query = new Query(new WeakReference<>(tracker), new ArrayList<>());
-      latest.addLast(query);
-      if (latest.size() > QUERIES) {
-        latest.removeFirst();
-      }
+    QueryPlanningTracker tracker = QueryPlanningTracker.get().getOrElse(() -> null);
+    List<Use> known = tracker == null ? null : BY_TRACKER.get(tracker);
+    if (known != null) {
+      return known;
     }
-    return query.uses();
+    List<Use> uses = new CopyOnWriteArrayList<>();
+    if (tracker != null) {
+      BY_TRACKER.put(tracker, uses);
+    }
+    Deque<List<Use>> latest = LATEST.get();
+    latest.addLast(uses);
+    if (latest.size() > QUERIES) {
+      latest.removeFirst();
+    }
+    return uses;
+  }
+
+  /** The uses of a query that has been planned, as they were found. */
+  static List<Use> of(QueryPlanningTracker tracker) {
+    return BY_TRACKER.getOrDefault(tracker, List.of());
   }
 
   /** The queries of the calling thread, the oldest first: JSON, for each a list of its uses. */
   static String ofThisThread() {
     ArrayNode queries = Json.array();
-    for (Query each : LATEST.get()) {
+    for (List<Use> each : LATEST.get()) {
       ArrayNode uses = queries.addArray();
-      each.uses().forEach(use -> uses.add(use.written()));
+      each.forEach(use -> uses.add(use.written()));
     }
     return queries.toString();
   }

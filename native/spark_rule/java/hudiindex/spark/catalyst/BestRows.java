@@ -80,7 +80,7 @@ final class BestRows {
     if (!decision.isByIndex()) {
       return Optional.empty();
     }
-    Use use = Use.ofRequest(JoinKeys.number(scan.relation()), request, decision);
+    Use use = Use.ofRequest(Relations.number(scan.relation()), request, decision);
     Uses.add(use);
     PlannedRead read = PlannedRead.of(scan, request, decision, decisions, use);
     LogicalPlan rows = scan.with(ownScan -> new Indexed(ownScan, Option.empty(), read));

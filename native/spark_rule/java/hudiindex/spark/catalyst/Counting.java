@@ -163,7 +163,7 @@ final class Counting {
     if (!decision.isByIndex()) {
       return Optional.empty();
     }
-    Use use = Use.ofRequest(JoinKeys.number(scan.relation()), request, decision);
+    Use use = Use.ofRequest(Relations.number(scan.relation()), request, decision);
     Uses.add(use);
     PlannedRead read = PlannedRead.of(scan, request, decision, decisions, use);
     return Optional.of(new Indexed(own, Option.empty(), read));

@@ -99,7 +99,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
 
   private LogicalPlan read(HudiScan scan, Optional<String> above, IndexSettings settings)
       throws InterruptedException {
-    long number = JoinKeys.number(scan.relation());
+    long number = Relations.number(scan.relation());
     String where = scan.known();
     Optional<String> reason =
         above.or(() -> needsSpark(scan)).or(() -> lacksCondition(scan, where));

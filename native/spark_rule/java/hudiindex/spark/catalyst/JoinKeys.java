@@ -7,7 +7,7 @@ import hudiindex.spark.Uses;
 import hudiindex.spark.source.Decision;
 import hudiindex.spark.source.Decisions;
 import hudiindex.spark.source.Request;
-import java.util.HashMap;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -56,13 +56,12 @@ final class JoinKeys {
 
   /** The plan with keys for the first relation that can take some: those that leave fewest rows. */
   private Optional<LogicalPlan> once(LogicalPlan plan) throws InterruptedException {
-    Map<Long, Integer> places = new HashMap<>();
-    count(plan, places);
+    List<Long> places = Relations.numbers(plan);
     Optional<Attempt> best = Optional.empty();
     for (Joins.Link each : Joins.links(plan)) {
       long relation = number(each.taking());
       boolean others = best.isPresent() && best.get().relation() != relation;
-      if (!others && places.getOrDefault(relation, 0) == 1 && isNew(each)) {
+      if (!others && isOnce(relation, places) && isNew(each)) {
         Attempt attempt = attempt(each, relation);
         long fewest = best.map(before -> before.decision().rows()).orElse(Long.MAX_VALUE);
         if (attempt.decision().isByIndex() && attempt.decision().rows() < fewest) {
@@ -71,6 +70,11 @@ final class JoinKeys {
       }
     }
     return best.map(each -> taken(plan, each));
+  }
+
+  /** The join of one occurrence of a relation does not restrict the others. */
+  private static boolean isOnce(long relation, List<Long> places) {
+    return Collections.frequency(places, relation) == 1;
   }
 
   private boolean isNew(Joins.Link link) {
@@ -148,12 +152,6 @@ final class JoinKeys {
     return new Project(Scala.<NamedExpression>seq(List.of(giving.attribute())), filtered);
   }
 
-  /** Identifies a relation of a plan: the number of its first attribute's expression id. */
-  static long number(LogicalPlan relation) {
-    List<Attribute> output = Scala.list(relation.output());
-    return output.isEmpty() ? -1 : id(output.get(0));
-  }
-
   private static long id(Attribute attribute) {
     return attribute.exprId().id();
   }
@@ -161,22 +159,6 @@ final class JoinKeys {
   private static long number(Joins.Leaf taking) {
     return taking.node() instanceof Indexed indexed
         ? indexed.plannedRead().use().relation()
-        : number(taking.node());
-  }
-
-  /**
-   * Counts how often each relation occurs: in a CTE that is computed once, say. The join of one
-   * occurrence does not restrict the others.
-   */
-  private static void count(LogicalPlan plan, Map<Long, Integer> places) {
-    if (plan instanceof Indexed indexed) {
-      places.merge(indexed.plannedRead().use().relation(), 1, Integer::sum);
-      return;
-    }
-    if (HudiFiles.of(plan).isPresent()) {
-      places.merge(number(plan), 1, Integer::sum);
-    }
-    Scala.list(plan.children()).forEach(each -> count(each, places));
-    Scala.list(plan.subqueries()).forEach(each -> count(each, places));
+        : Relations.number(taking.node());
   }
 }

@@ -48,26 +48,6 @@ public final class FullTextFunctions {
     }
   }
 
-  /** Takes the functions from a session. */
-  public static void remove(SparkSession session) {
-    FunctionRegistry functions = session.sessionState().functionRegistry();
-    for (String each : NAMES) {
-      FunctionIdentifier name = new FunctionIdentifier(each);
-      if (functions.lookupFunction(name).exists(isOurs())) {
-        functions.dropFunction(name);
-      }
-    }
-  }
-
-  private static Function1<ExpressionInfo, Object> isOurs() {
-    return new AbstractFunction1<>() {
-      @Override
-      public Object apply(ExpressionInfo info) {
-        return info.getClassName().equals(UnboundCall.class.getName());
-      }
-    };
-  }
-
   private static ExpressionInfo info(String name) {
     return new ExpressionInfo(UnboundCall.class.getName(), name);
   }

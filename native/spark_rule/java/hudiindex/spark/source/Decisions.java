@@ -61,6 +61,11 @@ public final class Decisions {
     }
   }
 
+  /** Forgets all decisions. */
+  public void forget() {
+    known.clear();
+  }
+
   /** A request's rows. Throws SourceFailed if there are none in time. */
   public Rows rows(Request request, long use, long millis, Wrapper wrapper)
       throws SourceFailed, InterruptedException {

@@ -1,5 +1,4 @@
-"""The same queries by plain `spark.sql` and by DataFrames: the answers equal Spark's, and the index
-is used where `IndexSession` uses it."""
+"""Some of the queries by DataFrames: the answers equal Spark's, by index."""
 
 from collections.abc import Callable
 from datetime import date
@@ -9,45 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from pyspark.sql import functions as F
 
-from hudi_index_service.sql import enable, last_queries
+from hudi_index_service.sql import last_queries
 from tests.tpch.test_queries import each_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tests.tpch.conftest import Decisions, Tpch
+    from tests.tpch.conftest import Tpch
 
 # The first test creates the tables.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-
-
-@pytest.fixture(scope="module")
-def enabled(tpch: "Tpch") -> "SparkSession":
-    """A session with the rule beside the plain one, on the same tables."""
-    plain = tpch.session.spark
-    plain.conf.set("spark.hudi.index.enabled", "false")
-    session = plain.newSession()
-    enable(session)
-    session.catalog.setCurrentDatabase(plain.catalog.currentDatabase())
-    session.conf.set("spark.hudi.index.decideMillis", "60000")  # machines under test are busy
-    return session
-
-
-@each_query
-def test_plain_sql(
-    tpch: "Tpch", enabled: "SparkSession", decisions: "Decisions", query: Path
-) -> None:
-    frame = enabled.sql(query.read_text())
-
-    expected = tpch.plain(query)
-    assert frame.schema == expected.schema
-    assert list(map(repr, frame.collect())) == expected.rows
-    by_session = [each for each in decisions[tpch.variant][query.stem] if " by index: " in each]
-    wanted = sorted(each.split(" ", 1)[0] for each in by_session)
-    for table in _tables_by_index(enabled):
-        if table in wanted:
-            wanted.remove(table)
-    assert wanted == []
 
 
 class Tables(NamedTuple):
@@ -140,7 +110,8 @@ SELECTIVE = {
 
 
 @pytest.mark.parametrize("name", SELECTIVE)
-def test_data_frames(tpch: "Tpch", enabled: "SparkSession", name: str) -> None:
+def test_data_frames(tpch: "Tpch", name: str) -> None:
+    enabled = tpch.session.spark
     frame, by_index = SELECTIVE[name]
     [query] = [each for each in _QUERIES if each.stem == name]
 

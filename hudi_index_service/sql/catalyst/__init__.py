@@ -1,1 +1,0 @@
-"""Spark's plans: what do they read, and under which conditions?"""

@@ -1,0 +1,183 @@
+"""The rows of a relation that an index finds: whether that pays, and who reads them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_index_service.columns import column_name
+from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
+from hudi_index_service.optimizer.plan import Access
+from hudi_index_service.predicate.spark_sql import identifier_sql
+from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.slices.index_estimates import with_index_estimates
+from hudi_index_service.read.spark.frames import rows_by_tasks
+from hudi_index_service.sql.relations.decision import serving_indexes, with_others
+from hudi_index_service.sql.relations.keys import candidates_of_keys
+from hudi_index_service.sql.relations.observed import Reading
+from hudi_index_service.sql.relations.pinned import pinned
+from hudi_index_service.sql.relations.spark_types import as_spark_sees
+from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, candidates
+from hudi_index_service.sql.rule.best import LARGE
+from hudi_index_service.sql.rule.computed import Columns
+from hudi_index_service.sql.rule.condition import Translation
+from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, condition_of
+from hudi_index_service.sql.rule.request import Computed, Key, Request, searches
+from hudi_index_service.table import IndexedTable
+from hudi_index_service.wording import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class ByIndex:
+    """A relation that the index pays for.
+
+    Attributes:
+        run: Reads the rows.
+        rows: How many there are, and who reads them.
+        total: The number of rows in the slices that an index serves.
+        where: The condition for the service.
+        indexes: The names of the indexes that serve.
+        key: Restricts the rows further, once the query runs; None if nothing does.
+        columns: The columns of the result.
+    """
+
+    run: Execution
+    rows: Candidates
+    total: int
+    where: str
+    indexes: tuple[str, ...]
+    key: Key | None
+    columns: Columns
+
+    @property
+    def reader(self) -> str:
+        """Who reads the rows."""
+        return "driver" if self.rows.few else "tasks"
+
+    @property
+    def expected(self) -> int:
+        """The most rows that the index finds."""
+        return self.rows.rows
+
+    @property
+    def reason(self) -> str:
+        """Why, in one sentence without full stop."""
+        number = counted(self.rows.rows, "row")
+        if self.key is not None:
+            keys = counted(self.key.most, "key")
+            return f"the index finds at most {number} by {keys} of a join"
+        rows = number if self.rows.exact else f"at most {number}"
+        return with_others(f"the index finds {rows}", self.rows.scanned)
+
+    def read(
+        self, spark: "SparkSession", reading: Reading
+    ) -> "pa.Table | DataFrame | KeepSparkScan":
+        """The rows. Raises what reading raises.
+
+        Args:
+            reading: Receives what is read.
+        """
+        # As if for the first time: a decision may serve several queries.
+        run = replace(self.run, statistics=reading.statistics)
+        if self.rows.few:
+            table = run.table()
+            if table.nbytes <= DRIVER_BYTES:
+                return self.columns.table(table)
+            if not self.rows.by_tasks:
+                return KeepSparkScan(LARGE)
+        frame = rows_by_tasks(
+            spark, run.reader, run.plan, None, history=run.history, observe=reading.by_task
+        )
+        return self.columns.frame(frame)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A relation that an index can read, whatever that costs.
+
+    Attributes:
+        run: Reads the rows.
+        where: The condition for the service.
+        key: Restricts the rows further, once the query runs; None if nothing does.
+        columns: The columns of the result.
+    """
+
+    run: Execution
+    where: str
+    key: Key | None
+    columns: Columns
+
+
+def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Planned | KeepSparkScan:
+    """How an index reads a relation of an indexed table.
+
+    Raises:
+        IndexServiceError, OSError: the table cannot be planned.
+    """
+    translation = Translation.on(table)
+    where = translation.where_text(request.where)
+    if request.key is not None:
+        where = _with_key(where, request.key, translation.can_answer)
+    if where is None:
+        return KeepSparkScan("no index answers a condition on it")
+    met = [each for each in searches(request.where) if _is_searched(table, each)]
+    columns = Columns.of(request, met, calls)
+    run = pinned(table, request, where, [*request.names, *columns.texts])
+    if isinstance(run, str):
+        return KeepSparkScan(run, where)
+    read = run.reader.query.output
+    wanted = len(request.names)
+    output = as_spark_sees(pa.schema(list(read)[:wanted]), request.types)
+    if output is None:
+        return KeepSparkScan("Spark sees its columns in other types", where)
+    run = run.narrowed(pa.schema([*output, *list(read)[wanted:]]))
+    return Planned(run, where, request.key, columns)
+
+
+def by_index(table: IndexedTable, by: Planned, cores: int) -> ByIndex | KeepSparkScan:
+    """Whether it pays that an index reads a relation.
+
+    Args:
+        cores: Number of tasks that Spark runs at once.
+
+    Raises:
+        IndexServiceError, OSError: the index cannot be looked up.
+    """
+    run = by.run
+    rows = _candidates(run, by.key, cores)
+    if isinstance(rows, KeepSparkScan):
+        return replace(rows, where=by.where, instant=run.plan.snapshot.instant)
+    served = [each.for_counting() for each in run.plan.slices]
+    total = sum(each.total for each in served if each.access is Access.INDEX)
+    serving = serving_indexes(table.indexes(), run.plan)
+    return ByIndex(run, rows, total, by.where, serving, by.key, by.columns)
+
+
+def _candidates(run: Execution, key: Key | None, cores: int) -> Candidates | KeepSparkScan:
+    if key is not None:
+        return candidates_of_keys(run, cores, key.column, key.most)
+    rows = candidates(run, cores)
+    if isinstance(rows, KeepSparkScan) or rows.exact:
+        return rows
+    if len(run.plan.slices) <= DRIVER_SLICES:
+        # Spark plans its joins by the number of rows, and reading opens the entries anyway.
+        return rows.with_estimates(with_index_estimates(run.plan, run.reader))
+    return rows
+
+
+def _is_searched(table: IndexedTable, search: Computed) -> bool:
+    condition = condition_of(search.call, column_name(search.of))
+    return can_search(table, condition, search.call["analyzer"])
+
+
+def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) -> str | None:
+    """A condition that is TRUE for the rows with any value of a key's column; None if no index
+    answers it."""
+    column = f"{identifier_sql(key.column)} IS NOT NULL"
+    if not can_answer(column):
+        return None
+    return column if where is None else f"({where}) AND ({column})"

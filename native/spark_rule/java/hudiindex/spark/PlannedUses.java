@@ -1,0 +1,47 @@
+package hudiindex.spark;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import hudiindex.spark.catalyst.Relations;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.execution.QueryExecution;
+
+/** How the Hudi relations of one query are read, in the order of its optimized plan. */
+public final class PlannedUses {
+  private final List<Use> uses;
+
+  private PlannedUses(List<Use> uses) {
+    this.uses = uses;
+  }
+
+  static PlannedUses of(QueryExecution query) {
+    Map<Long, String> tables = Relations.tables(query.optimizedPlan());
+    List<Use> uses = Uses.of(query.tracker());
+    if (uses.isEmpty()) {
+      return unasked(tables, IndexSettings.of(query.sparkSession()).enabled());
+    }
+    List<Long> order = List.copyOf(tables.keySet());
+    return new PlannedUses(
+        uses.stream()
+            .filter(each -> tables.containsKey(each.relation()))
+            .sorted(Comparator.comparingInt(each -> order.indexOf(each.relation())))
+            .toList());
+  }
+
+  private static PlannedUses unasked(Map<Long, String> tables, boolean enabled) {
+    String reason =
+        enabled ? "Spark's optimizer leaves the rule out" : IndexSettings.ENABLED + " is false";
+    List<Use> uses = new ArrayList<>();
+    tables.forEach((number, table) -> uses.add(Use.withoutRequest(number, table, reason)));
+    return new PlannedUses(uses);
+  }
+
+  /** JSON: a list of the uses, each as it is by now. */
+  public String json() {
+    ArrayNode result = Json.array();
+    uses.forEach(each -> result.add(each.written()));
+    return result.toString();
+  }
+}
