@@ -290,6 +290,9 @@ class Run:
         Returns:
             Positions in `keys`, and the file of each; a position for each file that may hold it.
         """
+        if len(keys) == 1:  # what is for many keys would take twice as long
+            files = self._files_of(int(keys[0]))
+            return np.zeros(len(files), dtype=np.int64), files
         layout = self.layout
         positions, cut = self._cut(keys)
         if not len(cut):
@@ -322,6 +325,16 @@ class Run:
             return None
         keys, files = self._unpack(*buckets)
         return files[(keys >= np.uint64(first)) & (keys <= np.uint64(last))]
+
+    def _files_of(self, key: int) -> Files:
+        """The files that may hold one value."""
+        layout = self.layout
+        if layout.by_value and not layout.base <= key <= self._greatest:
+            return np.zeros(0, dtype=np.int64)
+        cut = (key - layout.base) >> layout.shift  # the base of hashes is 0
+        bucket = cut >> (layout.key_bits - layout.bucket_bits)
+        keys, files = self._unpack(bucket, bucket + 1)
+        return files[keys == np.uint64(cut)]
 
     def _cut(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Keys]:
         """The keys that the run can have, as it stores them, and their positions."""

@@ -85,6 +85,8 @@ def test_all_files_of_a_value_are_named_and_few_others(kind: str, files: int) ->
     named = located(run, wanted)
     assert all(true <= found for true, found in zip(truth, named, strict=True))
     assert sum(map(len, named)) == sum(map(len, truth)), "these few keys are not cut"
+    alone = [located(run, wanted.slice(n, 1))[0] for n in range(len(wanted))]
+    assert alone == named, "one value alone is located in another way"
 
 
 @pytest.mark.parametrize("kind", ["texts", "integers", "doubles"])
