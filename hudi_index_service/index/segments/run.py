@@ -334,7 +334,8 @@ class Run:
         cut = (key - layout.base) >> layout.shift  # the base of hashes is 0
         bucket = cut >> (layout.key_bits - layout.bucket_bits)
         keys, files = self._unpack(bucket, bucket + 1)
-        return files[keys == np.uint64(cut)]
+        found: Files = files[keys == np.uint64(cut)]
+        return found
 
     def _cut(self, keys: Keys) -> tuple[npt.NDArray[np.int64], Keys]:
         """The keys that the run can have, as it stores them, and their positions."""
