@@ -9,7 +9,8 @@ from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import ColumnSpec, IndexType
 from hudi_index_service.index.entries.demand import DesiredEntry, holds_all
-from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import Requirement, by_index_type
 from hudi_index_service.index.factory import index_type

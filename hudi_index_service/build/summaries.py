@@ -8,12 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from hudi_index_service.errors import EntryInvalid, IndexServiceError
-from hudi_index_service.index.entries.entry import (
-    MANIFEST_STEM,
-    EntryListing,
-    entry_folder_at,
-    instant_of,
-)
+from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing
+from hudi_index_service.index.entries.folders import entry_folder_at, instant_of
 from hudi_index_service.index.entries.summary import SummaryStore
 from hudi_index_service.index.segments.segment import Facts, facts_of, merged
 from hudi_index_service.index.segments.segment_file import SegmentFile

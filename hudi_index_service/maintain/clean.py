@@ -21,8 +21,9 @@ from hudi_index_service.build.record import BuildRecords
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid, IndexTypeUnknown
 from hudi_index_service.hudi.protocol import HudiTable
-from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing, index_type_folder
+from hudi_index_service.index.entries.entry import MANIFEST_STEM, EntryListing
 from hudi_index_service.index.entries.external_storage import Elsewhere, without
+from hudi_index_service.index.entries.folders import index_type_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.retention import Retention, stored_index_types
 from hudi_index_service.index.entries.summary import stored_summaries

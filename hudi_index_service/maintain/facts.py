@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from hudi_index_service.index.entries.entry import EntryListing, entry_folder_at
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.folders import entry_folder_at
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore
 from hudi_index_service.metadata.definitions import StoredVersions

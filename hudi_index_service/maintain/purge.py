@@ -22,8 +22,9 @@ from hudi_index_service.errors import (
 )
 from hudi_index_service.hudi.protocol import HudiTable
 from hudi_index_service.index.entries.demand import DesiredEntry
-from hudi_index_service.index.entries.entry import EntryListing, index_type_folder
+from hudi_index_service.index.entries.entry import EntryListing
 from hudi_index_service.index.entries.external_storage import Elsewhere, without
+from hudi_index_service.index.entries.folders import index_type_folder
 from hudi_index_service.index.entries.requirements import Requirement, requirements
 from hudi_index_service.index.entries.retention import stored_index_types
 from hudi_index_service.maintain.clean import Cleaning, clean

@@ -15,8 +15,8 @@ from hudi_index_service.index.entries.entry import (
     EntryListing,
     EntryMissing,
     StatedGeneration,
-    entry_folder,
 )
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.requirements import Requirement, by_index_type, requirements
 from hudi_index_service.index.factory import index_type

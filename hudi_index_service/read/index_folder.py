@@ -21,10 +21,10 @@ from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries.entry import (
     EntryListing,
     StatedGeneration,
-    entry_folder,
     hold_manifests,
     is_manifest_cached,
 )
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.factory import index_type
 from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.index.segments.store import OpenSegments, SegmentStore

@@ -13,7 +13,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.fact_writer import FactWriter
 from hudi_index_service.errors import StorageFailed
-from hudi_index_service.index.entries.entry import entry_folder_at
+from hudi_index_service.index.entries.folders import entry_folder_at
 from hudi_index_service.index.segments.segment import Facts
 from hudi_index_service.index.segments.segment_file import SegmentFile
 from hudi_index_service.index.segments.store import SEGMENTS_FOLDER, SegmentStore

@@ -13,7 +13,7 @@ import pytest
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.build.entry.task import BuildTask, TaskOutcome, TaskStatus, run_task
 from hudi_index_service.config import Settings
-from hudi_index_service.index.entries.entry import entry_folder
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.metadata.definitions import Column
 from hudi_index_service.metadata.documents import SERVICE_FOLDER

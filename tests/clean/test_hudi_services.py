@@ -13,7 +13,8 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import CleanSettings, Settings
-from hudi_index_service.index.entries.entry import EntryListing, entry_folder
+from hudi_index_service.index.entries.entry import EntryListing
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.retention import expired_entries
 from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER
 from tests.hudi_tables import (

@@ -21,7 +21,7 @@ from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.btree.leaves import HEADER as LEAF_HEADER
 from hudi_index_service.index.btree.tree import LEAF as LEAF_PLACE
 from hudi_index_service.index.contract import StoredColumn
-from hudi_index_service.index.entries.entry import entry_folder
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import (
     PARQUET_METADATA,
     BuildInfo,

@@ -16,7 +16,8 @@ from hudi_index_service.errors import (
     IndexNotFound,
 )
 from hudi_index_service.hudi.protocol import BaseFile
-from hudi_index_service.index.entries.entry import EntryListing, EntryMissing, entry_folder
+from hudi_index_service.index.entries.entry import EntryListing, EntryMissing
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.metadata.definitions import (
     DEFINITIONS_FOLDER,

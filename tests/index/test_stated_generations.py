@@ -15,9 +15,9 @@ from hudi_index_service.index.entries.entry import (
     EntryListing,
     EntryMissing,
     StatedGeneration,
-    entry_folder,
     forget_stated,
 )
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.metadata.documents import DocumentCache
 from hudi_index_service.storage.store import Storage

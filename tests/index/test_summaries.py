@@ -8,7 +8,8 @@ from hudi_index_service.build.summaries import summarize
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.index.entries import entry
-from hudi_index_service.index.entries.entry import Entry, EntryListing, EntryMissing, entry_folder
+from hudi_index_service.index.entries.entry import Entry, EntryListing, EntryMissing
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.summary import SUMMARIES_FOLDER, SummaryStore
 from hudi_index_service.metadata.documents import DocumentCache

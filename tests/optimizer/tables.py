@@ -15,7 +15,8 @@ from hudi_index_service.hudi.protocol import BaseFile, FileSlice, Snapshot
 from hudi_index_service.index.arrow_types import parse_arrow_type
 from hudi_index_service.index.btree import BTreeIndexType
 from hudi_index_service.index.contract import Answer, IndexType, StoredColumn
-from hudi_index_service.index.entries.entry import Entry, entry_folder
+from hudi_index_service.index.entries.entry import Entry
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import (
     BuildInfo,
     DataFile,

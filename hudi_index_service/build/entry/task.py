@@ -41,12 +41,8 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi.files.parquet_file import footer_sha256, row_source
 from hudi_index_service.index.contract import ColumnSpec, FileRange, IndexType, StoredColumn
 from hudi_index_service.index.entries.demand import DesiredEntry, EntryContent, holds_all
-from hudi_index_service.index.entries.entry import (
-    DATA_SUFFIX,
-    MANIFEST_STEM,
-    EntryListing,
-    entry_folder,
-)
+from hudi_index_service.index.entries.entry import DATA_SUFFIX, MANIFEST_STEM, EntryListing
+from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import (
     PARQUET_METADATA,
     BuildInfo,

@@ -1,31 +1,21 @@
-"""Entries on disk: where they are stored, and which one serves a base file.
+"""Entries on disk: which one serves a base file."""
 
-    .hoodie/.index/<index type>/<instant>/<file id>/<partition digest>/manifest-000N.json
-                                                                       data-<build>-<random>.pack
-
-An entry is identified by its base file's path. The folder's name contains the base file's instant
-and file id. The partition digest distinguishes base files of two partitions that share both; bucket
-indexes with non-blocking concurrency control write such files.
-"""
-
-import hashlib
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 from hudi_index_service.errors import EntryInvalid, PermissionDenied, StorageFailed
-from hudi_index_service.hudi.file_names import BaseFileName, parse_file_name
 from hudi_index_service.hudi.protocol import BaseFile
+from hudi_index_service.index.entries.folders import entry_folder, index_type_folder, instant_of
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.index.entries.summary import Summary, SummaryStore
 from hudi_index_service.metadata.documents import (
-    INDEX_ROOT,
     DocumentCache,
     NewerFormat,
     document_name,
@@ -46,36 +36,6 @@ UNREADABLE = (EntryInvalid, PermissionDenied, StorageFailed, FileNotFoundError)
 """Errors after which a stored file that saves time is ignored."""
 
 _manifests = DocumentCache(Manifest, capacity=4096)
-
-
-def index_type_folder(index_type: str) -> str:
-    """The folder of all entries of an index type."""
-    return f"{INDEX_ROOT}/{index_type}"
-
-
-def entry_folder(index_type: str, base_file: BaseFile) -> str:
-    """The folder of the base file's entry, which may not exist."""
-    digest = _partition_digest(base_file.partition)
-    return f"{index_type_folder(index_type)}/{base_file.instant}/{base_file.file_id}/{digest}"
-
-
-@lru_cache(maxsize=4096)
-def _partition_digest(partition: str) -> str:
-    return hashlib.sha256(partition.encode()).hexdigest()[:16]
-
-
-def entry_folder_at(index_type: str, path: str) -> str | None:
-    """The same for the base file at a path; None if no base file has such a name."""
-    partition, _, file_name = path.rpartition("/")
-    name = parse_file_name(file_name)
-    if not isinstance(name, BaseFileName):
-        return None
-    return entry_folder(index_type, BaseFile(path, partition, name.file_id, name.instant, 0))
-
-
-def instant_of(folder: str) -> str:
-    """The instant of the base file that an entry's folder belongs to."""
-    return folder.removeprefix(f"{INDEX_ROOT}/").split("/")[1]
 
 
 class StatedGeneration(NamedTuple):

@@ -14,7 +14,8 @@ from hudi_index_service.config import Settings
 from hudi_index_service.errors import EntryInvalid
 from hudi_index_service.hudi.files.parquet_file import row_source
 from hudi_index_service.index.contract import IndexReader, PackedIndex
-from hudi_index_service.index.entries.entry import EntryListing, forget_stated, index_type_folder
+from hudi_index_service.index.entries.entry import EntryListing, forget_stated
+from hudi_index_service.index.entries.folders import index_type_folder
 from hudi_index_service.index.entries.manifest import PARQUET_METADATA
 from hudi_index_service.index.files.block_copy import BlockCopy
 from hudi_index_service.index.files.io_counters import count
