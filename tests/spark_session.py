@@ -21,6 +21,16 @@ _SETTINGS = {
 }
 
 
+PATIENT = {
+    # Machines under test are busy.
+    "spark.hudi.index.decideMillis": "60000",
+    "spark.hudi.index.readMillis": "120000",
+    "hoodie.enable.data.skipping": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""Settings of sessions whose queries may use the index."""
+
+
 @contextmanager
 def spark_session(warehouse: Path) -> Iterator[SparkSession]:
     """The process's Spark session, stopped at the end of the block."""

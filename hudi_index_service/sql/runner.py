@@ -17,7 +17,6 @@ from hudi_index_service.errors import (
     TableNotFound,
 )
 from hudi_index_service.hudi.hudi_native_indexes import HUDI_PREFIXES, own_indexes
-from hudi_index_service.sql.extension import passed_on
 from hudi_index_service.sql.results import (
     BUILD,
     CANCELLED,
@@ -59,8 +58,10 @@ class StatementRunner:
     """Runs the index statements of one session.
 
     Args:
-        spark: Runs statements on Hudi's own indexes.
+        spark: Makes the results.
         open: Opens the table that a statement names. Raises the errors of `open_table`.
+        pass_on: Runs a statement that begins like an index statement, but is Hudi's or Spark's: the
+            parser of the extension would hand it back to the service.
         on_files_removed: Called when files of an index may have been removed.
     """
 
@@ -68,10 +69,12 @@ class StatementRunner:
         self,
         spark: SparkSession,
         open: Callable[[TableReference], IndexedTable],
+        pass_on: Callable[[str], DataFrame],
         on_files_removed: Callable[[], None],
     ) -> None:
         self._spark = spark
         self._open = open
+        self._pass_on = pass_on
         self._on_files_removed = on_files_removed
 
     def run(self, statement: TableStatement, query: str) -> DataFrame:
@@ -176,7 +179,7 @@ class StatementRunner:
             if by_spark:
                 try:
                     with hudis_errors_named("Hudi drops no such index", remedy=_SEE_HUDI):
-                        return passed_on(self._spark, query)
+                        return self._pass_on(query)
                 except StatementFailed as error:
                     if table is None or _is_hudis(table, statement):
                         raise
@@ -190,7 +193,7 @@ class StatementRunner:
         # from the table.
         with self._open_if(statement.table, optional=_may_be_hudis(statement)) as table:
             if table is None:
-                return passed_on(self._spark, query)
+                return self._pass_on(query)
             hudis_own = own_indexes(table.hudi_table.storage)
             return indexes_frame(self._spark, table.indexes(), hudis_own)
 
@@ -201,7 +204,7 @@ class StatementRunner:
                 return entries_frame(self._spark, table.refresh(statement.name))
             # Hudi's statement does nothing, whether or not the index exists.
             if by_spark and (table is None or _is_hudis(table, statement)):
-                return passed_on(self._spark, query)
+                return self._pass_on(query)
         raise _no_index(statement)
 
     def _optimize(self, statement: OptimizeTable) -> DataFrame:

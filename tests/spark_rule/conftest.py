@@ -16,18 +16,12 @@ from hudi_index_service.sql import enable, last_queries
 from hudi_index_service.sql.relations.decision import RelationUse
 from tests.cost_constants import set_constants, unset_constants
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, timeline_folder, write
+from tests.spark_session import PATIENT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KINDS = ("rule_cow", "rule_partitioned", "rule_merged")
-PATIENT = {
-    # Machines under test are busy.
-    "spark.hudi.index.decideMillis": "60000",
-    "spark.hudi.index.readMillis": "120000",
-    "hoodie.enable.data.skipping": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
 
 
 def rows(spark: "SparkSession", start: int, stop: int, version: int = 0) -> "DataFrame":

@@ -17,17 +17,11 @@ from hudi_index_service.optimizer.cost import Constants
 from hudi_index_service.sql import IndexSession, enable
 from tests.cost_constants import set_constants, unset_constants
 from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, timeline_folder, write
+from tests.spark_session import PATIENT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PATIENT = {
-    # Machines under test are busy.
-    "spark.hudi.index.decideMillis": "60000",
-    "spark.hudi.index.readMillis": "120000",
-    "hoodie.enable.data.skipping": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
 KINDS = ("cow", "partitioned", "merged")
 
 _numbers = count(1)

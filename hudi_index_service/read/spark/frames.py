@@ -28,7 +28,7 @@ from hudi_index_service.read.statistics import SliceStatistics
 log = logging.getLogger(__name__)
 
 _NO_COLUMN = "_"
-_SESSION_CACHE = "_hudi_index_known"
+_SCALA_OBJECTS = "_hudi_index_scala_objects"
 _MOST_PARTITIONS = 10_000
 _ROW_OVERHEAD = 8  # bytes, as Spark itself counts
 _WEIGHTS = pa.schema([("rows", pa.int64()), ("row_bytes", pa.float64()), ("error", pa.binary())])
@@ -157,36 +157,19 @@ def _with_size(spark: SparkSession, frame: DataFrame, partitions: int, size: int
         execution.analyzed().output(),
         execution.toRdd(),
         plans.physical.UnknownPartitioning(partitions),
-        scala_object(jvm, "scala.collection.immutable.Nil"),
+        _scala_object(jvm, "scala.collection.immutable.Nil"),
         False,
         spark._jsparkSession,
         option.apply(statistics),
         option.empty(),
     )
-    return frame_of_plan(spark, rows)
+    dataset = _scala_object(jvm, "org.apache.spark.sql.Dataset")
+    return DataFrame(dataset.ofRows(spark._jsparkSession, rows), spark)
 
 
-def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
-    """The DataFrame of a logical plan of Catalyst."""
-    jvm: Any = spark._jvm
-    dataset = scala_object(jvm, "org.apache.spark.sql.Dataset")
-    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
-
-
-def scala_object(jvm: Any, path: str) -> Any:
-    """A Scala object by its dotted name."""
-    return jvm_name(jvm, f"{path}$.MODULE$")
-
-
-def jvm_name(jvm: Any, path: str) -> Any:
-    """A class of the JVM, or a static member, by its dotted name. Each dot takes a call to the
-    JVM."""
-    return once_a_session(jvm, path, lambda: reduce(getattr, path.split("."), jvm))
-
-
-def once_a_session(jvm: Any, key: str, make: Callable[[], Any]) -> Any:
-    """A value that is made once for each Spark session and kept with its JVM view."""
-    cache: dict[str, Any] = jvm.__dict__.setdefault(_SESSION_CACHE, {})
-    if key not in cache:
-        cache[key] = make()
-    return cache[key]
+def _scala_object(jvm: Any, path: str) -> Any:
+    """A Scala object by its dotted name, kept with the JVM's view: each dot takes a call."""
+    cache: dict[str, Any] = jvm.__dict__.setdefault(_SCALA_OBJECTS, {})
+    if path not in cache:
+        cache[path] = reduce(getattr, f"{path}$.MODULE$".split("."), jvm)
+    return cache[path]

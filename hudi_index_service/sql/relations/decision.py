@@ -22,8 +22,7 @@ class RelationUse:
             None if none of them can be translated.
         columns: The columns read, if the service reads it.
         instant: The instant at which it is read; "" if not determined.
-        in_tasks: Whether Spark tasks read the rows when the query runs; otherwise the driver has
-            read them.
+        in_tasks: Whether Spark tasks read the rows when the query runs; otherwise the driver does.
         rows: Number of rows, if the driver has read them.
         read: Statistics of the driver's read; None if Spark or its tasks read.
         expected: Upper bound of matching rows in slices with an entry; None if not determined.

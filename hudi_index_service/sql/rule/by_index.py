@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index_service.columns import column_name
 from hudi_index_service.optimizer.cost.constants import DRIVER_BYTES, DRIVER_SLICES
 from hudi_index_service.optimizer.plan import Access
 from hudi_index_service.predicate.spark_sql import identifier_sql
@@ -22,8 +21,8 @@ from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan,
 from hudi_index_service.sql.rule.best import LARGE
 from hudi_index_service.sql.rule.computed import Columns
 from hudi_index_service.sql.rule.condition import Translation
-from hudi_index_service.sql.rule.full_text import FullTextCalls, can_search, condition_of
-from hudi_index_service.sql.rule.request import Computed, Key, Request, searches
+from hudi_index_service.sql.rule.full_text import FullTextCalls
+from hudi_index_service.sql.rule.request import Key, Request, searches
 from hudi_index_service.table import IndexedTable
 from hudi_index_service.wording import counted
 
@@ -124,7 +123,7 @@ def planned(table: IndexedTable, request: Request, calls: FullTextCalls) -> Plan
         where = _with_key(where, request.key, translation.can_answer)
     if where is None:
         return KeepSparkScan("no index answers a condition on it")
-    met = [each for each in searches(request.where) if _is_searched(table, each)]
+    met = searches([each for each in request.where if translation.finds(each)])
     columns = Columns.of(request, met, calls)
     run = pinned(table, request, where, [*request.names, *columns.texts])
     if isinstance(run, str):
@@ -167,11 +166,6 @@ def _candidates(run: Execution, key: Key | None, cores: int) -> Candidates | Kee
         # Spark plans its joins by the number of rows, and reading opens the entries anyway.
         return rows.with_estimates(with_index_estimates(run.plan, run.reader))
     return rows
-
-
-def _is_searched(table: IndexedTable, search: Computed) -> bool:
-    condition = condition_of(search.call, column_name(search.of))
-    return can_search(table, condition, search.call["analyzer"])
 
 
 def _with_key(where: str | None, key: Key, can_answer: Callable[[str], bool]) -> str | None:

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index_service.columns import column_name
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.predicate import parse_predicate
 from hudi_index_service.predicate.spark_sql import identifier_sql, literal_sql, string_sql
-from hudi_index_service.sql.relations.answers import answers
 from hudi_index_service.sql.rule.full_text import can_search, condition_of
 from hudi_index_service.table import IndexedTable
 
@@ -63,7 +64,11 @@ class Translation:
     @classmethod
     def on(cls, table: IndexedTable) -> "Translation":
         """That of the conditions on a table."""
-        return cls(partial(answers, table.schema()), partial(can_search, table))
+        return cls(partial(_is_supported, table.schema()), partial(can_search, table))
+
+    def finds(self, condition: Condition) -> bool:
+        """Whether it is a full-text condition that an index of the table answers."""
+        return condition["op"] == "search" and self.exact(condition) is not None
 
     def where_text(self, conditions: Iterable[Condition]) -> str | None:
         """A condition that is TRUE at least for the rows for which all of the given ones are; None
@@ -119,6 +124,15 @@ class Translation:
         if not self._can_search(where, call["analyzer"]):
             raise _Untranslatable
         return where
+
+
+def _is_supported(schema: pa.Schema, where: str) -> bool:
+    """Whether the service supports a where text on a table with this schema."""
+    try:
+        parse_predicate(where, schema)
+    except IndexServiceError:
+        return False
+    return True
 
 
 def _join(word: str, texts: Iterable[str]) -> str | None:

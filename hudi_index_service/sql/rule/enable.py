@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import NativeModuleMissing, SparkUnsupported
-from hudi_index_service.sql.extension import extension
 from hudi_index_service.sql.relations.decision import RelationUse
 from hudi_index_service.sql.rule.callback import Callback
 from hudi_index_service.sql.rule.reader import Read, RelationReader
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger(__name__)
+
+_CLASS = "hudiindex.spark.IndexExtensions"
 
 _enabling = Lock()
 _readers: "WeakKeyDictionary[SparkContext, list[RelationReader]]" = WeakKeyDictionary()
@@ -45,7 +47,7 @@ class Enabled:
 
     def planned(self, frame: "DataFrame") -> PlannedQuery:
         """A query of the session."""
-        return PlannedQuery(frame, self._extensions.uses(frame._jdf), self._reader)
+        return PlannedQuery(frame, self._extensions, self._reader)
 
     def close(self) -> None:
         """Closes the index files that stay open between queries."""
@@ -168,7 +170,7 @@ def _jar_for(spark: "SparkSession") -> Path:
 def _extensions(spark: "SparkSession", jar: Path) -> Any:
     """An object of the extension's class in the JVM, with the jar put on the session if need be:
     each Spark context has a class loader of its own for jars that are added."""
-    present = extension(spark)
+    present = _extensions_in_jvm(spark)
     if present is not None:
         return present
     if not jar.is_file():
@@ -178,4 +180,15 @@ def _extensions(spark: "SparkSession", jar: Path) -> Any:
         )
     # What ADD JAR does, without SQL: for the driver and for executors, present and future ones.
     spark._jsparkSession.sessionState().resourceLoader().addJar(jar.as_uri())
-    return extension(spark)
+    return _extensions_in_jvm(spark)
+
+
+def _extensions_in_jvm(spark: "SparkSession") -> Any | None:
+    """An object of the extension's class; None if the session's JVM has no such class."""
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    try:
+        return loader.loadClass(_CLASS).newInstance()
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() != "java.lang.ClassNotFoundException":
+            raise
+    return None

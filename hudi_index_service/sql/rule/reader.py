@@ -39,7 +39,6 @@ _READS = 256
 _FRESH_SECONDS = 10.0
 """How long: after that, the plan is made again, since files may have gone, or entries come."""
 
-
 Kept = ByIndex | BestRows | Counted
 Decided = Kept | KeepSparkScan
 
@@ -73,7 +72,8 @@ class Explained:
 
 
 class RelationReader:
-    """Answers the requests of one session's queries, and keeps their tables open.
+    """Answers the requests of queries, and keeps their tables open. Sessions of one Spark context
+    that were enabled with the same arguments share it.
 
     Args: as for `enable`.
     """
@@ -166,28 +166,18 @@ class RelationReader:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
         request = read_request(text)
-        if isinstance(request, str) or not (indexes := self._table(request.uri).indexes()):
+        if isinstance(request, str):
             return None
-        by: Decided | Planned
-        if request.counts is None and request.best is None:
-            by = planned(self._table(request.uri), request, self.calls)
-        else:
-            by = self._decided(request)
+        by = self._planned(request)
         if isinstance(by, KeepSparkScan):
             return None
         plan = with_index_estimates(by.run.plan, by.run.reader)
-        return Explained(plan, by.where, serving_indexes(indexes, plan))
+        return Explained(plan, by.where, serving_indexes(self._table(request.uri).indexes(), plan))
 
     def forget(self) -> None:
         """Forgets what was decided: an index may have been built, or dropped."""
         with self._lock:
             self._kept.clear()
-
-    def _remember(self, use: int, read: "Read") -> None:
-        with self._lock:
-            self._reads[use] = read
-            while len(self._reads) > _READS:
-                self._reads.popitem(last=False)
 
     def close(self) -> None:
         """Closes the tables and their open index files."""
@@ -198,6 +188,14 @@ class RelationReader:
             table.close()
 
     def _decided(self, request: Request) -> Decided:
+        by = self._planned(request)
+        if isinstance(by, Planned):
+            return by_index(self._table(request.uri), by, self._cores)
+        return by
+
+    def _planned(self, request: Request) -> Decided | Planned:
+        """How an index reads the relation, where it is still to decide whether that pays; elsewhere
+        the decision."""
         table = self._table(request.uri)
         if not table.indexes():
             return KeepSparkScan("the table has no index")
@@ -205,8 +203,7 @@ class RelationReader:
             return by_counting(table, request, request.counts)
         if request.best is not None:
             return best_rows(table, request, request.best, self.calls, self._cores)
-        by = planned(table, request, self.calls)
-        return by if isinstance(by, KeepSparkScan) else by_index(table, by, self._cores)
+        return planned(table, request, self.calls)
 
     def _table(self, uri: str) -> IndexedTable:
         with self._lock:
@@ -217,6 +214,12 @@ class RelationReader:
                 )
                 self._tables[uri] = table
             return table
+
+    def _remember(self, use: int, read: "Read") -> None:
+        with self._lock:
+            self._reads[use] = read
+            while len(self._reads) > _READS:
+                self._reads.popitem(last=False)
 
     def _keep(self, text: str, decided: Kept) -> None:
         with self._lock:

@@ -116,13 +116,16 @@ class SqlStatements:
         started = perf_counter()
         with paths_in_queries_named(statement.query), services_errors_again():
             frame = spark.sql(statement.query, args)
-            query = PlannedQuery(frame, self._extensions.uses(frame._jdf), self._reader)
+            query = PlannedQuery(frame, self._extensions, self._reader)
             if statement.analyze:
                 uses = query.analyzed()
                 return explained_frame(spark, uses, perf_counter() - started)
         return explained_frame(spark, query.explained())
 
     def _runner(self, spark: SparkSession) -> StatementRunner:
+        def pass_on(query: str) -> DataFrame:
+            return DataFrame(self._extensions.passOn(spark._jsparkSession, query), spark)
+
         def open_named(table: TableReference) -> IndexedTable:
             return open_table(
                 table_location(spark, table),
@@ -131,7 +134,7 @@ class SqlStatements:
                 settings=self._settings,
             )
 
-        return StatementRunner(spark, open_named, self._reader.close)
+        return StatementRunner(spark, open_named, pass_on, self._reader.close)
 
 
 def _in_python(session: Any) -> SparkSession:

@@ -17,13 +17,13 @@ class PlannedQuery:
 
     Args:
         frame: The query.
-        uses: The JVM's `PlannedUses` of it.
+        extensions: The JVM's `IndexExtensions`.
         reader: Reads its relations.
     """
 
-    def __init__(self, frame: "DataFrame", uses: Any, reader: RelationReader) -> None:
+    def __init__(self, frame: "DataFrame", extensions: Any, reader: RelationReader) -> None:
         self._frame = frame
-        self._uses = uses
+        self._uses = extensions.uses(frame._jdf)
         self._reader = reader
 
     @property
