@@ -160,11 +160,11 @@ class Fault:
     later: Strike | None = None
 
     def gate(self, storage: Storage, first: Callable[[Call], bool]) -> Gate:
-        """A gate in which the fault begins at the first call for which `first` is true."""
+        """A gate in which the fault begins at the first call that it hits for which `first` is true."""
         began: list[Call] = []
 
         def gate(call: Call, work: Work) -> Any:
-            if not began and first(call):
+            if not began and call.operation in self.hits and first(call):
                 began.append(call)
                 return self.strike(storage, call, work)
             if began and self.later is not None and call.operation in self.lasts:
@@ -175,8 +175,9 @@ class Fault:
 
 
 def numbered(number: int) -> Callable[[Call], bool]:
-    """Matches a call by its number, for paths whose names differ from run to run."""
-    return lambda call: call.number == number
+    """Matches the calls from a number on, for paths whose names differ from run to run. The call of
+    this number may be another one in a run where threads run in another order."""
+    return lambda call: call.number >= number
 
 
 def _refuse(storage: Storage, call: Call, work: Work) -> Any:

@@ -186,7 +186,7 @@ def test_counts_run_no_job(enabled, tables):
         (
             "SELECT id, n FROM {t} a, LATERAL (SELECT count(*) AS n FROM {t} b "
             "WHERE b.msg = a.msg AND id < '15') WHERE id < '12'",
-            2,
+            1,
         ),
         (
             "SELECT id, n FROM {t}, LATERAL (SELECT count(*) AS n FROM {t} WHERE id < '15') "

@@ -42,6 +42,12 @@ from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, numbered_rows, wr
             "FROM {t} a WHERE a.id < '11'",
             [True, True],
         ),
+        # It becomes a side of a join, after Spark has optimized it by itself.
+        (
+            "SELECT a.id FROM {t} a JOIN {t} c ON a.id = c.id AND c.msg = 'Buying car 3' WHERE "
+            "a.amount > (SELECT 0.2 * avg(b.amount) FROM {t} b WHERE b.id = c.id AND b.id < '5')",
+            [True, True, True],
+        ),
     ],
 )
 def test_sub_queries_are_read_through_the_index(agreed, query, by_index):

@@ -25,16 +25,12 @@ public final class Uses {
 
   private Uses() {}
 
-  /** Remembers a use of the query that the calling thread is planning. */
+  /**
+   * Remembers a use of the query that the calling thread is planning, instead of an earlier one of
+   * the same relation: Spark optimizes a correlated sub-query by itself, and again as a part of the
+   * plan that it becomes a join of.
+   */
   public static void add(Use use) {
-    List<Use> uses = ofThisQuery();
-    if (uses.size() < USES) {
-      uses.add(use);
-    }
-  }
-
-  /** Remembers a use instead of an earlier one of the same relation. */
-  public static void replace(Use use) {
     List<Use> uses = ofThisQuery();
     for (int place = 0; place < uses.size(); place++) {
       if (uses.get(place).relation() == use.relation()) {
@@ -42,7 +38,9 @@ public final class Uses {
         return;
       }
     }
-    add(use);
+    if (uses.size() < USES) {
+      uses.add(use);
+    }
   }
 
   private static List<Use> ofThisQuery() {

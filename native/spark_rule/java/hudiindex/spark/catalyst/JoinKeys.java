@@ -131,7 +131,7 @@ final class JoinKeys {
 
   private PlannedRead planned(HudiFiles files, Map<Long, String> computed, Attempt attempt) {
     Use use = Use.ofRequest(attempt.relation(), attempt.request(), attempt.decision());
-    Uses.replace(use);
+    Uses.add(use);
     return new PlannedRead(files, attempt.request(), attempt.decision(), decisions, use, computed);
   }
 
