@@ -160,7 +160,9 @@ class Fault:
     later: Strike | None = None
 
     def gate(self, storage: Storage, first: Callable[[Call], bool]) -> Gate:
-        """A gate in which the fault begins at the first call that it hits for which `first` is true."""
+        """A gate in which the fault begins at the first call that it can hit for which `first` is
+        true.
+        """
         began: list[Call] = []
 
         def gate(call: Call, work: Work) -> Any:

@@ -16,6 +16,7 @@ from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.sql.relations.weighing import KeepSparkScan
 from hudi_index_service.sql.remedies import remedies_in_sql
 from hudi_index_service.sql.rule.errors import ERRORS, error_answer
+from hudi_index_service.sql.rule.undecided import Undecided
 
 if TYPE_CHECKING:
     from hudi_index_service.sql.rule.reader import RelationReader
@@ -60,6 +61,8 @@ class Callback:
         decided = self._reader.decide(request)
         if isinstance(decided, KeepSparkScan):
             return json.dumps({"reader": "spark", **asdict(decided)})
+        if isinstance(decided, Undecided):
+            return json.dumps({"reader": "undecided", **asdict(decided)})
         answer = {
             "reader": decided.reader,
             "reason": decided.reason,

@@ -23,6 +23,7 @@ from hudi_index_service.sql.rule.by_index import ByIndex, Planned, by_index, pla
 from hudi_index_service.sql.rule.counting import Counted, by_counting
 from hudi_index_service.sql.rule.full_text import FullTextCalls
 from hudi_index_service.sql.rule.request import Request, read_request
+from hudi_index_service.sql.rule.undecided import AWAITED, Undecided, undecided
 from hudi_index_service.table import IndexedTable, open_table
 
 if TYPE_CHECKING:
@@ -100,24 +101,15 @@ class RelationReader:
         """Whether it was made with these arguments."""
         return (self._storage_options, self._settings) == (storage_options, settings)
 
-    def decide(self, text: str) -> Decided:
+    def decide(self, text: str) -> Decided | Undecided:
         """Who reads the rows of a request, or counts them. Looks into the index and reads no row.
 
         Raises:
             IndexServiceError, OSError: the table cannot be opened, planned or looked up.
         """
-        request = read_request(text)
-        if isinstance(request, str):
-            return KeepSparkScan(request)
-        decided = self._decided(request)
-        log.info(
-            "%s is read by %s: %s.",
-            request.uri,
-            "Spark" if isinstance(decided, KeepSparkScan) else "index",
-            decided.reason,
-        )
-        if not isinstance(decided, KeepSparkScan) and request.key is None:
-            self._keep(text, decided)
+        decided = self._decision(text)
+        if isinstance(decided, KeepSparkScan) and AWAITED in text:
+            return self._undecided(text) or decided
         return decided
 
     def rows(self, text: str, use: int) -> "pa.Table | DataFrame | KeepSparkScan":
@@ -130,7 +122,7 @@ class RelationReader:
             IndexServiceError, OSError, pa.ArrowException, PySparkException, Py4JJavaError: they
                 cannot be read.
         """
-        decided: Decided = self._fresh(text) or self.decide(text)
+        decided: Decided = self._fresh(text) or self._decision(text)
         if isinstance(decided, KeepSparkScan):
             return decided
         reading = Reading(observed=self._observed.get(use))
@@ -186,6 +178,27 @@ class RelationReader:
             self._kept.clear()
         for table in tables.values():
             table.close()
+
+    def _decision(self, text: str) -> Decided:
+        request = read_request(text)
+        if isinstance(request, str):
+            return KeepSparkScan(request)
+        decided = self._decided(request)
+        log.info(
+            "%s is read by %s: %s.",
+            request.uri,
+            "Spark" if isinstance(decided, KeepSparkScan) else "index",
+            decided.reason,
+        )
+        if not isinstance(decided, KeepSparkScan) and request.key is None:
+            self._keep(text, decided)
+        return decided
+
+    def _undecided(self, text: str) -> Undecided | None:
+        request = read_request(text)
+        if isinstance(request, str) or not self._table(request.uri).indexes():
+            return None
+        return undecided(self._table(request.uri), request)
 
     def _decided(self, request: Request) -> Decided:
         by = self._planned(request)

@@ -69,7 +69,7 @@ def relation_use(use: dict[str, Any], read_of: Callable[[int], Read | None]) -> 
         read_of: What has been read for a use, by its number.
     """
     request, decision = use.get("request", {}), use["decision"]
-    by_index = use["reader"] != "spark"
+    by_index = use["reader"] in ("driver", "tasks")
     read = read_of(use["number"]) if by_index else None
     return RelationUse(
         table=use["table"],
@@ -81,7 +81,7 @@ def relation_use(use: dict[str, Any], read_of: Callable[[int], Read | None]) -> 
         in_tasks=use["reader"] == "tasks",
         rows=use.get("rows"),
         read=None if read is None else read.statistics,
-        expected=decision["rows"] if by_index else None,
+        expected=decision["rows"] if by_index and decision["reader"] != "undecided" else None,
         indexes=tuple(decision["indexes"]),
     )
 

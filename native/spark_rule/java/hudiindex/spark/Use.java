@@ -62,11 +62,6 @@ public final class Use {
     reason = because;
   }
 
-  /** Whether the index was to find the rows. */
-  public boolean isByIndex() {
-    return decision.isByIndex();
-  }
-
   ObjectNode written() {
     ObjectNode result = Json.object().put("number", number).put("table", table);
     result.put("reader", reader);

@@ -46,6 +46,8 @@ import org.apache.spark.sql.types.BooleanType;
  *       struct in, {@code type}, that of the values, and {@code values} (see {@link Values});
  *   <li>{@code is null}, {@code is not null}, {@code is true}, with {@code column};
  *   <li>{@code search}, with {@code column} and {@code call}, see {@link FullTextCall};
+ *   <li>{@code awaited}, with {@code column}: a comparison with the value of a sub-query, which is
+ *       known when the query runs;
  *   <li>{@code unknown}, below the others: something that only Spark evaluates.
  * </ul>
  *
@@ -59,6 +61,7 @@ final class Conditions {
   /** The most values of an IN. */
   static final int MOST_VALUES = 10_000;
 
+  private static final String AWAITED = "awaited";
   private static final String UNKNOWN = "unknown";
 
   private final AttributeSet relation;
@@ -95,6 +98,11 @@ final class Conditions {
 
   /** Those of the conjuncts that are known, as a JSON array. */
   String known(List<Expression> conjuncts) {
+    return written(conjuncts).toString();
+  }
+
+  /** The same array. */
+  ArrayNode written(List<Expression> conjuncts) {
     ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
       ObjectNode condition = each.deterministic() ? written(each) : unknown();
@@ -102,7 +110,7 @@ final class Conditions {
         result.add(condition);
       }
     }
-    return result.toString();
+    return result;
   }
 
   /** All of the conjuncts, as a JSON array; empty if any of them is not known in all its parts. */
@@ -110,7 +118,8 @@ final class Conditions {
     ArrayNode result = Json.array();
     for (Expression each : conjuncts) {
       ObjectNode condition = each.deterministic() ? written(each) : unknown();
-      if (condition.findValuesAsText("op").contains(UNKNOWN)) {
+      List<String> ops = condition.findValuesAsText("op");
+      if (ops.contains(UNKNOWN) || ops.contains(AWAITED)) {
         return Optional.empty();
       }
       result.add(condition);
@@ -187,6 +196,12 @@ final class Conditions {
     String op = operator(comparison);
     if (op == null) {
       return unknown();
+    }
+    if (SubqueryValues.has(comparison.right())) {
+      return test(AWAITED, comparison.left());
+    }
+    if (SubqueryValues.has(comparison.left())) {
+      return test(AWAITED, comparison.right());
     }
     return comparison.left() instanceof Literal
         ? test(mirrored(op), comparison.right(), comparison.left())

@@ -82,6 +82,11 @@ public final class HudiFiles {
     return List.of(relation.schema().fieldNames()).contains(name);
   }
 
+  /** Whether Spark may leave partitions out, by the other side of a join. */
+  boolean isPartitioned() {
+    return !relation.partitionSchema().isEmpty();
+  }
+
   /** The bytes of all files. */
   long bytes() {
     return relation.sizeInBytes();

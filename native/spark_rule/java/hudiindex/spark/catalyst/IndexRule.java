@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.slf4j.Logger;
@@ -54,7 +55,7 @@ public final class IndexRule extends Rule<LogicalPlan> {
       LogicalPlan called = FullTextCalls.belowAggregates(plan);
       LogicalPlan best = new BestRows(decisions, settings).found(called);
       LogicalPlan counted = new Counting(decisions, settings).counted(best);
-      LogicalPlan byConditions = rewritten(counted, Optional.empty(), settings);
+      LogicalPlan byConditions = rewritten(counted, Optional.empty(), false, settings);
       return new JoinKeys(decisions, settings).taken(byConditions);
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt(); // Spark looks at it, and ends the query
@@ -78,26 +79,28 @@ public final class IndexRule extends Rule<LogicalPlan> {
    * for ever.
    *
    * @param needsSpark why only Spark may read what is below
+   * @param joined whether a join is above
    */
   private LogicalPlan rewritten(
-      LogicalPlan node, Optional<String> needsSpark, IndexSettings settings)
+      LogicalPlan node, Optional<String> needsSpark, boolean joined, IndexSettings settings)
       throws InterruptedException {
     if (node instanceof Indexed) {
       return node;
     }
     Optional<HudiScan> scan = HudiScan.at(node);
     if (scan.isPresent()) {
-      return read(scan.get(), needsSpark, settings);
+      return read(scan.get(), needsSpark, joined, settings);
     }
     Optional<String> below = needsSpark.or(() -> Descent.reason(node));
     List<LogicalPlan> children = new ArrayList<>();
     for (LogicalPlan each : Scala.list(node.children())) {
-      children.add(rewritten(each, below, settings));
+      children.add(rewritten(each, below, joined || node instanceof Join, settings));
     }
     return node.withNewChildren(Scala.seq(children)); // the node itself if they are its own
   }
 
-  private LogicalPlan read(HudiScan scan, Optional<String> above, IndexSettings settings)
+  private LogicalPlan read(
+      HudiScan scan, Optional<String> above, boolean joined, IndexSettings settings)
       throws InterruptedException {
     long number = Relations.number(scan.relation());
     String where = scan.known();
@@ -109,6 +112,10 @@ public final class IndexRule extends Rule<LogicalPlan> {
     }
     Request request = scan.request(where);
     Decision decision = decisions.of(request, settings.decideMillis());
+    if (decision.isUndecided() && joined && scan.files().isPartitioned()) {
+      // A node in between would keep it from that.
+      decision = Decision.spark("Spark may leave out partitions by a join of it");
+    }
     Use use = Use.ofRequest(number, request, decision);
     Uses.add(use);
     if (!decision.isByIndex()) {

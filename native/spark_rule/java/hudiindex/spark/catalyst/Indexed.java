@@ -84,7 +84,8 @@ public final class Indexed extends LogicalPlan {
 
   /**
    * Upper bounds of rows, and of bytes: by the types of the columns, or by the share of the files,
-   * whichever is more, since text is longer than Spark takes it to be.
+   * whichever is more, since text is longer than Spark takes it to be. Spark's own as long as it is
+   * undecided who reads.
    */
   @Override
   public Statistics stats() {
@@ -95,6 +96,9 @@ public final class Indexed extends LogicalPlan {
   }
 
   private Statistics estimate() {
+    if (plannedRead.decision().isUndecided()) {
+      return child.stats();
+    }
     long rows = plannedRead.decision().rows();
     double share = rows / (double) Math.max(1, plannedRead.decision().total());
     BigInt ofFiles = BigInt.apply((long) (plannedRead.files().bytes() * Math.min(1, share)));

@@ -1,5 +1,6 @@
 package hudiindex.spark.catalyst;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.IndexSettings;
 import hudiindex.spark.Scala;
@@ -47,6 +48,7 @@ import scala.runtime.AbstractFunction0;
 public final class IndexedExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
   private static final Logger LOG = LoggerFactory.getLogger(IndexedExec.class);
+  private static final String NOW_DECIDED = "the index finds few rows by the value of a sub-query";
 
   private final transient Seq<NamedExpression> columns;
   private final transient Seq<Expression> filters;
@@ -104,13 +106,17 @@ public final class IndexedExec extends SparkPlan {
       if (!plannedRead.files().instants().equals(plannedRead.request().instants())) {
         return bySpark("the table has changed since the query was planned");
       }
-      Request request = plannedRead.request().withColumns(readColumns());
+      ArrayNode conditions = conditionsOnSubqueries();
       if (keyValues.isPresent()) {
         Optional<ObjectNode> condition = keyValues.get().condition();
         if (condition.isEmpty()) {
           return bySpark("the join has too many keys");
         }
-        request = request.withCondition(condition.get());
+        conditions.add(condition.get());
+      }
+      Request request = plannedRead.request().withColumns(readColumns());
+      if (!conditions.isEmpty()) {
+        request = request.withConditions(conditions);
       }
       JobProperties properties = new JobProperties(session().sparkContext());
       long use = plannedRead.use().number();
@@ -137,10 +143,16 @@ public final class IndexedExec extends SparkPlan {
     if (rows instanceof Rows.InDriver here) {
       List<InternalRow> result = new ArrowRows(read, filters, columns).of(here.stream());
       plannedRead.use().read(result.size());
+      if (plannedRead.decision().isUndecided()) {
+        plannedRead.use().readBy(Decision.DRIVER, NOW_DECIDED);
+      }
       return new LocalTableScanExec(output(), Scala.seq(result));
     }
     if (rows instanceof Rows.ByTasks tasks) {
-      plannedRead.use().readBy(Decision.TASKS, plannedRead.decision().reason());
+      boolean undecided = plannedRead.decision().isUndecided();
+      plannedRead
+          .use()
+          .readBy(Decision.TASKS, undecided ? NOW_DECIDED : plannedRead.decision().reason());
       return byTasks(tasks.frame().queryExecution().toRdd());
     }
     if (rows instanceof Rows.Cancelled cancelled) {
@@ -164,6 +176,19 @@ public final class IndexedExec extends SparkPlan {
     plannedRead.use().readBy(Decision.SPARK, reason);
     // Spark may have planned for the few rows that the keys leave.
     return keyValues.isPresent() ? keyValues.get().among(child) : child;
+  }
+
+  /** The conditions with values of sub-queries, which have run. */
+  private ArrayNode conditionsOnSubqueries() {
+    List<Expression> known =
+        Scala.list(filters).stream().flatMap(each -> SubqueryValues.replaced(each).stream()).toList();
+    List<Expression> columns = new ArrayList<>();
+    for (Attribute each : Scala.list(read)) {
+      if (!plannedRead.computed().containsKey(each.exprId().id())) {
+        columns.add(each);
+      }
+    }
+    return new Conditions(AttributeSet.apply(Scala.seq(columns))).written(known);
   }
 
   private List<Request.Column> readColumns() {

@@ -98,7 +98,8 @@ final class JoinKeys {
   /** Whether keys may save something: more than the driver reads. */
   private static boolean mayTake(Joins.Leaf taking) {
     if (taking.node() instanceof Indexed indexed) {
-      return indexed.plannedRead().decision().reader().equals(Decision.TASKS)
+      Decision before = indexed.plannedRead().decision();
+      return (before.reader().equals(Decision.TASKS) || before.isUndecided())
           && indexed.keys().isEmpty();
     }
     return taking.scan().isPresent() && IndexRule.needsSpark(taking.scan().get()).isEmpty();

@@ -29,8 +29,9 @@ record PlannedRead(
   /** What EXPLAIN shows. */
   String shown() {
     String indexes = String.join(", ", decision.indexes()); // none if it rules out all files
-    String by = indexes.isEmpty() ? "by " : "index " + indexes + ", by ";
-    return by + decision.reader() + ": " + decision.reason();
+    String by = indexes.isEmpty() ? "" : "index " + indexes + ", ";
+    String reader = decision.isUndecided() ? decision.reader() : "by " + decision.reader();
+    return by + reader + ": " + decision.reason();
   }
 
   @Override

@@ -10,7 +10,7 @@ import java.util.List;
 /**
  * Who reads the rows of a request, and why.
  *
- * @param reader {@link #DRIVER}, {@link #TASKS} or {@link #SPARK}
+ * @param reader {@link #DRIVER}, {@link #TASKS}, {@link #SPARK} or {@link #UNDECIDED}
  * @param reason in one sentence without full stop
  * @param rows the most rows that the index finds; 0 if Spark reads
  * @param total the rows of the file slices that it searches
@@ -29,6 +29,9 @@ public record Decision(
   public static final String DRIVER = "driver";
   public static final String TASKS = "tasks";
   public static final String SPARK = "spark";
+
+  /** Decided when the query runs, and the values are known that its conditions wait for. */
+  public static final String UNDECIDED = "undecided";
 
   /** Spark's own scan. */
   public static Decision spark(String reason) {
@@ -50,9 +53,14 @@ public record Decision(
         json.path("instant").asText());
   }
 
-  /** Whether the index finds the rows. */
+  /** Whether the index finds the rows, or may. */
   public boolean isByIndex() {
     return !reader.equals(SPARK);
+  }
+
+  /** Whether it depends on values that are known when the query runs. */
+  public boolean isUndecided() {
+    return reader.equals(UNDECIDED);
   }
 
   /** The decision in JSON. */

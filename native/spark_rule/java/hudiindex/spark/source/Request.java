@@ -123,10 +123,12 @@ public record Request(
     return of(table, instants, options, columns, where, Optional.of(values), counts, best);
   }
 
-  /** Of the same rows those that fulfill one more condition, instead of having one of the values. */
-  public Request withCondition(ObjectNode condition) {
+  /**
+   * Of the same rows those that fulfill some more conditions, instead of having one of the values.
+   */
+  public Request withConditions(ArrayNode conditions) {
     ArrayNode all = (ArrayNode) Json.read(where);
-    all.add(condition);
+    all.addAll(conditions);
     return of(
         table, instants, options, columns, all.toString(), Optional.empty(), counts, best);
   }

@@ -1,0 +1,160 @@
+"""Conditions on the value of a scalar sub-query: the index is asked when the query runs, and the
+value is known."""
+
+# ruff: noqa: S608 - the queries are the test's own
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index_service.sql import last_queries
+from tests.hudi_tables import NO_METADATA_TABLE, hudi_options, write
+from tests.spark_rule.conftest import KINDS, build, rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FEW = "by the value of a sub-query"
+
+VALUES = [
+    ("amount", "= (SELECT max(amount) - 3 FROM {t})"),
+    ("amount", "> (SELECT max(amount) - 9 FROM {t})"),
+    ("amount", "<= (SELECT min(amount) + 6 FROM {t}) AND msg IS NOT NULL"),
+    ("amount", "<=> (SELECT CAST(avg(amount) AS BIGINT) FROM {t})"),
+    ("id", "= (SELECT concat('1', max(id)) FROM {t} WHERE id < '10')"),
+    ("age", "= (SELECT max(age) FROM {t}) - 1"),
+    ("price", "> (SELECT CAST(max(price) - 1 AS DECIMAL(10, 2)) FROM {t})"),
+    ("day", "= date_add((SELECT max(day) FROM {t}), -2)"),
+    ("at", "> (SELECT coalesce(max(at), timestamp'1900-01-01') - interval 3 hours FROM {t})"),
+    ("score", "> (SELECT max(score) FROM {t} WHERE NOT isnan(score)) - 1D"),
+    ("place.city", "= (SELECT min(place.city) FROM {t}) AND ts = 0"),
+]
+"""A column, and its comparison with values that few rows have."""
+
+
+def plan_of(frame: "DataFrame") -> str:
+    return str(frame._jdf.queryExecution().toString())
+
+
+@pytest.fixture(params=["true", "false"])
+def adaptive(request, enabled):
+    enabled.conf.set("spark.sql.adaptive.enabled", request.param)
+    yield
+    enabled.conf.unset("spark.sql.adaptive.enabled")
+
+
+@pytest.mark.parametrize(("column", "compared"), VALUES)
+def test_rows_are_found_by_the_value_of_a_sub_query(agreed, costs, column, compared, adaptive):
+    costs(spark_scan_ms=1e12)
+    for kind in KINDS:
+        uses = agreed(f"SELECT id, msg FROM {kind} WHERE {column} {compared.format(t=kind)}")
+        [use] = [each for each in uses if FEW in each.reason]
+        assert use.by_index
+        assert use.rows is not None
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "(SELECT max(amount) FROM {t}) - 9 < amount",
+        "amount BETWEEN (SELECT max(amount) - 9 FROM {t}) AND (SELECT max(amount) - 3 FROM {t})",
+        "amount = (SELECT max(amount) FROM {t} WHERE id = 'none')",  # NULL equals nothing
+        "amount > (SELECT max(amount) FROM {t})",
+        "amount > (SELECT max(amount) - 9 FROM {t} WHERE amount > (SELECT min(amount) FROM {t}))",
+    ],
+)
+def test_forms_of_comparisons(agreed, costs, where):
+    costs(spark_scan_ms=1e12)
+    uses = agreed("SELECT * FROM {t} WHERE ".format(t="rule_cow") + where.format(t="rule_cow"))
+    assert any(each.by_index and FEW in each.reason for each in uses), uses
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "msg = 'Buying car 3' AND amount < (SELECT min(amount) + 90 FROM {t})",
+        "id = '7' OR amount = (SELECT max(amount) FROM {t})",
+        "id = '7' AND amount > (SELECT min(ts) FROM {t})",
+        "NOT (amount > (SELECT min(amount) + 6 FROM {t}) OR id = '1')",
+        "CAST(id AS INT) > (SELECT max(age) + 140 FROM {t})",
+        "amount IN ((SELECT max(amount) FROM {t}), 3)",
+        "rand() * 0 + amount > (SELECT max(amount) - 9 FROM {t})",
+        "tags[0] = (SELECT max(tags[0]) FROM {t})",
+        "amount > (SELECT 1 / 0 FROM {t} LIMIT 1)",
+    ],
+)
+def test_other_conditions_with_sub_queries_stay_right(agreed, costs, where):
+    costs(spark_scan_ms=1e12)
+    for kind in KINDS:
+        agreed(f"SELECT id, amount FROM {kind} WHERE {where.format(t=kind)}")
+
+
+def test_a_value_of_little_use_leaves_the_rows_to_spark(agreed):
+    uses = agreed("SELECT * FROM rule_cow WHERE amount >= (SELECT min(amount) FROM rule_cow)")
+    assert not any(each.by_index for each in uses)
+    assert any("the index" in each.reason for each in uses)
+
+
+def test_rows_are_counted_and_joined(agreed, costs):
+    costs(spark_scan_ms=1e12)
+    recent = "SELECT * FROM rule_cow WHERE amount > (SELECT max(amount) - 9 FROM rule_cow)"
+    agreed(f"SELECT count(*), max(id) FROM ({recent})")
+    agreed(f"SELECT a.id, b.id FROM ({recent}) a JOIN rule_merged b ON a.amount = b.amount")
+    agreed(f"SELECT a.id, b.id FROM ({recent}) a JOIN ({recent}) b ON a.amount = b.amount + 3")
+    agreed(f"SELECT a.id FROM ({recent}) a UNION ALL SELECT id FROM ({recent}) WHERE id > '0'")
+
+
+def test_two_values_for_equal_relations(agreed, costs):
+    """The relations' requests are equal as long as the values are not known."""
+    costs(spark_scan_ms=1e12)
+    agreed(
+        "SELECT id FROM rule_cow WHERE amount = (SELECT max(amount) FROM rule_cow) UNION ALL "
+        "SELECT id FROM rule_cow WHERE amount = (SELECT min(amount) FROM rule_cow)"
+    )
+
+
+def test_partitions_can_still_be_left_out_by_a_join(agreed, spark, enabled):
+    for session in (spark, enabled):
+        session.sql("SELECT '2026-01-01' AS dt, 1 AS x").createOrReplaceTempView("some_days")
+    query = (
+        "SELECT t.id FROM rule_partitioned t JOIN some_days d ON t.dt = d.dt AND d.x < 2 "
+        "WHERE t.amount > (SELECT max(amount) - 9 FROM rule_cow)"
+    )
+    agreed(query)
+    assert "undecided" not in plan_of(enabled.sql(query))
+
+
+def test_explain_says_what_is_awaited(enabled, tables):
+    frame = enabled.sql(
+        "SELECT id FROM rule_cow WHERE amount > (SELECT max(amount) - 9 FROM rule_cow)"
+    )
+    assert "undecided: the value is not known yet that `amount` is compared with" in plan_of(frame)
+
+
+def test_an_increment_since_the_latest_row_of_the_target(
+    spark: "SparkSession", enabled: "SparkSession", tables, costs, tmp_path: Path
+) -> None:
+    """What dbt's incremental models do."""
+    costs(spark_scan_ms=1e12)
+    source, target = tmp_path / "source", tmp_path / "target"
+    options = hudi_options("source_cow", **NO_METADATA_TABLE)
+    write(rows(spark, 0, 200), source, options, "insert")
+    write(rows(spark, 0, 150), target, hudi_options("target_cow", **NO_METADATA_TABLE), "insert")
+    build(source)
+    for name, path in (("increment_source", source), ("increment_target", target)):
+        enabled.sql(f"CREATE TABLE {name} USING hudi LOCATION '{path}'")
+
+    enabled.sql(
+        "INSERT INTO increment_target SELECT * FROM increment_source "
+        "WHERE amount > (SELECT coalesce(max(amount), 0) FROM increment_target)"
+    )
+
+    found = enabled.sql("SELECT id FROM increment_target ORDER BY amount").collect()
+    assert [each.id for each in found] == [str(each) for each in range(200)]
+    uses = [
+        use for query in last_queries(enabled) for use in query if use.table.endswith(str(source))
+    ]
+    assert any(use.by_index and use.rows == 50 for use in uses)
+    for name in ("increment_source", "increment_target"):
+        enabled.sql(f"DROP TABLE {name}")
