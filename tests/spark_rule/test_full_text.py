@@ -255,6 +255,8 @@ def test_scores_in_order_by_aggregates_windows_and_disjunctions(enabled, texts) 
     narrowed = sorted((every[key] for key in every if int(key) % 10 < 7), reverse=True)
     assert [row.s for row in enabled.sql(query).collect()] == narrowed[1:3]
     assert [use.rows for use in last_queries(enabled)[-1]] == [3]
+    awaited = query.replace("amount < 7", "amount < (SELECT min(amount) + 7 FROM texts)")
+    assert [row.s for row in enabled.sql(awaited).collect()] == narrowed[1:3]
     aggregate = enabled.sql(f"SELECT max(score()) AS best {search} AND score() > 0.1")
     assert [row.best for row in aggregate.collect()] == best[:1]
     plan = str(aggregate._jdf.queryExecution().executedPlan().toString())

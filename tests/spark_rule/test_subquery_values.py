@@ -105,6 +105,19 @@ def test_rows_are_counted_and_joined(agreed, costs):
     agreed(f"SELECT a.id FROM ({recent}) a UNION ALL SELECT id FROM ({recent}) WHERE id > '0'")
 
 
+def test_counts_and_best_rows_come_before_a_value_is_compared(agreed, costs):
+    costs(spark_scan_ms=1e12)
+    value = "(SELECT min(amount) FROM rule_cow WHERE id < '3')"
+    uses = agreed(
+        f"SELECT msg, count(*) AS n FROM rule_cow GROUP BY msg HAVING count(*) > 3 + {value}"
+    )
+    assert any("counts" in each.reason for each in uses)
+    agreed(
+        f"SELECT * FROM (SELECT id, amount FROM rule_cow WHERE id > '150' ORDER BY amount LIMIT 5) "
+        f"WHERE amount > 450 + {value}"
+    )
+
+
 def test_two_values_for_equal_relations(agreed, costs):
     """The relations' requests are equal as long as the values are not known."""
     costs(spark_scan_ms=1e12)

@@ -3,6 +3,7 @@ package hudiindex.spark.catalyst;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import hudiindex.spark.IndexSettings;
+import hudiindex.spark.Json;
 import hudiindex.spark.Scala;
 import hudiindex.spark.Unchecked;
 import hudiindex.spark.source.Decision;
@@ -178,8 +179,14 @@ public final class IndexedExec extends SparkPlan {
     return keyValues.isPresent() ? keyValues.get().among(child) : child;
   }
 
-  /** The conditions with values of sub-queries, which have run. */
+  /**
+   * The conditions with values of sub-queries, which have run. None on counts, nor on the best rows:
+   * those are taken of what comes out.
+   */
   private ArrayNode conditionsOnSubqueries() {
+    if (!plannedRead.request().isOfRows()) {
+      return Json.array();
+    }
     List<Expression> known =
         Scala.list(filters).stream().flatMap(each -> SubqueryValues.replaced(each).stream()).toList();
     List<Expression> columns = new ArrayList<>();

@@ -148,6 +148,11 @@ public record Request(
     return counts.isPresent();
   }
 
+  /** Whether all rows are wanted that fulfill the conditions, and not their counts or the best. */
+  public boolean isOfRows() {
+    return counts.isEmpty() && best.isEmpty();
+  }
+
   /** The request in JSON. */
   public ObjectNode json() {
     return (ObjectNode) Json.read(text);
