@@ -86,10 +86,10 @@ class Listing:
         )
 
 
-def list_data_files(storage: Storage) -> Listing:
+def list_data_files(storage: Storage, *, partitioned: bool) -> Listing:
     """Lists all files below the table except in ``.hoodie``: a local table folder by folder, a
-    remote one with one request per thousand files, and one more."""
-    return classify(storage.files_outside(HOODIE_FOLDER))
+    remote one with one request per thousand files, and one more if it is partitioned."""
+    return classify(storage.files_outside(HOODIE_FOLDER, flat=not partitioned))
 
 
 def classify(stored: Iterable[StoredFile]) -> Listing:

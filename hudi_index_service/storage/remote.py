@@ -118,7 +118,7 @@ class RemoteStore:
 
     def directly_in(self, folder: str) -> list[StoredFile]:
         """The files in a folder, without those of its sub-folders."""
-        return [_stored_file(meta) for meta in self._level(folder)["objects"]]
+        return self.level(folder)[0]
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder."""
@@ -126,7 +126,7 @@ class RemoteStore:
 
     def folders(self, folder: str) -> list[str]:
         """The folders directly below a folder."""
-        return list(self._level(folder)["common_prefixes"])
+        return self.level(folder)[1]
 
     def before(self, end: str) -> list[StoredFile]:
         """All files whose paths are less than `end`; no page after that is requested."""
@@ -143,9 +143,11 @@ class RemoteStore:
         with self._errors_named(""):
             return list(_files(obstore.list(self._store, offset=start)))
 
-    def _level(self, folder: str) -> Any:
+    def level(self, folder: str) -> tuple[list[StoredFile], list[str]]:
+        """The files and the folders directly in a folder, by one listing."""
         with self._errors_named(folder):
-            return obstore.list_with_delimiter(self._store, folder or None)
+            result = obstore.list_with_delimiter(self._store, folder or None)
+        return [_stored_file(meta) for meta in result["objects"]], list(result["common_prefixes"])
 
     @contextmanager
     def _errors_named(self, path: str) -> Iterator[None]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -299,24 +300,34 @@ class Storage:
         with self._request(prefix):
             return self._files.below(prefix)
 
-    def files_outside(self, folder: str) -> list[StoredFile]:
+    def files_outside(self, folder: str, *, flat: bool = False) -> list[StoredFile]:
         """All files at any depth except those below `folder`, a folder directly below the root.
 
         A remote store returns only the listing pages of these files, and one more: two listings,
         before and after the folder, which may hold many more files, run in parallel.
+
+        Args:
+            flat: Whether the files are expected in the root itself. A remote store then returns the
+                pages of these alone, unless there are other folders: each takes a listing.
         """
-        if isinstance(self._files, Disk) or not self._files.lists_in_order:
-            files = self.files_in("")
-            for each in self.folders(""):
-                if each != folder:
-                    files.extend(self.files(each))
-            return files
+        if isinstance(self._files, Disk):
+            return self._with_files_below(self.files_in(""), self.folders(""), besides=folder)
+        if flat or not self._files.lists_in_order:
+            with self._request(""):
+                files, folders = self._files.level("")
+            return self._with_files_below(files, folders, besides=folder)
         with ThreadPoolExecutor(1, "list") as thread:
             before = thread.submit(self._files_before, f"{folder}/")
             with self._request(""):
                 after = self._files.after(f"{folder}/~")  # after most of its files
             rest = (each for each in after if not each.path.startswith(f"{folder}/"))
             return [*before.result(), *rest]
+
+    def _with_files_below(
+        self, files: list[StoredFile], folders: Sequence[str], besides: str
+    ) -> list[StoredFile]:
+        below = (self.files(each) for each in folders if each != besides)
+        return list(chain(files, *below))
 
     def _files_before(self, end: str) -> list[StoredFile]:
         assert not isinstance(self._files, Disk), "a disk lists in no order"

@@ -20,9 +20,9 @@ def test_threads_share_one_snapshot(
     list_data_files, listings = hudi_rs_table.list_data_files, list[str]()
     begun = Barrier(4)
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **named: Any) -> Any:
         listings.append("once")
-        return list_data_files(*arguments)
+        return list_data_files(*arguments, **named)
 
     def snapshot(_: int) -> Any:
         begun.wait(10)

@@ -206,9 +206,9 @@ def test_files_and_index_are_listed_while_hudi_rs_opens_the_table(
     files, index = Event(), Event()
     opened, looked = HudiRsTable._build, IndexFolderReader.look
 
-    def list_files(storage: Storage) -> Listing:
+    def list_files(storage: Storage, *, partitioned: bool) -> Listing:
         files.set()
-        return list_data_files(storage)
+        return list_data_files(storage, partitioned=partitioned)
 
     def look(self: IndexFolderReader) -> IndexFolder:
         index.set()

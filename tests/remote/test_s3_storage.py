@@ -100,7 +100,20 @@ def test_listing_that_skips_a_folder(storage: Storage, s3: S3Server, tmp_path: P
 
     assert sorted(file.path for file in storage.files_outside(".hoodie")) == sorted(outside)
     assert len(s3.requests) == 2
+    for store in (storage, local):
+        files = store.files_outside(".hoodie", flat=True)
+        assert sorted(file.path for file in files) == sorted(outside)
     assert sorted(file.path for file in local.files_outside(".hoodie")) == sorted(outside)
+
+
+def test_flat_listing_takes_one_request(storage: Storage, s3: S3Server) -> None:
+    for name in ("a", "z", ".hoodie/a", ".hoodie/b/c"):
+        storage.create(name, b"1")
+    s3.forget()
+
+    files = storage.files_outside(".hoodie", flat=True)
+    assert sorted(file.path for file in files) == ["a", "z"]
+    assert len(s3.requests) == 1
 
 
 @pytest.mark.slow

@@ -30,9 +30,9 @@ def test_files_cleaned_during_a_listing(
             journey.to("archived")
 
     def after_hudi(call: Callable[..., object]) -> Callable[..., object]:
-        def called(*arguments: object) -> object:
+        def called(*arguments: object, **named: object) -> object:
             run_hudi()
-            return call(*arguments)
+            return call(*arguments, **named)
 
         return called
 

@@ -7,7 +7,7 @@ every snapshot has to pass the proof of completeness.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -76,7 +76,7 @@ class _State:
         schema_refusal: Why hudi-rs cannot read its schema; hudi-rs then makes no slices and reads
             no rows.
         listing: The data files of a remote table, listed while hudi-rs opened it, for the first
-            snapshot.
+            snapshot. The timeline was the same afterwards.
     """
 
     timeline: Timeline
@@ -343,9 +343,11 @@ class HudiRsTable:
                 return state
             if list_files and not self._storage.is_local:
                 thread = ThreadPoolExecutor(1, "data-files")
-                state.listing = thread.submit(list_data_files, self._storage)
+                state.listing = thread.submit(self._data_files)
                 thread.shutdown(wait=False)
             table = self._build(state)
+            if state.listing is not None:
+                wait([state.listing])  # so that one look at the timeline serves both
             # hudi-rs lists the timeline itself; if it is unchanged now, hudi-rs saw the same one.
             if list_timeline(self._storage, state.version).version == state.timeline.version:
                 state.metadata = CommitMetadata(
@@ -455,11 +457,10 @@ class HudiRsTable:
         by_names = by_names or state.schema_refusal is not None
         hudi_rs_slices = None if by_names else self._hudi_rs_slices(state, pinned)
         listing = self._listing(state)
+        if listing is None:
+            return None
         if base_files_only:
             listing = listing.without_log_files()
-        if list_timeline(self._storage, state.version).removals - state.timeline.removals:
-            # Otherwise a file group deleted before both listings would be missed unnoticed.
-            return None
         metadata = self._metadata(state)
         proof = Proof(
             state.timeline,
@@ -485,10 +486,18 @@ class HudiRsTable:
         schema = self._schema_at(state, pinned)
         return Snapshot(pinned, tuple(slices), schema, base_files_only)
 
-    def _listing(self, state: _State) -> Listing:
-        """The data files, listed after the state's timeline."""
+    def _listing(self, state: _State) -> Listing | None:
+        """The data files, listed after the state's timeline; None if Hudi has removed some since.
+        Otherwise a file group deleted before both listings would be missed unnoticed."""
         listed, state.listing = state.listing, None
-        return list_data_files(self._storage) if listed is None else listed.result()
+        if listed is not None:
+            return listed.result()  # the timeline was the same afterwards
+        listing = self._data_files()
+        now = list_timeline(self._storage, state.version)
+        return None if now.removals - state.timeline.removals else listing
+
+    def _data_files(self) -> Listing:
+        return list_data_files(self._storage, partitioned=bool(self.partition_columns()))
 
 
 def _has_metadata_table(state: _State) -> bool:
