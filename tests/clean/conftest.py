@@ -79,6 +79,9 @@ class TableInStore:
     def schema(self) -> pa.Schema:
         return self._schema
 
+    def partition_columns(self) -> tuple[str, ...]:
+        return ("day",) if self._base_file.partition else ()
+
     def completed_instants(self) -> tuple[Instant, ...]:
         return (Instant(self._base_file.instant, "replacecommit"),)
 
