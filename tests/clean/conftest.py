@@ -80,7 +80,7 @@ class TableInStore:
         return self._schema
 
     def partition_columns(self) -> tuple[str, ...]:
-        return ("day",) if self._base_file.partition else ()
+        return ("dt",)
 
     def completed_instants(self) -> tuple[Instant, ...]:
         return (Instant(self._base_file.instant, "replacecommit"),)
