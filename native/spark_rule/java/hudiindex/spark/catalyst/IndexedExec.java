@@ -24,6 +24,8 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
@@ -33,7 +35,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
+import scala.Tuple2;
 import scala.collection.IndexedSeq;
+import scala.collection.Iterator;
 import scala.collection.Seq;
 import scala.runtime.AbstractFunction0;
 
@@ -187,8 +191,7 @@ public final class IndexedExec extends SparkPlan {
     if (!plannedRead.request().isOfRows()) {
       return Json.array();
     }
-    List<Expression> known =
-        Scala.list(filters).stream().flatMap(each -> SubqueryValues.replaced(each).stream()).toList();
+    List<Expression> known = SubqueryValues.known(Scala.list(filters));
     List<Expression> columns = new ArrayList<>();
     for (Attribute each : Scala.list(read)) {
       if (!plannedRead.computed().containsKey(each.exprId().id())) {
@@ -208,14 +211,36 @@ public final class IndexedExec extends SparkPlan {
     return result;
   }
 
+  private boolean isOnePartition() {
+    return keys.isEmpty() && OnePartition.holds(plannedRead.decision());
+  }
+
+  @Override
+  public Partitioning outputPartitioning() {
+    return isOnePartition() ? SinglePartition$.MODULE$ : super.outputPartitioning();
+  }
+
   @Override
   public RDD<InternalRow> doExecute() {
-    return reader().execute();
+    return isOnePartition() ? OnePartition.of(reader()) : reader().execute();
   }
 
   @Override
   public InternalRow[] executeCollect() {
     return prepared(() -> reader().executeCollect());
+  }
+
+  /** What is broadcast: rows in the driver need no job. */
+  @Override
+  public Tuple2<Object, Iterator<InternalRow>> executeCollectIterator() {
+    return prepared(
+        () -> {
+          if (reader() instanceof LocalTableScanExec here) {
+            InternalRow[] rows = here.executeCollect();
+            return Tuple2.apply((long) rows.length, Scala.seq(List.of(rows)).iterator());
+          }
+          return reader().executeCollectIterator();
+        });
   }
 
   @Override
@@ -229,11 +254,11 @@ public final class IndexedExec extends SparkPlan {
   }
 
   /** After the sub-queries in the filters have run. */
-  private InternalRow[] prepared(Supplier<InternalRow[]> rows) {
+  private <T> T prepared(Supplier<T> rows) {
     return executeQuery(
         new AbstractFunction0<>() {
           @Override
-          public InternalRow[] apply() {
+          public T apply() {
             return rows.get();
           }
         });

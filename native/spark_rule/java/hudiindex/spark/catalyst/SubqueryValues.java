@@ -2,7 +2,6 @@ package hudiindex.spark.catalyst;
 
 import hudiindex.spark.Scala;
 import java.util.List;
-import java.util.Optional;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
@@ -19,13 +18,14 @@ final class SubqueryValues {
   }
 
   /**
-   * A physical condition with literals in the place of such values; empty if it has none. Their
-   * sub-queries have run. Throws what evaluating throws.
+   * The physical conditions that have such values, with literals in their place. The sub-queries
+   * have run. Throws what evaluating throws.
    */
-  static Optional<Expression> replaced(Expression condition) {
-    return condition.deterministic() && occurs(ran(), condition)
-        ? Optional.of(evaluated(condition))
-        : Optional.empty();
+  static List<Expression> known(List<Expression> conditions) {
+    return conditions.stream()
+        .filter(each -> each.deterministic() && occurs(ran(), each))
+        .map(SubqueryValues::evaluated)
+        .toList();
   }
 
   private static Expression evaluated(Expression expression) {

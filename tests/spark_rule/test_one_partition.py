@@ -1,0 +1,90 @@
+"""Few rows that the driver reads by index are one partition: Spark adds no exchange above them."""
+
+# ruff: noqa: S608 - the queries are the test's own
+
+import pytest
+
+from hudi_index_service.sql.rule.reader import RelationReader
+from tests.spark_rule.conftest import KINDS, rows_of, without_ids, write_indexed
+
+FEW = "SELECT id, msg, age FROM {t} WHERE msg = 'Buying car 3'"
+"""About a seventh of 200 rows."""
+
+
+@pytest.fixture
+def by_index(costs):
+    costs(spark_scan_ms=1e12)
+
+
+def _executed(frame):
+    """The plan that ran, as text."""
+    frame.collect()
+    return without_ids(frame._jdf.queryExecution().executedPlan().toString())
+
+
+QUERIES = {
+    "sort": "SELECT * FROM ({few}) ORDER BY age, id",
+    "groups": "SELECT age, count(*) FROM ({few}) GROUP BY age",
+    "window": "SELECT id, row_number() OVER (PARTITION BY age ORDER BY id) FROM ({few})",
+    "distinct": "SELECT DISTINCT age % 5 FROM ({few})",
+    "join": "SELECT /*+ MERGE(b) */ a.id, b.age FROM ({few}) a JOIN ({few}) b ON a.id = b.id",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_few_rows_need_no_exchange(agreed, enabled, tables, by_index, query):
+    for kind in KINDS:
+        asked = query.format(few=FEW.format(t=kind))
+        assert all(each.by_index for each in agreed(asked))
+        assert "Exchange" not in _executed(enabled.sql(asked))
+
+
+def test_few_rows_are_one_partition(agreed, spark, enabled, tables, by_index):
+    frame = enabled.sql(FEW.format(t="rule_cow"))
+    assert frame.rdd.getNumPartitions() == 1
+    assert frame.rdd.count() == spark.sql(FEW.format(t="rule_cow")).count()
+    nothing = enabled.sql("SELECT id FROM rule_cow WHERE msg = 'none' AND age = 3")
+    assert nothing.rdd.getNumPartitions() <= 1
+    agreed(f"SELECT age FROM ({FEW.format(t='rule_cow')}) UNION ALL SELECT id FROM rule_merged")
+
+
+def test_few_rows_are_broadcast_without_a_job(agreed, enabled, tables, by_index):
+    query = (
+        f"SELECT /*+ BROADCAST(a) */ a.id, r.id FROM ({FEW.format(t='rule_cow')}) a "
+        "JOIN range(0, 300, 1, 1) r ON a.age = r.id"
+    )
+    agreed(query)
+    context = enabled.sparkContext
+    context.setJobGroup("broadcast", "few rows")
+    try:
+        assert "BroadcastExchange" in _executed(enabled.sql(query))
+        [job] = context.statusTracker().getJobIdsForGroup("broadcast")
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    assert len(context.statusTracker().getJobInfo(job).stageIds) == 1  # the join's
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_spark_reads_them_after_all_and_the_partition_is_still_one(
+    enabled, spark, tables, by_index, monkeypatch, query, adaptive
+):
+    def fail(self, *_):
+        raise OSError("the index cannot be read")
+
+    enabled.conf.set("spark.sql.adaptive.enabled", adaptive)
+    with monkeypatch.context() as patched:
+        patched.setattr(RelationReader, "rows", fail)
+        for kind in KINDS:
+            asked = query.format(few=FEW.format(t=kind))
+            assert rows_of(enabled.sql(asked)) == rows_of(spark.sql(asked))
+        assert enabled.sql(FEW.format(t="rule_partitioned")).rdd.getNumPartitions() == 1
+    enabled.conf.unset("spark.sql.adaptive.enabled")
+
+
+def test_more_rows_are_several_partitions(spark, enabled, tmp_path, by_index):
+    write_indexed(spark, tmp_path / "many_cow", "many_cow", count=2400)
+    enabled.read.format("hudi").load(str(tmp_path / "many_cow")).createOrReplaceTempView("many")
+    assert enabled.sql("SELECT * FROM many WHERE id > '1'").rdd.getNumPartitions() > 1
+    assert enabled.sql("SELECT * FROM many WHERE age = 3").rdd.getNumPartitions() == 1
+    enabled.catalog.dropTempView("many")
