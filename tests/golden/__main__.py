@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.golden import recipe
+from tests.golden import inputs, recipe
 from tests.golden.table import TABLES
 from tests.spark_session import spark_session
 
@@ -24,6 +24,7 @@ def main() -> None:
             shutil.rmtree(folder)
             size = sum(file.stat().st_size for file in (TABLES / name).iterdir())
             print(f"{number:3} of {len(names)}  {name}: {size / 1024:.0f} KiB", flush=True)
+    inputs.record(names)
     if len(names) == len(known):
         for stale in {each.name for each in TABLES.iterdir()} - set(known):
             shutil.rmtree(TABLES / stale)
