@@ -8,7 +8,10 @@ export PYTHONDONTWRITEBYTECODE =
 # These processes share the tests out (tests/conftest.py); with 0 there is one, which shows its output
 # at once. Tests wait for servers, other processes and Spark: three keep two processors busy.
 PROCESSES ?= 3
-SHARED_OUT = pytest -n $(PROCESSES) --dist loadscope
+# They make a million small files, which takes half of the time in memory, if it has room for them.
+MEMORY_GIB := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print int($$4 / 1024 / 1024)}')
+TESTS_TMPDIR ?= $(shell [ "0$(MEMORY_GIB)" -ge 16 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
+SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -24,7 +27,7 @@ test: setup lint ## Set up, lint and run the fast tests of every folder; PYTEST_
 	@$(ENVIRONMENT) && $(SHARED_OUT) $(PYTEST_ARGS)
 
 test-slow: setup ## Run the slow tests: most of Spark, HBase, a cluster, TPC-H, all Hudi releases, faults
-	@$(ENVIRONMENT) && python -m tests.versions.written && \
+	@$(ENVIRONMENT) && TMPDIR=$(TESTS_TMPDIR) python -m tests.versions.written && \
 	  $(SHARED_OUT) --no-loadscope-reorder -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow ## Run every test
