@@ -43,8 +43,11 @@ def test_few_rows_are_one_partition(agreed, spark, enabled, tables, by_index):
     frame = enabled.sql(FEW.format(t="rule_cow"))
     assert frame.rdd.getNumPartitions() == 1
     assert frame.rdd.count() == spark.sql(FEW.format(t="rule_cow")).count()
-    nothing = enabled.sql("SELECT id FROM rule_cow WHERE msg = 'none' AND age = 3")
-    assert nothing.rdd.getNumPartitions() <= 1
+    nothing = "SELECT id FROM rule_cow WHERE msg = 'Buying car 30'"
+    assert enabled.sql(nothing).rdd.getNumPartitions() == 1
+    agreed(f"SELECT count(*), max(id) FROM ({nothing})")
+    agreed(f"SELECT EXISTS ({nothing}) AS e, (SELECT count(*) FROM ({nothing} AND id > '3')) AS n")
+    agreed(f"SELECT a.id FROM ({nothing}) a FULL JOIN ({FEW.format(t='rule_cow')}) b USING (id)")
     agreed(f"SELECT age FROM ({FEW.format(t='rule_cow')}) UNION ALL SELECT id FROM rule_merged")
 
 

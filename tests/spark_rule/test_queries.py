@@ -150,7 +150,7 @@ def test_columns_that_only_a_subquery_needs_are_not_read(agreed):
     assert by_index(agreed(query)) == [True, True]
 
 
-def test_equal_relations_are_read_once(enabled, agreed):
+def test_equal_relations_are_read_once(enabled, agreed, read_by_tasks):
     query = (
         "SELECT dt, n FROM (SELECT dt, sum(ts) AS n FROM rule_cow WHERE amount < 60 GROUP BY dt) "
     )
