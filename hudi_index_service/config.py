@@ -166,6 +166,7 @@ class ReadSettings(_Section):
     parallelism: File slices read at once.
     open_mb: MiB of index data that stays open between queries; it is mapped, not read. The least
     recently used data is closed first.
+    log_rows_mb: MiB of merged rows of log files that are kept for later queries.
     time_zone: Session time zone for literals without one, when no Spark session is given.
     """
 
@@ -178,6 +179,7 @@ class ReadSettings(_Section):
     scan_fraction: Annotated[float, Field(gt=0, le=1)] = 0.9
     parallelism: Positive = 4
     open_mb: Positive = 8192
+    log_rows_mb: Positive = 256
     time_zone: str = "UTC"
 
 

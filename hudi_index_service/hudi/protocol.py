@@ -196,3 +196,44 @@ class HudiTable(Protocol):
         Raises:
             NeedsSpark: the slice cannot be merged here.
         """
+
+    def touched_keys(self, file_slice: FileSlice) -> set[bytes]:
+        """Every record key in the slice's log files, also of blocks that do not count.
+
+        Raises:
+            LogKeysUnknown: they cannot be told from the files.
+            NeedsSpark: a log file is damaged.
+        """
+
+    def merged_until(self, instant: str) -> str:
+        """What the merged rows of a slice depend on besides its files: on version 6, where a log
+        file may hold blocks of several commits, the snapshot's instant; else nothing ("")."""
+
+    def merged_columns(self, stored: pa.Schema, columns: Sequence[str]) -> list[str]:
+        """The columns of a base file that `read_touched` needs for some columns.
+
+        Args:
+            stored: The base file's schema.
+        """
+
+    def read_touched(
+        self,
+        file_slice: FileSlice,
+        rows: pa.Table,
+        columns: Sequence[str],
+        *,
+        as_of: str,
+        schema: pa.Schema,
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of the record keys in a slice's log files: what `read_slice` returns,
+        without the rows of all other keys.
+
+        Args:
+            rows: The base file's rows with such a key, with the columns `merged_columns`, in the
+                file's types.
+            columns, as_of, schema: See `read_slice`.
+
+        Raises:
+            NeedsSpark: the rows cannot be merged here.
+            SnapshotChanged: the timeline has changed, and its older state cannot be read anymore.
+        """

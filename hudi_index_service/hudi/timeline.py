@@ -82,10 +82,14 @@ class Timeline:
         return self.start is not None and requested < self.start and requested not in self.pending
 
 
+def timeline_folder(table_version: int) -> str:
+    """The folder of the active timeline, relative to the table."""
+    return TIMELINE_FOLDER if table_version >= 8 else HOODIE_FOLDER
+
+
 def list_timeline(storage: Storage, table_version: int) -> Timeline:
     """Lists the active timeline with one request, without reading a file."""
-    folder = TIMELINE_FOLDER if table_version >= 8 else HOODIE_FOLDER
-    return parse_timeline(storage.names_in(folder))
+    return parse_timeline(storage.names_in(timeline_folder(table_version)))
 
 
 def archived_completion_times(storage: Storage) -> dict[str, str]:

@@ -9,6 +9,7 @@ known                                   decided by
 ======================================  ======================================================
 the slices that segments leave          `ask_open_entries`
 manifests, corrected by the history     `index_pays`, `most_keys_by_index`, `enough_is_indexed`
+record keys in log files                `log_rows_pay`
 estimates of a leaf                     `look_up_together`
 what earlier slices of the query had    `IndexBackoff`
 bounds and samples of open entries      `lookups_are_weighed`, `are_too_many`, `rows_pay_for_count`
@@ -39,6 +40,7 @@ from hudi_index_service.optimizer.cost.constants import (
     DRIVER_VALUES,
     FAR_FEWER_ROWS,
     FEW_ROWS,
+    FEWEST_MERGED_ROWS,
     FEWEST_SLICES,
     GUESS_FACTOR,
     KEYS_PER_FILE,
@@ -46,6 +48,7 @@ from hudi_index_service.optimizer.cost.constants import (
     MANY_SLICES,
     MIB,
     MOST_LEAVES_ASKED,
+    MOST_TOUCHED,
     OPENING_RANGES,
     OPENING_SHARE,
     PICKED_OF_PAGE,
@@ -100,6 +103,12 @@ def most_keys_by_index(rows: int) -> int:
     """The most record keys to look up in the index of a file of this many rows, rather than to scan
     the keys of all its rows."""
     return max(KEYS_PER_FILE, rows // ROWS_PER_KEY)
+
+
+def log_rows_pay(rows: int, keys: int) -> bool:
+    """Whether to merge only the rows with the record keys in a slice's log files, rather than all
+    rows of its base file."""
+    return rows >= FEWEST_MERGED_ROWS and keys <= MOST_TOUCHED * rows
 
 
 def bloom_filter_pays(rows: int) -> bool:

@@ -28,6 +28,17 @@ _CORES = os.cpu_count() or 1
 _LOOKED_UP = 128  # slices whose row ids and footers are held at a time
 
 
+class RowIds(dict[str, BitMap]):
+    """Row ids by the path of their base file.
+
+    Attributes:
+        in_log_files: The number of matching rows besides, which are in log files and have no row
+            id.
+    """
+
+    in_log_files: int = 0
+
+
 @dataclass(slots=True)
 class Execution:
     """One run of a query.
@@ -148,24 +159,35 @@ class Execution:
         self._end(whole=False)
         return found
 
-    def row_ids(self) -> dict[str, BitMap]:
+    def row_ids(self) -> "RowIds":
         """The row ids of the matching rows, by base file path; files without any are left out.
 
         Raises:
-            RowIdsUnavailable: a slice has log files.
+            RowIdsUnavailable: a slice with log files has no base file, or has to be merged whole.
         """
         self._begin()
-        row_ids: dict[str, BitMap] = {}
+        row_ids = RowIds()
         for slice_plan, statistics in self._possible_slices():
-            if slice_plan.access is Access.MERGE:
-                raise RowIdsUnavailable(f"{slice_plan.file_slice.name} has log files.")
             with statistics.timed():
-                rows = self.reader.matching_rows(slice_plan, statistics)
+                rows = self._row_ids(slice_plan, statistics)
             statistics.rows_returned = len(rows)
+            log_rows = self._log_rows(_in_part(slice_plan), statistics)
+            row_ids.in_log_files += sum(batch.num_rows for batch in log_rows)
             if rows:
                 row_ids[slice_plan.file_slice.name] = rows
         self._end(whole=True)
         return row_ids
+
+    def _row_ids(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
+        """The matching rows of the base file that no log file replaces."""
+        name = slice_plan.file_slice.name
+        if slice_plan.file_slice.base_file is None:
+            raise RowIdsUnavailable(f"{name} has log files and no base file.")
+        slice_plan = _in_part(slice_plan)
+        replaced = self.reader.replaced_rows(slice_plan, statistics)
+        if replaced is None:
+            raise RowIdsUnavailable(f"{name} has log files: {statistics.note}.")
+        return self.reader.matching_rows(slice_plan, statistics) - replaced
 
     def _begin(self) -> None:
         self._started = perf_counter_ns()
@@ -210,10 +232,12 @@ class Execution:
 
     def _count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int:
         exact = self._exact(slice_plan, statistics)
-        if exact is not None:
-            statistics.rows_returned = len(exact)
-            return len(exact)
-        return sum(batch.num_rows for batch in _batches(self.reader, slice_plan, statistics))
+        if exact is None:
+            return sum(batch.num_rows for batch in _batches(self.reader, slice_plan, statistics))
+        statistics.rows_returned = len(exact)
+        log_rows = self._log_rows(slice_plan, statistics)
+        number: int = len(exact) + sum(batch.num_rows for batch in log_rows)
+        return number
 
     def _value_counts(
         self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
@@ -224,12 +248,8 @@ class Execution:
                 counts = value_counts_of(self.reader.pool, slice_plan, column, exact, statistics)
             if counts is not None:
                 statistics.rows_returned = len(exact)
-                return counts
-        totals: Counter[str | None] = Counter()
-        for batch in _batches(self.reader, slice_plan, statistics):
-            for each in pc.value_counts(batch.column(column)):
-                totals[each["values"].as_py()] += each["counts"].as_py()
-        return totals
+                return counts + _value_counts(column, self._log_rows(slice_plan, statistics))
+        return _value_counts(column, _batches(self.reader, slice_plan, statistics))
 
     def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         if not self.reader.is_index_only(slice_plan):
@@ -237,10 +257,16 @@ class Execution:
         with statistics.timed():
             return self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
 
+    def _log_rows(
+        self, slice_plan: SlicePlan, statistics: SliceStatistics
+    ) -> Iterator[pa.RecordBatch]:
+        return statistics.timing(self.reader.matching_log_rows(slice_plan, statistics))
+
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
         exact = self._exact(slice_plan, statistics)
         if exact is not None:
-            return bool(exact)
+            log_rows = self._log_rows(slice_plan, statistics)
+            return bool(exact) or any(batch.num_rows for batch in log_rows)
         reader = replace(self.reader, limit=1)
         return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
 
@@ -255,7 +281,7 @@ class Execution:
         self.statistics.start(plans)
         for position, number in enumerate(left):
             statistics = self.statistics.begin(number)
-            if position in empty:
+            if position in empty and not plans[number].file_slice.log_files:
                 statistics.candidates = 0
             else:
                 yield plans[number], statistics
@@ -273,6 +299,19 @@ def _batches(
     reader: SliceReader, plan: SlicePlan, statistics: SliceStatistics
 ) -> Iterator[pa.RecordBatch]:
     return statistics.timing(reader.batches(plan, statistics))
+
+
+def _in_part(plan: SlicePlan) -> SlicePlan:
+    """A slice that is planned to be merged whole, with its base file scanned instead."""
+    return replace(plan, access=Access.SCAN) if plan.access is Access.MERGE else plan
+
+
+def _value_counts(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[str | None]":
+    totals: Counter[str | None] = Counter()
+    for batch in batches:
+        for each in pc.value_counts(batch.column(column)):
+            totals[each["values"].as_py()] += each["counts"].as_py()
+    return totals
 
 
 def _first(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

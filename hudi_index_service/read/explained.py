@@ -58,6 +58,7 @@ class ExplainedReading(_Part):
         pages, bytes: Pages read by row id; bytes read of the base file.
         index_requests, index_bytes: Requests for index data, and bytes fetched by them.
         lookup_ms, ms: Milliseconds of look-ups, and of the slice including look-ups.
+        log_rows: The number of rows of record keys in log files, merged alone; absent if none were.
         note: Why the access differs from the plan, if it does.
     """
 
@@ -71,6 +72,7 @@ class ExplainedReading(_Part):
     index_bytes: int
     lookup_ms: float
     ms: float
+    log_rows: int | None = None
     note: str
 
 
@@ -79,7 +81,7 @@ class ExplainedSlice(_Part):
 
     Attributes:
         name: The base file's path, or the file group's name.
-        access: How it is read: ``index``, ``scan``, ``merge`` or ``skip``.
+        access: How it is read: ``index``, ``scan``, ``merge``, ``logs`` or ``skip``.
         index_types: The index types of the entries that may be used.
         reason, rule: The reason, and the optimizer rule that decided; ``coverage`` if none had to.
         covered: Whether entries could serve it; absent if not checked.

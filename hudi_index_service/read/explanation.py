@@ -27,6 +27,7 @@ _WORDS = {
     Access.INDEX: "by index",
     Access.SCAN: "scanned",
     Access.MERGE: "merged with log files",
+    Access.LOGS: "log rows only",
     Access.SKIP: "skipped",
 }
 _SLICES_SHOWN = 20
@@ -184,8 +185,8 @@ def _run_lines(run: ExplainedRun) -> list[str]:
 
 def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
     """The sum over the slices with an estimate; None if none of these is read."""
-    estimated = [each for each in plans if each.expected is not None or each.access is Access.SKIP]
-    costs = [_cost(each) for each in estimated if each.expected and each.access is not Access.SKIP]
+    estimated = [each for each in plans if _expects(each) or each.access is Access.SKIP]
+    costs = [_cost(each) for each in estimated if each.access is not Access.SKIP]
     if not costs:
         return None
     rows = [each.rows for each in costs]
@@ -205,6 +206,12 @@ def _expected(plans: Sequence[SlicePlan]) -> ExplainedCost | None:
         ms=round(sum(each.ms for each in costs), 3),
         by_history=any(each.by_history for each in costs),
     )
+
+
+def _expects(plan: SlicePlan) -> bool:
+    """Whether a slice's rows have known bounds. Those in log files are counted when they are
+    read."""
+    return plan.expected is not None and not plan.file_slice.log_files
 
 
 def _cost(plan: SlicePlan) -> ExplainedCost:
@@ -236,7 +243,7 @@ def _slice(plan: SlicePlan, statistics: SliceStatistics | None) -> ExplainedSlic
         reason=plan.reason,
         rule=plan.rule,
         covered=_covered(plan),
-        expected=None if plan.expected is None or skipped else _cost(plan),
+        expected=None if skipped or not _expects(plan) else _cost(plan),
         actual=None if statistics is None or skipped else _reading(statistics),
     )
 
@@ -253,6 +260,7 @@ def _reading(statistics: SliceStatistics) -> ExplainedReading:
         index_bytes=statistics.index_bytes,
         lookup_ms=round(statistics.lookup_ms, 3),
         ms=round(statistics.ms, 3),
+        log_rows=statistics.log_rows,
         note=statistics.note,
     )
 

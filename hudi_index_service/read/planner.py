@@ -385,15 +385,14 @@ class BaseFiles:
 def first_slices(
     snapshot: Snapshot, partitions: PartitionValues | None = None
 ) -> tuple[SlicePlan, ...]:
-    """The slices before any rule: those with log files are merged, all others are read by index,
-    with entries still to be found."""
+    """The slices before any rule: those without a base file are merged, all others are read by
+    index, with entries still to be found."""
     partition_values: Mapping[str, Values] = {} if partitions is None else partitions.by_partition
 
     def planned(each: FileSlice) -> SlicePlan:
         values = partition_values.get(each.partition, {})
-        if each.base_file is None or each.log_files:
-            reason = f"{len(each.log_files)} log files lie above the base file"
-            return SlicePlan(each, Access.MERGE, reason=reason, values=values)
+        if each.base_file is None:
+            return SlicePlan(each, Access.MERGE, reason="it has no base file", values=values)
         return SlicePlan(each, Access.INDEX, values=values)
 
     return tuple(map(planned, snapshot.slices))

@@ -31,6 +31,7 @@ from hudi_index_service.read.index_folder import IndexFolderReader
 from hudi_index_service.read.planner import QueryPlanner, ScanOptions
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.scan import Planner, Scan
+from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
 
@@ -68,6 +69,7 @@ class TableQueries:
         self._spark = spark
         self._history = history_of(settings)
         self.pool = ReaderPool(table.storage, settings)
+        self._log_rows = LogRowsCache(settings.read.log_rows_mb * 2**20)
         folder = IndexFolderReader(table.storage, indexes)
         self.planner = QueryPlanner(table, folder, self.pool, settings)
 
@@ -227,6 +229,7 @@ class TableQueries:
             self.pool,
             self._settings,
             index_required=plan.use_index == "require",
+            log_rows=self._log_rows,
         )
 
     def texts(self, schema: pa.Schema) -> Mapping[str, Sequence[AnalyzedText]]:

@@ -62,7 +62,8 @@ def observation(
     amounts: dict[str, float] = {}
     guess, rows = None, 0
     for planned, actual in read:
-        if planned.access in _READ:
+        # What log files add is not the index's, and not known when rows are estimated.
+        if planned.access in _READ and not planned.file_slice.log_files:
             _add_amounts(amounts, actual, pace)
             if whole and planned.expected is not None:
                 guess = (guess or 0.0) + planned.expected.guess

@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
-from pyroaring import BitMap
 
 from hudi_index_service.errors import (
     PredicateUnsupported,
@@ -19,7 +18,7 @@ from hudi_index_service.optimizer.history.history import History
 from hudi_index_service.optimizer.plan import QueryPlan
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.predicate.for_spark import is_for_spark
-from hudi_index_service.read.execution import Execution
+from hudi_index_service.read.execution import Execution, RowIds
 from hudi_index_service.read.explanation import Explanation, explanation
 from hudi_index_service.read.query import Binding, Query
 from hudi_index_service.read.slices.index_estimates import with_index_estimates
@@ -173,11 +172,13 @@ class Scan:
             counting=True,
         )
 
-    def row_ids(self) -> dict[str, BitMap]:
-        """Base file path → positions of its matching rows (RFC-51's getRowIdSet).
+    def row_ids(self) -> RowIds:
+        """Base file path → positions of its matching rows (RFC-51's getRowIdSet), and the number of
+        matching rows in log files, which have no position.
 
         Raises:
-            RowIdsUnavailable: some slice has log files, or only Spark can read the table.
+            RowIdsUnavailable: a slice with log files has no base file, or has to be merged whole;
+                or only Spark can read the table.
         """
         try:
             return self._run(lambda run: run.row_ids(), None)

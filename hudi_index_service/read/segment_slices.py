@@ -163,7 +163,7 @@ class _Skipped:
     def of(cls, slices: tuple[SlicePlan, ...], name: str) -> "_Skipped":
         reason = exclusion_reason([name])
         without = [
-            each.skipped(reason, EXCLUDED) if each.access is Access.INDEX else each
+            each.without_base_rows(reason, EXCLUDED) if each.access is Access.INDEX else each
             for each in slices
         ]
         return cls(slices, without, left_of(without, range(len(without))))

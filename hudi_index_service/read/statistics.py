@@ -34,6 +34,7 @@ class SliceStatistics:
         lookup_ms: Milliseconds of index look-ups, including the opening of entries.
         ms: Milliseconds of reading the slice, including look-ups. Slices that are read in parallel
             delay each other.
+        log_rows: The number of log rows that were checked; None if none were merged alone.
         keys: The number of record keys searched in the base file; None if none were, or if the read
             is not a search for keys.
         note: Why the access differs from the plan, if it does.
@@ -52,6 +53,7 @@ class SliceStatistics:
     opened: int = 0
     lookup_ms: float = 0.0
     ms: float = 0.0
+    log_rows: int | None = None
     keys: int | None = None
     note: str = ""
 

@@ -49,8 +49,8 @@ def explained_frame(
 
 
 def _row(use: RelationUse, seconds: float | None) -> tuple[object, ...]:
-    order = (Access.INDEX, Access.SCAN, Access.SKIP, Access.MERGE)
-    slices = [None if use.plan is None else use.plan.count(each) for each in order]
+    order = ((Access.INDEX,), (Access.SCAN,), (Access.SKIP,), (Access.MERGE, Access.LOGS))
+    slices = [None if use.plan is None else sum(map(use.plan.count, each)) for each in order]
     reader = "spark" if not use.by_index else "tasks" if use.in_tasks else "driver"
     observed = use.observed if use.by_index else None
     actual = (None,) * 4 if observed is None else observed.totals

@@ -123,7 +123,7 @@ class PaperTable:
         if plan.access is not Access.INDEX:
             return plan
         if "index" not in described:
-            return replace(plan, access=Access.SCAN, reason="no lucene entry was built for it")
+            return plan.declined("no lucene entry was built for it", "coverage")
         names = described.get("types", ["lucene"])
         entries = tuple(self._entry(plan.file_slice, described, name) for name in names)
         return replace(plan, entries=entries, reason=" and ".join(names) + " entry")

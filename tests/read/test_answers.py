@@ -120,18 +120,26 @@ def test_only_the_upserted_partition_is_scanned(half_covered: Indexed) -> None:
     assert by_access == {"p0": Access.INDEX, "p1": Access.SCAN, "p2": Access.INDEX}
 
 
-def test_slices_with_logs_are_merged(with_logs: Callable[[bool], Indexed]) -> None:
-    plan = with_logs(True).table.scan("name = 'plain'").explain().plan
-    assert plan is not None
+def test_slices_with_logs_are_served(with_logs: Callable[[bool], Indexed]) -> None:
+    explanation = with_logs(True).table.scan("name = 'plain'").explain(analyze=True)
+    assert explanation.plan is not None
+    assert explanation.actual is not None
     # The first write left two file groups in each partition; updates and compaction touched one.
-    assert {(each.file_slice.partition, each.access) for each in plan.slices} == {
-        ("p0", Access.SCAN),
-        ("p0", Access.INDEX),
-        ("p1", Access.SCAN),
-        ("p1", Access.INDEX),
-        ("p2", Access.SCAN),
-        ("p2", Access.MERGE),
+    assert {
+        (each.file_slice.partition, each.access, bool(each.file_slice.log_files))
+        for each in explanation.plan.slices
+    } == {
+        ("p0", Access.SCAN, False),
+        ("p0", Access.INDEX, False),
+        ("p1", Access.SCAN, False),
+        ("p1", Access.INDEX, False),
+        ("p2", Access.SCAN, False),
+        ("p2", Access.INDEX, True),
     }
+    log_rows = [each.log_rows for each in explanation.actual.slices]
+    assert [each is not None for each in log_rows] == [
+        bool(each.file_slice.log_files) for each in explanation.plan.slices
+    ]
 
 
 def test_row_ids_are_the_positions_in_the_base_files(clustered: Callable[[bool], Indexed]) -> None:

@@ -271,9 +271,14 @@ def test_a_dropped_index_is_not_used(copy: Path, expected: list[str]) -> None:
         table.drop_index("all_columns")
 
 
-def test_row_ids_need_slices_without_logs(with_logs: Callable[[bool], Indexed]) -> None:
-    with pytest.raises(RowIdsUnavailable):
-        with_logs(True).table.scan("name = 'plain'").row_ids()
+def test_row_ids_tell_how_many_rows_are_in_log_files(
+    with_logs: Callable[[bool], Indexed],
+) -> None:
+    for partitioned in (True, False):
+        scan = with_logs(partitioned).table.scan("id IS NOT NULL")
+        row_ids = scan.row_ids()
+        assert row_ids.in_log_files > 0
+        assert sum(map(len, row_ids.values())) + row_ids.in_log_files == scan.count()
 
 
 def test_log_only_file_groups_need_spark(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hudi_index_service import Column, IndexedTable, open_table
-from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported, RowIdsUnavailable
+from hudi_index_service.errors import PredicateInvalid, PredicateUnsupported
 from hudi_index_service.optimizer.plan import Access
 from tests.golden.recipes.texts import ROWS, text_of
 from tests.golden.table import Golden
@@ -29,7 +29,8 @@ def table(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> IndexedTa
     texts.put(path)
     plan = table.scan("match(msg, 'car')").explain().plan
     assert plan is not None
-    assert [plan.count(access) for access in (Access.INDEX, Access.MERGE, Access.SCAN)] == [1, 1, 1]
+    assert [plan.count(access) for access in (Access.INDEX, Access.SCAN)] == [2, 1]
+    assert sum(bool(each.file_slice.log_files) for each in plan.slices) == 1
     return table
 
 
@@ -84,7 +85,11 @@ def test_counting_an_exact_search_reads_no_row(
     scan = table.scan("match(msg, 'new car')")
     scan.count()
     assert scan.statistics is not None
-    (covered,) = [each for each in scan.statistics.slices if each.access is Access.INDEX]
+    (covered,) = [
+        each
+        for each in scan.statistics.slices
+        if each.access is Access.INDEX and each.log_rows is None
+    ]
     assert (covered.rows_checked, covered.bytes_read) == (0, 0)
     assert covered.candidates == sum(has("new", "car")(text_of(k) or "") for k in range(80))
 
@@ -94,7 +99,11 @@ def test_like_reads_only_rows_that_contain_its_word(table: IndexedTable) -> None
     keys = sorted(map(int, scan.to_arrow()["id"].to_pylist()))
     assert keys == [key for key in range(ROWS) if "tag421" in (text_of(key) or "")]
     assert scan.statistics is not None
-    (covered,) = [each for each in scan.statistics.slices if each.candidates is not None]
+    (covered,) = [
+        each
+        for each in scan.statistics.slices
+        if each.candidates is not None and each.log_rows is None
+    ]
     assert covered.candidates == covered.rows_returned == 6
 
 
@@ -162,9 +171,11 @@ def test_a_table_that_needs_spark_has_no_full_text_search(
             run()
 
 
-def test_row_ids_of_a_search_need_slices_without_logs(table: IndexedTable) -> None:
-    with pytest.raises(RowIdsUnavailable):
-        table.scan("match(msg, 'car')").row_ids()
+def test_row_ids_of_a_search_leave_out_rows_in_log_files(table: IndexedTable) -> None:
+    scan = table.scan("match(msg, 'car')")
+    row_ids = scan.row_ids()
+    assert row_ids.in_log_files > 0
+    assert sum(map(len, row_ids.values())) + row_ids.in_log_files == scan.count()
 
 
 def test_a_search_returns_batches(table: IndexedTable) -> None:

@@ -87,8 +87,14 @@ def refuse_unlike_spark(file: "pq.ParquetFile", columns: pa.Schema, *, source: s
     file_schema = file.schema_arrow
     present = present_columns(file_schema, columns, source=source)
     refuse_legacy_calendar(file.metadata, present, source=source)
+    refuse_inexact(file_schema, columns, source=source)
+
+
+def refuse_inexact(stored: pa.Schema, columns: pa.Schema, *, source: str) -> None:
+    """Refuses a base file of that schema if a column is not converted exactly to the table's type.
+    Raises NeedsSpark."""
     for field in columns:
-        stored_field = _stored_field(file_schema, field.name, source)
+        stored_field = _stored_field(stored, field.name, source)
         if stored_field is not None:
             _refuse_inexact(stored_field.type, field.type, field.name, source)
 

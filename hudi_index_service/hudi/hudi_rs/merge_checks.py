@@ -67,14 +67,19 @@ class MergeChecks:
         key = (path, self._storage.size(path))
         has_positions = self._has_positions.get(key)
         if has_positions is None:
-            log_file = read_log_file(self._storage, *key)
-            _refuse_unknown_blocks(log_file)
+            log_file = self.checked_log_file(path)
             has_positions = any(
                 HeaderKey.RECORD_POSITIONS in block.header for block in log_file.blocks
             )
             _make_room(self._has_positions)
             self._has_positions[key] = has_positions
         return has_positions
+
+    def checked_log_file(self, path: str) -> LogFile:
+        """The structure of a log file. Raises what `check` raises."""
+        log_file = read_log_file(self._storage, path, self._storage.size(path))
+        _refuse_unknown_blocks(log_file)
+        return log_file
 
     def _check_keys(
         self, file_slice: FileSlice, file: "pq.ParquetFile", keys: Sequence[str]

@@ -8,7 +8,6 @@ every snapshot has to pass the proof of completeness.
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -29,11 +28,10 @@ from hudi_index_service.errors import (
 from hudi_index_service.hudi import gate
 from hudi_index_service.hudi.commit_metadata import CommitMetadata
 from hudi_index_service.hudi.completeness import Listing, Proof, list_data_files
-from hudi_index_service.hudi.files.base_file import align, refuse_unlike_spark
-from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
-from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
-from hudi_index_service.hudi.hudi_rs.slices import narrowed, slice_of
+from hudi_index_service.hudi.hudi_rs.slice_merger import MergeOptions, SliceMerger, merged_columns
+from hudi_index_service.hudi.hudi_rs.slices import slice_of
+from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy
 from hudi_index_service.hudi.partition_path import PartitionPaths
 from hudi_index_service.hudi.properties import (
     HOODIE_FOLDER,
@@ -61,7 +59,6 @@ from hudi_index_service.storage.store import Storage
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
-_READ_BATCH_ROWS = 16_384
 # Written by ALTER TABLE under hoodie.schema.on.read.enable.
 _SCHEMA_HISTORY = f"{HOODIE_FOLDER}/.schema"
 
@@ -77,6 +74,7 @@ class _State:
             no rows.
         listing: The data files of a remote table, listed while hudi-rs opened it, for the first
             snapshot. The timeline was the same afterwards.
+        copy: Where small base files are merged; made for the first one.
     """
 
     timeline: Timeline
@@ -88,8 +86,10 @@ class _State:
     schema_refusal: str | None = None
     listing: "Future[Listing] | None" = None
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    copy: TimelineCopy | None = None
     snapshots: dict[tuple[str, bool], Snapshot] = field(default_factory=dict)
     making: Lock = field(default_factory=Lock, repr=False)
+    copying: Lock = field(default_factory=Lock, repr=False)
 
     @property
     def version(self) -> int:
@@ -117,7 +117,7 @@ class HudiRsTable:
         self._storage = storage
         self._properties = read_properties(storage)
         self._state: _State | None = None
-        self._merge_checks = MergeChecks(storage)
+        self._merger = SliceMerger(storage)
 
     @property
     def storage(self) -> Storage:
@@ -256,48 +256,59 @@ class HudiRsTable:
             FileNotFoundError: a file of the slice is gone.
             NeedsSpark: the slice cannot be merged here.
         """
-        if file_slice.base_file is None:
-            raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
-        # The state the slice was planned with is enough: no listing of the timeline per slice.
-        state = self._state
-        if state is None or state.table is None:
-            state = self._open()
-        read_schema = pa.schema([_column(schema or state.schema, name) for name in columns])
-        base = file_slice.base_file.path
+        # The state that the slice was planned with is enough: no listing of the timeline per slice.
+        state = self._known()
+        options = self._merge_options(state, columns, as_of, schema)
+        if state.schema_refusal is not None and file_slice.base_file is not None:
+            raise NeedsSpark(f"{file_slice.name} has log files. {state.schema_refusal}")
+        yield from self._merger.rows(state.table, file_slice, options)
+
+    def touched_keys(self, file_slice: FileSlice) -> set[bytes]:
+        """See `HudiTable.touched_keys`."""
+        return self._merger.touched_keys(file_slice)
+
+    def merged_until(self, instant: str) -> str:
+        """See `HudiTable.merged_until`."""
+        return instant if self._known().version < 8 else ""
+
+    def merged_columns(self, stored: pa.Schema, columns: Sequence[str]) -> list[str]:
+        """See `HudiTable.merged_columns`."""
+        return merged_columns(stored, columns, self._known().properties)
+
+    def read_touched(
+        self,
+        file_slice: FileSlice,
+        rows: pa.Table,
+        columns: Sequence[str],
+        *,
+        as_of: str,
+        schema: pa.Schema,
+    ) -> Iterator[pa.RecordBatch]:
+        """See `HudiTable.read_touched`."""
+        state = self._known()
         if state.schema_refusal is not None:
             raise NeedsSpark(f"{file_slice.name} has log files. {state.schema_refusal}")
-        with open_parquet(self._storage, base, file_slice.base_file.size) as file:
-            refuse_unlike_spark(file, read_schema, source=base)
-            self._merge_checks.check(file_slice, file, state.properties)
-        options = hudi.HudiReadOptions(projection=list(columns)).with_batch_size(_READ_BATCH_ROWS)
-        pinned = as_of if as_of is not None else state.timeline.latest
-        if pinned is not None:
-            options = options.with_as_of_timestamp(pinned)
-        # A reader made by the table has the timeline, by which it recognizes, on version 6, the log
-        # blocks of delta commits that never completed.
-        with self._reading(file_slice):
-            reader = state.table.create_file_group_reader_with_options(options)
-            batches = reader.read_file_slice_from_paths_stream(
-                base, list(file_slice.log_files), options
-            )
-        while True:
-            with self._reading(file_slice):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield align(
-                narrowed(pa.record_batch(batch), read_schema), read_schema, source=file_slice.name
-            )
+        with state.copying:
+            copy = state.copy
+            if copy is None:
+                copy = TimelineCopy.of(self._storage, state.version, state.timeline.version)
+            state.copy = copy
+        if copy is None:
+            raise SnapshotChanged(f"{self._storage.uri}: something was committed meanwhile.")
+        options = self._merge_options(state, columns, as_of, schema)
+        yield from self._merger.touched_rows(copy, file_slice, rows, options)
 
-    @contextmanager
-    def _reading(self, file_slice: FileSlice) -> Iterator[None]:
-        try:
-            with hudi_rs_errors_named(f"{file_slice.name} cannot be read"):
-                yield
-        except StorageFailed:
-            for path in (*file_slice.log_files, file_slice.name):
-                self._storage.size(path)  # raises FileNotFoundError if that was the cause
-            raise
+    def _known(self) -> _State:
+        """The state of the last look at the timeline, if hudi-rs' table is open."""
+        state = self._state
+        return self._open() if state is None or state.table is None else state
+
+    def _merge_options(
+        self, state: _State, columns: Sequence[str], as_of: str | None, schema: pa.Schema | None
+    ) -> MergeOptions:
+        read_schema = pa.schema([_column(schema or state.schema, name) for name in columns])
+        instant = as_of if as_of is not None else state.timeline.latest
+        return MergeOptions(read_schema, instant, state.properties)
 
     def _look(self) -> _State:
         """The state at the current timeline; kept while the timeline's listing is unchanged."""

@@ -51,6 +51,12 @@ ROWS_PER_FILTER = 20_000
 """Rows whose keys are read in the time of reading a Bloom filter of Hudi's, which has room for
 60,000 keys by default, however few its file has."""
 
+FEWEST_MERGED_ROWS = 1
+"""Rows of a base file from which its log rows are merged alone."""
+
+MOST_TOUCHED = 1 / 4
+"""Record keys in log files, as a share of the base file's rows, up to which they are."""
+
 ROWS_PER_TASK = 20_000_000
 """Rows whose keys one core reads in some ten seconds."""
 
@@ -194,6 +200,8 @@ class Constants(BaseModel):
         scan_ms: Fixed cost of scanning a base file: file, footer, batches.
         scanned_mib_ms: Per MiB of columns read whole: reading, decompressing and decoding.
         scanned_value_ms: Per value scanned: checking its row against the predicate.
+        log_rows_ms: Fixed cost of merging the log rows of a slice alone; not calibrated.
+        log_rows_mib_ms: Per MiB of the base file's columns, for reading its record keys.
         request_ms: Per request to a remote store, until the first byte arrives.
         remote_mib_ms: Per MiB from a remote store, until the last byte arrives.
         spark_scan_ms: Fixed cost of a scan by Spark: its plan, and the start of a job's tasks.
@@ -227,6 +235,8 @@ class Constants(BaseModel):
     scan_ms: Milliseconds = 0.55
     scanned_mib_ms: Milliseconds = 5.0
     scanned_value_ms: Milliseconds = 0.00002
+    log_rows_ms: Milliseconds = 5.0
+    log_rows_mib_ms: Milliseconds = 5.0
     request_ms: Milliseconds = 50.0
     remote_mib_ms: Milliseconds = 10.0
     spark_scan_ms: Milliseconds = 100.0

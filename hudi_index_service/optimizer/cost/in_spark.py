@@ -83,6 +83,13 @@ class SparkCosts:
             ms += constants.scanning_ms(self._mib(each), 0)
         return Work(ms)
 
+    def merging(self, plans: Iterable[SlicePlan]) -> Work:
+        """The work of merging the log rows of slices. The matching ones are not counted."""
+        constants, ms = self.model.constants, 0.0
+        for each in plans:
+            ms += constants.log_rows_ms + self._mib(each) * constants.log_rows_mib_ms
+        return Work(ms)
+
     def values(self, work: Work) -> float:
         """The number of values handed to Spark."""
         return work.rows * max(1, self.columns)

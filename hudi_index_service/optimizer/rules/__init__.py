@@ -58,7 +58,7 @@ def optimize(
     """Applies all rules in order.
 
     Args:
-        plan: The first plan: slices with log files are merged, all others read by index.
+        plan: The first plan: slices without a base file are merged, all others read by index.
         find_entries: Finds the entries of the slices to be read by index; slices without entries
             are scanned. It gets a plan without the slices that are skipped.
         exclude: Skips slices that cannot match, before entries are found.
@@ -78,7 +78,7 @@ def optimize(
     for rule in WITH_ENTRIES:
         plan = rule(plan, settings)
     if plan.use_index == "require":
-        allowed = (Access.INDEX, Access.SKIP)
+        allowed = (Access.INDEX, Access.SKIP, Access.LOGS)
         unindexed = next((each for each in plan.slices if each.access not in allowed), None)
         if unindexed is not None:
             raise IndexRequired(

@@ -1,5 +1,6 @@
 """Skips base files whose entries' manifests rule the predicate out, by minimum, maximum and NULL
-count. Neither the entry nor the base file is opened."""
+count; of slices with log files, only their log rows are left. Neither the entry nor the base file
+is opened."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,4 +39,4 @@ def _planned(slice_plan: SlicePlan, rows: RowEstimate | None) -> SlicePlan:
     if rows is None or rows.most:
         return slice_plan
     names = [entry.index_type.name for entry in slice_plan.entries]
-    return slice_plan.skipped(exclusion_reason(names), EXCLUDED)
+    return slice_plan.without_base_rows(exclusion_reason(names), EXCLUDED)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from hudi_index_parquet import read_columns
 
 from hudi_index_service.hudi.protocol import BaseFile
@@ -21,20 +20,17 @@ from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays,
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.read.base_file.row_reader import RowIds, positions
+from hudi_index_service.read.base_file.row_reader import positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
 from hudi_index_service.read.keys.key_range import FirstKeys
 from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
-from hudi_index_service.read.keys.record_keys import RecordKeys
 from hudi_index_service.read.keys.rows_of_slices import RowsOfSlices
 from hudi_index_service.read.keys.searched_slice import SearchedSlice
+from hudi_index_service.read.record_keys import KeysAt, RecordKeys, rows_with
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
-
-KeysAt = tuple[RowIds, pa.StringArray]
-"""Row ids, and the record keys of these rows."""
 
 _NONE: Numbers = np.zeros(0, np.int64)
 
@@ -183,14 +179,14 @@ class KeyLocator:
         possible = self._possible(searched, search_keys, FirstKeys(search_keys))
         if possible is None or len(possible) == len(search_keys):
             statistics.keys = len(search_keys)
-            return _matches(self._candidates(plan, search_keys, statistics), search_keys)
+            return rows_with(self._candidates(plan, search_keys, statistics), search_keys)
         statistics.keys = len(possible)
         if not len(possible):
             statistics.access = Access.SKIP
             statistics.note = "no key lies between its least and greatest key"
             return _NONE, _NONE
         possible_keys = search_keys.take(pa.array(possible))
-        key_positions, rows = _matches(
+        key_positions, rows = rows_with(
             self._candidates(plan, possible_keys, statistics), possible_keys
         )
         return possible[key_positions], rows
@@ -250,7 +246,7 @@ class KeyLocator:
         """Positions in `search_keys` of the keys that the slice has after merging its log files."""
         batches = self.reader.merged(plan)
         keys = ((np.zeros(batch.num_rows, np.int64), self.keys.of(batch)) for batch in batches)
-        return _matches(keys, search_keys)[0]
+        return rows_with(keys, search_keys)[0]
 
 
 def _statistics(plan: SlicePlan) -> SliceStatistics:
@@ -261,30 +257,3 @@ def _base_file(searched: SearchedSlice) -> BaseFile:
     base_file = searched.file_slice.base_file
     assert base_file is not None, "only slices with log files lack a base file"
     return base_file
-
-
-def _matches(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """Positions in `search_keys` of the keys that are in it, and the row id of each."""
-    key_positions, rows = [_NONE], [_NONE]
-    for row_ids, row_keys in _in_portions(keys, len(search_keys)):
-        places = pc.index_in(row_keys, value_set=search_keys)
-        key_positions.append(places.drop_null().to_numpy().astype(np.int64))
-        rows.append(row_ids[places.is_valid().to_numpy(zero_copy_only=False)])
-    return np.concatenate(key_positions), np.concatenate(rows)
-
-
-def _in_portions(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
-    """The same in portions of at least `rows`, since Arrow hashes the search keys for each."""
-    portion: list[KeysAt] = []
-    for each in keys:
-        portion.append(each)
-        if sum(len(row_ids) for row_ids, _ in portion) >= rows:
-            yield _joined(portion)
-            portion = []
-    if portion:
-        yield _joined(portion)
-
-
-def _joined(portion: list[KeysAt]) -> KeysAt:
-    row_ids, keys = zip(*portion, strict=True)
-    return np.concatenate(row_ids), pa.concat_arrays(keys)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
+from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
 
 NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 """A number as keys have it, surely of 64 bits."""

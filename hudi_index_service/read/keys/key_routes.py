@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from hudi_index_service.index.segments.segment import ColumnKey
 from hudi_index_service.read.keys.key_range import LONG_NUMBER, NUMBER
-from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.planner import BaseFiles
+from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
 
 Numbers = npt.NDArray[np.int64]
 

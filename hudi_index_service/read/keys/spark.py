@@ -24,7 +24,6 @@ from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
 from hudi_index_service.read.keys.groups import portions, routed, slice_groups
 from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.locations import LOCATIONS
-from hudi_index_service.read.keys.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.keys.searched_slice import PackedSlices, SearchedSlice
 from hudi_index_service.read.keys.tag_location import (
     ANSWER,
@@ -37,6 +36,7 @@ from hudi_index_service.read.keys.tag_location import (
     named_column,
 )
 from hudi_index_service.read.keys.task_answers import answers, can_answer, key_portions
+from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
 
 log = logging.getLogger(__name__)

@@ -119,7 +119,7 @@ class RankedSearch:
         return replace(self, plan=replace(self.plan, slices=slices))
 
     def _scored_slice(self, plan: SlicePlan, stack: ExitStack) -> _ScoredSlice:
-        if plan.access is Access.INDEX:
+        if plan.access is Access.INDEX and not plan.file_slice.log_files:
             try:
                 entries = stack.enter_context(SliceEntries.leased(plan, self.reader.pool))
                 rows = entries.ranked(self.match)
@@ -130,8 +130,9 @@ class RankedSearch:
         return self._analyzed_slice(plan, stack)
 
     def _analyzed_slice(self, plan: SlicePlan, stack: ExitStack) -> "_Analyzed":
-        """Analyzes a slice's texts, and keeps the rows that may be returned."""
-        if plan.access is Access.INDEX:
+        """Analyzes a slice's texts, and keeps the rows that may be returned. All of them: a row's
+        score depends on those that do not match, too."""
+        if plan.access in (Access.INDEX, Access.LOGS):
             plan = _declined(plan)
         schema = pa.schema([self.query.table.field(name) for name in self.query.needed_roots])
         everything = _everything(self.query, schema)

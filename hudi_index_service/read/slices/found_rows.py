@@ -37,6 +37,7 @@ class FoundRows:
         by_page: Reads the pages of these rows; None for a scan.
         cost: The cost of reading them by page; None for a scan.
         readable_by_row: Whether the row reader can read the file.
+        log_rows: Rows to be returned besides, as far as they match.
         trusted: Whether a scan may use the copy of the footer in an open entry.
     """
 
@@ -48,11 +49,12 @@ class FoundRows:
     cost: RowPlan | None = None
     readable_by_row: bool = True
     trusted: bool = True
+    log_rows: Sequence[pa.RecordBatch] = ()
 
     @property
     def is_nothing(self) -> bool:
         """Whether there is nothing to read."""
-        return self.rows is not None and not self.rows
+        return self.rows is not None and not self.rows and not self.log_rows
 
 
 def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
@@ -65,7 +67,13 @@ def in_calls(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
         if each.is_nothing:
             continue
         reader, cost = each.by_page, each.cost
-        if reader is None or cost is None or each.rows is None or not reader.storage.is_local:
+        if (
+            reader is None
+            or cost is None
+            or each.rows is None
+            or each.log_rows
+            or not reader.storage.is_local
+        ):
             groups.append([each])
             columns = None
             continue

@@ -17,7 +17,7 @@ from hudi_index_service.index.files.opened_file import OpenedFiles
 from hudi_index_service.index.many_readers import ManyReaders, Truths
 from hudi_index_service.index.segments.segment_file import SegmentFile, stated_generations
 from hudi_index_service.optimizer.decide import ask_open_entries
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
+from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, left_of
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import And, Constant, Or, Predicate
 from hudi_index_service.read.coverage import RequiredColumns
@@ -67,7 +67,8 @@ class OpenSlices:
         for group in entries.groups:
             skipped = is_empty[group.numbers]
             slices[group.numbers[skipped]] = group.skipped[skipped]
-        return plan.with_slices(tuple(slices.tolist()), np.flatnonzero(among & ~is_empty).tolist())
+        planned = tuple(slices.tolist())
+        return plan.with_slices(planned, left_of(planned, np.flatnonzero(among).tolist()))
 
     def _open_entries(
         self, folder: IndexFolder, required: RequiredColumns, held: HeldEntries
@@ -93,7 +94,7 @@ class _Group:
         numbers: The number of each one's slice.
         readers: Asks them.
         files: Their data files.
-        skipped: The plan of each slice if it is skipped.
+        skipped: The plan of each slice if no row of its base file matches.
     """
 
     typical: ServingEntry
@@ -234,7 +235,7 @@ def _group(
         OpenedFiles([opened.file for _, _, opened in members]),
         _objects(
             [
-                slices[number].served((serving,), "").skipped(reason, NO_ROW_FOUND)
+                slices[number].served((serving,), "").without_base_rows(reason, NO_ROW_FOUND)
                 for number, serving, _ in members
             ]
         ),

@@ -1,4 +1,5 @@
-"""Reads one file slice as planned: by row ids, by a scan, or merged with its log files.
+"""Reads one file slice as planned: by row ids, by a scan, or merged with its log files, whole or in
+part.
 
 An index only narrows (design, rule 1): it gives candidates, and the query's predicate is checked on
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
@@ -6,6 +7,7 @@ every row read. If anything is wrong with an entry, its slice is scanned (rule 3
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +45,7 @@ from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
 from hudi_index_service.read.slices.found_rows import FoundRows, read_together
+from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
 from hudi_index_service.read.statistics import SliceStatistics
@@ -60,6 +63,7 @@ class SliceReader:
             damaged or a scan is cheaper.
         backoff: Skips indexes that did not pay off in the query's earlier slices.
         footer_check: See `FileScan`.
+        log_rows: Merges the log rows of slices, and keeps them for later queries.
         early: What the slices have answered together to `query`; a reader of another query needs
             its own.
     """
@@ -73,6 +77,7 @@ class SliceReader:
     index_required: bool = False
     backoff: IndexBackoff = field(default_factory=IndexBackoff)
     footer_check: FooterCheck | None = None
+    log_rows: LogRowsCache = field(default_factory=lambda: LogRowsCache(0))
     early: EarlyLookups = field(default_factory=EarlyLookups)
 
     def batches(self, plan: SlicePlan, statistics: SliceStatistics) -> Iterator[pa.RecordBatch]:
@@ -93,8 +98,10 @@ class SliceReader:
         `matching`. Raises what `batches` raises."""
         reader = self._in_partition(plan)
         if plan.access is Access.INDEX:
-            return reader._look_up(plan, statistics)
-        return FoundRows(plan, statistics, reader.query)
+            found = reader._look_up(plan, statistics)
+        else:
+            found = FoundRows(plan, statistics, reader.query)
+        return reader._with_log_rows(found) if is_merged_in_part(plan) else found
 
     def matching(self, group: Sequence[FoundRows]) -> list[pa.RecordBatch]:
         """The matching rows of slices that have been looked up, in order, with the query's output
@@ -114,7 +121,7 @@ class SliceReader:
         if found.plan.access is Access.MERGE:
             rows = reader.merged(found.plan)
         else:
-            rows = (batch for _, batch in reader._rows_of(found))
+            rows = chain((batch for _, batch in reader._rows_of(found)), found.log_rows)
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
@@ -139,6 +146,32 @@ class SliceReader:
             plan.file_slice, roots, as_of=self.instant, schema=self.query.table
         )
 
+    def matching_log_rows(
+        self, plan: SlicePlan, statistics: SliceStatistics
+    ) -> Iterator[pa.RecordBatch]:
+        """The matching log rows of a slice whose other rows are known by `exact_rows`, with the
+        query's output columns."""
+        if not is_merged_in_part(plan):
+            return
+        reader = self._in_partition(plan)
+        log_rows = self.log_rows.of(reader, plan, statistics)
+        assert log_rows is not None, "else there are no exact rows"
+        for batch in log_rows.batches:
+            yield reader._apply_residual(batch, statistics)
+
+    def _with_log_rows(self, found: FoundRows) -> FoundRows:
+        """A slice with the rows that its log files touch; merged whole if an index does not narrow
+        it, or these rows cannot be merged alone."""
+        plan, statistics = found.plan, found.statistics
+        rows = BitMap() if plan.access is Access.LOGS else found.rows
+        log_rows = None if rows is None else self.log_rows.of(self, plan, statistics)
+        if rows is None or log_rows is None:
+            self._refuse_scan(plan, statistics.note)
+            whole = plan.declined(statistics.note, "log_rows")
+            statistics.access = whole.access
+            return FoundRows(whole, statistics, found.query)
+        return replace(found, rows=rows - log_rows.replaced, log_rows=log_rows.batches)
+
     def _in_partition(self, plan: SlicePlan) -> "SliceReader":
         """This reader with the partition values of the slice."""
         return replace(self, query=self.query.where_known(plan.values)) if plan.values else self
@@ -149,7 +182,7 @@ class SliceReader:
         plan = plan.for_counting()
         predicate = self._in_partition(plan).query.normal_form
         if plan.access is not Access.INDEX or predicate is None:
-            return plan.access is Access.SKIP
+            return plan.access in (Access.SKIP, Access.LOGS)
         return is_exact(
             predicate, lambda leaf: any(e.answer(leaf) is Answer.EXACT for e in plan.entries)
         )
@@ -158,7 +191,8 @@ class SliceReader:
         self, plan: SlicePlan, statistics: SliceStatistics, *, if_cheaper: bool = False
     ) -> BitMap | None:
         """The matching row ids if the index alone determines them; None if rows must be read. If
-        the index failed, the reason is in the statistics.
+        the index failed, the reason is in the statistics. Log rows are not among them, see
+        `matching_log_rows`.
 
         Args:
             if_cheaper: Whether to return None also if reading rows is cheaper than all look-ups.
@@ -166,9 +200,14 @@ class SliceReader:
         if plan.access is Access.SKIP:
             return BitMap()
         plan = plan.for_counting()
-        if plan.access is not Access.INDEX:
+        if plan.access not in (Access.INDEX, Access.LOGS):
             return None
-        statistics.access = Access.INDEX
+        replaced = self.replaced_rows(plan, statistics)
+        if replaced is None:
+            return None
+        statistics.access = plan.access
+        if plan.access is Access.LOGS:
+            return BitMap()
         try:
             with SliceEntries.leased(plan, self.pool, statistics) as entries:
                 reader = self._in_partition(plan)
@@ -181,13 +220,23 @@ class SliceReader:
                     load_constants(self.settings),
                 ):
                     return None
-                return reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
+                exact = reader._row_set(plan, entries, statistics, superset_ok=False).exact_rows
+                return exact if exact is None or not replaced else exact - replaced
         except INDEX_FAILURES as error:
             self._fall_back(plan, error, statistics)
             return None
 
+    def replaced_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
+        """The rows of a slice's base file that count no longer, since log files have their record
+        keys; None if they are not known, for the reason in the statistics."""
+        if not plan.file_slice.log_files:
+            return BitMap()
+        log_rows = self.log_rows.of(self._in_partition(plan), plan, statistics)
+        return None if log_rows is None else log_rows.replaced
+
     def matching_rows(self, plan: SlicePlan, statistics: SliceStatistics) -> BitMap:
-        """The row ids of a slice without log files whose rows match, residual included."""
+        """The row ids of the base file whose rows match, residual included; log files are
+        ignored."""
         exact = self.exact_rows(plan, statistics) if self.is_index_only(plan) else None
         if exact is not None:
             return exact
@@ -294,7 +343,7 @@ class SliceReader:
         plan, statistics = found.plan, found.statistics
         row_ids = None if found.rows is None else row_positions(found.rows)
         if found.by_page is None or row_ids is None:
-            if plan.access is not Access.SKIP and not found.is_nothing:
+            if plan.access is not Access.SKIP and (row_ids is None or len(row_ids)):
                 yield from self._by_scan(
                     plan,
                     statistics,
@@ -380,6 +429,12 @@ class SliceReader:
                 f"{plan.file_slice.name} cannot be read through an index: {reason}.",
                 remedy=None if cause is None else cause.remedies,
             ) from cause
+
+
+def is_merged_in_part(plan: SlicePlan) -> bool:
+    """Whether only the log rows of a slice are merged."""
+    whole_or_not_at_all = (Access.MERGE, Access.SKIP)
+    return bool(plan.file_slice.log_files) and plan.access not in whole_or_not_at_all
 
 
 def _base_file(plan: SlicePlan) -> BaseFile:

@@ -14,7 +14,13 @@ from hudi_index_service.optimizer.decide import RelationCosts
 from hudi_index_service.optimizer.estimates.values import Values
 from hudi_index_service.optimizer.plan import Access, SlicePlan, base_file_bytes
 from hudi_index_service.read.execution import Execution
-from hudi_index_service.sql.relations.weighing import Candidates, KeepSparkScan, too_little_indexed
+from hudi_index_service.read.slices.slice_reader import is_merged_in_part
+from hudi_index_service.sql.relations.weighing import (
+    OTHERS,
+    Candidates,
+    KeepSparkScan,
+    too_little_indexed,
+)
 from hudi_index_service.wording import counted
 
 
@@ -38,12 +44,13 @@ def candidates_of_keys(
     )
     slices = [each.for_counting() for each in plan.slices]
     indexed = [each for each in slices if each.access is Access.INDEX]
-    others = [each for each in slices if each.access in (Access.SCAN, Access.MERGE)]
+    others = [each for each in slices if each.access in OTHERS]
     if not indexed:
         return KeepSparkScan("no entry serves its files")
     values = [_values(each, column) for each in indexed]
     share = _likely_share([each for each in values if each is not None], keys)
-    work, rows = costs.scanning(others), 0
+    work = costs.scanning(others) + costs.merging(filter(is_merged_in_part, slices))
+    rows = 0
     for each, own in zip(indexed, values, strict=True):
         count = each.total if own is None else own.count
         work += costs.reading(each, share * count)

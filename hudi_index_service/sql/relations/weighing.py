@@ -24,9 +24,16 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, base
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import narrowed_rows
+from hudi_index_service.read.slices.slice_reader import is_merged_in_part
 from hudi_index_service.read.slices.value_counts import may_have_few_values
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.wording import counted
+
+BY_ENTRY = (Access.INDEX, Access.SKIP, Access.LOGS)
+"""How slices are read that entries serve, or exclude."""
+
+OTHERS = (Access.SCAN, Access.MERGE)
+"""How all others are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +112,20 @@ class _Estimates:
         # Includes slices that are scanned because many rows match; their entries give the number.
         slices = [each.for_counting() for each in plan.slices]
         self._indexed = [each for each in slices if each.access is Access.INDEX]
-        others = [each for each in slices if each.access in (Access.SCAN, Access.MERGE)]
+        others = [each for each in slices if each.access in OTHERS]
         self._scan_count = len(others)
+        with_logs = [each for each in slices if is_merged_in_part(each)]
+        self._merges = bool(with_logs)
         indexed_bytes, other_bytes = base_file_bytes(self._indexed), base_file_bytes(others)
         self._readers = RelationCosts.of(
             self._costs, indexed_bytes, other_bytes, searched=_searches(plan)
         )
-        self._all = not others and not plan.count(Access.SKIP)
+        self._all = not others and not self._merges and not plan.count(Access.SKIP)
         self._rows = [each.total for each in self._indexed]
         self._total = sum(self._rows)
         self._row_estimates = [_by_manifest(each) for each in self._indexed]
         self._work = [self._cost_range(n, rows) for n, rows in enumerate(self._row_estimates)]
-        self._least = self._most = self._costs.scanning(others)
+        self._least = self._most = self._costs.scanning(others) + self._costs.merging(with_logs)
         for least, most in self._work:
             self._least += least
             self._most += most
@@ -189,6 +198,7 @@ class _Estimates:
 
     def _accept(self, reader: Reader) -> Candidates:
         exact = all(each.least == each.most for each in self._row_estimates)
+        exact = exact and not self._merges
         rows = sum(each.most for each in self._row_estimates)
         by_tasks = self._readers.reader(self._most, driver=False) is Reader.TASKS
         return Candidates(rows, exact, reader is Reader.DRIVER, by_tasks, self._scan_count)
@@ -232,19 +242,17 @@ def scanned_alone(run: Execution, column: str | None) -> bool:
     index_only, scan_bytes = 0, 0
     for each in run.plan.slices:
         file_slice = each.file_slice
+        scan_bytes += len(file_slice.log_files) * LOG_FILE_BYTES
         if run.reader.is_index_only(each) and (column is None or may_have_few_values(each, column)):
             index_only += 1
-            continue
-        scan_bytes += len(file_slice.log_files) * LOG_FILE_BYTES
-        if file_slice.base_file is not None:
+        elif file_slice.base_file is not None:
             scan_bytes += file_slice.base_file.size
     return index_only > 0 and driver_may_count(scan_bytes, len(run.plan.slices))
 
 
 def _without_use(plan: QueryPlan) -> KeepSparkScan | None:
     """Why the index is of no use for a plan, whatever its cost; None if it may be."""
-    by_entry = (Access.INDEX, Access.SKIP)
-    if not any(each.access in by_entry for each in plan.slices):
+    if not any(each.access in BY_ENTRY for each in plan.slices):
         reasons = dict.fromkeys(each.reason for each in plan.slices)
         return KeepSparkScan("; ".join(list(reasons)[:3]) or "the table is empty")
     return too_little_indexed(plan)
@@ -252,8 +260,7 @@ def _without_use(plan: QueryPlan) -> KeepSparkScan | None:
 
 def too_little_indexed(plan: QueryPlan) -> KeepSparkScan | None:
     """Why the index serves too little of the table; None if it serves enough."""
-    by_entry = (Access.INDEX, Access.SKIP)
-    indexed = [each.for_counting().access in by_entry for each in plan.slices]
+    indexed = [each.for_counting().access in BY_ENTRY for each in plan.slices]
     other_bytes = base_file_bytes(
         each for each, is_indexed in zip(plan.slices, indexed, strict=True) if not is_indexed
     )

@@ -6,9 +6,11 @@ columns is printed as ``a:1,b:2``, NULL as ``__null__``, empty text as ``__empty
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +19,13 @@ from hudi_index_service.errors import Remedy, TableFeatureUnsupported
 from hudi_index_service.predicate.expression import BoundColumn, In, Predicate, conjunction
 
 RECORD_KEY = "_hoodie_record_key"
+
+Numbers = npt.NDArray[np.int64]
+
+KeysAt = tuple[Numbers, pa.StringArray]
+"""Row ids, and the record keys of these rows."""
+
+_NONE: Numbers = np.zeros(0, np.int64)
 
 _NULL = "__null__"
 _EMPTY = "__empty__"
@@ -168,3 +177,30 @@ def _values(values: set[str] | None, type: pa.DataType) -> pa.Array | None:
     elif pa.types.is_string(type) or pa.types.is_large_string(type):
         listed = sorted(values)
     return pa.array(listed, type) if listed else None
+
+
+def rows_with(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:
+    """Positions in `search_keys` of the keys that are in it, and the row id of each."""
+    key_positions, rows = [_NONE], [_NONE]
+    for row_ids, row_keys in _in_portions(keys, len(search_keys)):
+        places = pc.index_in(row_keys, value_set=search_keys)
+        key_positions.append(places.drop_null().to_numpy().astype(np.int64))
+        rows.append(row_ids[places.is_valid().to_numpy(zero_copy_only=False)])
+    return np.concatenate(key_positions), np.concatenate(rows)
+
+
+def _in_portions(keys: Iterable[KeysAt], rows: int) -> Iterator[KeysAt]:
+    """The same in portions of at least `rows`, since Arrow hashes the search keys for each."""
+    portion: list[KeysAt] = []
+    for each in keys:
+        portion.append(each)
+        if sum(len(row_ids) for row_ids, _ in portion) >= rows:
+            yield _joined(portion)
+            portion = []
+    if portion:
+        yield _joined(portion)
+
+
+def _joined(portion: list[KeysAt]) -> KeysAt:
+    row_ids, keys = zip(*portion, strict=True)
+    return np.concatenate(row_ids), pa.concat_arrays(keys)

@@ -1,0 +1,172 @@
+"""Merges log files with their base file, or with some of its rows, by hudi-rs.
+
+hudi-rs reads a base file whole, whatever columns are wanted, and sorts its rows by key. The rows
+that log files touch can be merged alone: rows of no key in them come out as they went in.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import hudi
+import pyarrow as pa
+
+from hudi_index_service.errors import NeedsSpark, StorageFailed
+from hudi_index_service.hudi.files.base_file import align, refuse_inexact, refuse_unlike_spark
+from hudi_index_service.hudi.files.log_keys import read_record_keys
+from hudi_index_service.hudi.files.parquet_file import open_parquet
+from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
+from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
+from hudi_index_service.hudi.hudi_rs.slices import narrowed
+from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy, place
+from hudi_index_service.hudi.properties import split_columns
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.storage.store import Storage
+
+_BATCH_ROWS = 16_384
+_META_PREFIX = "_hoodie_"
+_SMALL_PREFIX = "touched-"
+"""Of the small base file's name. Under the base file's own name, hudi-rs would take the positions
+in log blocks for positions in the small one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """What a merge depends on besides the slice.
+
+    Attributes:
+        columns: The columns to return, in the table's types.
+        instant: The last instant whose log blocks are merged; None for a table without any.
+        properties: The table's properties.
+    """
+
+    columns: pa.Schema
+    instant: str | None
+    properties: Mapping[str, str]
+
+    def of_hudi_rs(self) -> "hudi.HudiReadOptions":
+        """The same for hudi-rs."""
+        options = hudi.HudiReadOptions(projection=self.columns.names).with_batch_size(_BATCH_ROWS)
+        return options if self.instant is None else options.with_as_of_timestamp(self.instant)
+
+
+class SliceMerger:
+    """Merges slices of one table.
+
+    Args:
+        storage: The files below the table's base path.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._checks = MergeChecks(storage)
+
+    def rows(
+        self, table: Any, file_slice: FileSlice, options: MergeOptions
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of a slice.
+
+        Args:
+            table: hudi-rs' table. A reader made by it has the timeline, by which it recognizes, on
+                version 6, the log blocks of delta commits that never completed.
+
+        Raises:
+            FileNotFoundError: a file of the slice is gone.
+            NeedsSpark: the slice cannot be merged here.
+        """
+        base_file = _base_file(file_slice)
+        with open_parquet(self._storage, base_file.path, base_file.size) as file:
+            refuse_unlike_spark(file, options.columns, source=base_file.path)
+            self._checks.check(file_slice, file, options.properties)
+        yield from self._batches(table, base_file.path, file_slice, options)
+
+    def touched_keys(self, file_slice: FileSlice) -> set[bytes]:
+        """Every record key in the slice's log files; see `HudiTable.touched_keys`."""
+        log_files = map(self._checks.checked_log_file, file_slice.log_files)
+        return set().union(*(read_record_keys(self._storage, each) for each in log_files))
+
+    def touched_rows(
+        self, copy: TimelineCopy, file_slice: FileSlice, rows: pa.Table, options: MergeOptions
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of all record keys in a slice's log files. Raises what `rows` raises,
+        unless the base file as a whole is the reason.
+
+        Args:
+            copy: Of the table's timeline.
+            rows: The base file's rows with these keys, with `merged_columns`.
+        """
+        import pyarrow.parquet as pq
+
+        refuse_inexact(rows.schema, options.columns, source=file_slice.name)
+
+        path = PurePosixPath(_base_file(file_slice).path)
+        small = path.with_name(f"{_SMALL_PREFIX}{path.name}")
+        placed = place(self._storage, file_slice.log_files, copy.folder)
+        placed.append(copy.folder / small)
+        try:
+            # Nested fields are named as in the base file, since those in log files are.
+            pq.write_table(rows, placed[-1], compression="none", use_compliant_nested_type=False)
+            yield from self._batches(copy.table, str(small), file_slice, options)
+        finally:
+            for each in placed:
+                each.unlink(missing_ok=True)
+
+    def _batches(
+        self, table: Any, base_file: str, file_slice: FileSlice, options: MergeOptions
+    ) -> Iterator[pa.RecordBatch]:
+        hudi_rs_options = options.of_hudi_rs()
+        with self._reading(file_slice):
+            reader = table.create_file_group_reader_with_options(hudi_rs_options)
+            batches = reader.read_file_slice_from_paths_stream(
+                base_file, list(file_slice.log_files), hudi_rs_options
+            )
+        while True:
+            with self._reading(file_slice):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            batch = narrowed(pa.record_batch(batch), options.columns)
+            yield align(batch, options.columns, source=file_slice.name)
+
+    @contextmanager
+    def _reading(self, file_slice: FileSlice) -> Iterator[None]:
+        try:
+            with hudi_rs_errors_named(f"{file_slice.name} cannot be read"):
+                yield
+        except StorageFailed:
+            for path in (*file_slice.log_files, file_slice.name):
+                self._storage.size(path)  # raises FileNotFoundError if that was the cause
+            raise
+
+
+def merged_columns(
+    stored: pa.Schema, columns: Sequence[str], properties: Mapping[str, str]
+) -> list[str]:
+    """The columns of a base file that hudi-rs needs to merge rows for some columns.
+
+    Args:
+        stored: The base file's schema.
+        columns: The columns wanted.
+        properties: The table's properties.
+    """
+    ordering = properties.get("hoodie.table.ordering.fields") or properties.get(
+        "hoodie.table.precombine.field", ""
+    )
+    keys = properties.get("hoodie.table.recordkey.fields", "")
+    roots = {each.split(".", 1)[0] for each in (*split_columns(ordering), *split_columns(keys))}
+    return [
+        each.name
+        for each in stored
+        if each.name in columns
+        or each.name in roots
+        or not each.nullable  # hudi-rs misses it in the rows of log files, too
+        or each.name.startswith(_META_PREFIX)  # Hudi's columns, and its marker of deleted rows
+    ]
+
+
+def _base_file(file_slice: FileSlice) -> BaseFile:
+    if file_slice.base_file is None:
+        raise NeedsSpark(f"File group {file_slice.name} has log files and no base file yet.")
+    return file_slice.base_file

@@ -1,0 +1,220 @@
+"""Merges the rows that a slice's log files touch, without the other rows of its base file.
+
+The record keys in the log files tell which rows of the base file count no longer. These rows alone
+are merged with the log files; all other rows are as the base file has them, so that an index finds
+them. Design: "log rows".
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from hudi_index_parquet import ParquetReadError
+from pyroaring import BitMap
+
+from hudi_index_service.errors import IndexServiceError
+from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
+from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
+from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay, most_keys_by_index
+from hudi_index_service.optimizer.narrowing import narrows
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.base_file.file_scan import own_footer
+from hudi_index_service.read.base_file.row_reader import RowIds, positions, row_positions
+from hudi_index_service.read.query import Query
+from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys, rows_with
+from hudi_index_service.read.slices.early_lookups import EarlyLookups
+from hudi_index_service.read.statistics import SliceStatistics
+
+if TYPE_CHECKING:
+    from hudi_index_service.read.slices.slice_reader import SliceReader
+
+log = logging.getLogger(__name__)
+
+_MOST_REFUSED = 10_000
+
+_Version: TypeAlias = tuple[str, tuple[str, ...], str]
+"""A slice's base file and log files, and the instant up to which they are merged."""
+
+
+class _MergedWhole(Exception):
+    """The log rows cannot be merged alone, or merging the slice whole costs less; the message says
+    why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRows:
+    """The log rows of one slice.
+
+    Attributes:
+        replaced: The rows of the base file that count no longer.
+        rows: The merged rows of all record keys in the log files.
+    """
+
+    replaced: BitMap
+    rows: pa.Table
+
+    @property
+    def batches(self) -> Sequence[pa.RecordBatch]:
+        """The merged rows, without empty batches."""
+        return [each for each in self.rows.to_batches() if each.num_rows]
+
+    def of(self, schema: pa.Schema) -> "LogRows | None":
+        """The same with some of its columns; None if it lacks one, or has it in another type."""
+        for each in schema:
+            position = self.rows.schema.get_field_index(each.name)
+            if position < 0 or self.rows.schema.field(position).type != each.type:
+                return None
+        return LogRows(self.replaced, self.rows.select(schema.names))
+
+
+class LogRowsCache:
+    """Merges log rows, and keeps those of the slices last used, since the log rows of one version
+    of a slice never change. Safe to use from several threads.
+
+    Args:
+        most_bytes: The size of all rows kept.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[_Version, LogRows] = OrderedDict()  # least recently used first
+        self._bytes = 0
+        self._refused: dict[_Version, str] = {}
+        self._lock = Lock()
+
+    def of(
+        self, reader: "SliceReader", plan: SlicePlan, statistics: SliceStatistics
+    ) -> LogRows | None:
+        """The log rows of a slice with the columns of the table that hold those that the reader's
+        query needs; None if the slice has to be merged whole, for the reason in the statistics.
+
+        Raises:
+            FileNotFoundError: a file of the slice is gone.
+        """
+        version = _version(reader, plan)
+        schema = pa.schema([reader.query.table.field(name) for name in reader.query.needed_roots])
+        with self._lock:
+            kept, reason = self._kept.get(version), self._refused.get(version)
+            if kept is not None:
+                self._kept.move_to_end(version)
+        found = None if kept is None else kept.of(schema)
+        if found is None and reason is None:
+            wanted = schema if kept is None else _with_columns(reader.query, schema, kept)
+            try:
+                merged = _merged(reader, plan, wanted)
+            except _MergedWhole as error:
+                reason = str(error)
+                self._refuse(version, reason)
+            except (IndexServiceError, ParquetReadError, pa.ArrowException) as error:
+                reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
+                log.info("%s: %s", plan.file_slice.name, reason)
+            else:
+                self._keep(version, merged)
+                found = merged.of(schema)
+        if found is None:
+            statistics.note = reason or ""
+            return None
+        statistics.log_rows = found.rows.num_rows
+        return found
+
+    def _keep(self, version: _Version, log_rows: LogRows) -> None:
+        with self._lock:
+            before = self._kept.pop(version, None)
+            self._bytes += log_rows.rows.nbytes - (0 if before is None else before.rows.nbytes)
+            self._kept[version] = log_rows
+            while self._bytes > self._most_bytes and self._kept:
+                _, oldest = self._kept.popitem(last=False)
+                self._bytes -= oldest.rows.nbytes
+
+    def _refuse(self, version: _Version, reason: str) -> None:
+        with self._lock:
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused.clear()
+            self._refused[version] = reason
+
+
+def _with_columns(query: Query, schema: pa.Schema, kept: LogRows) -> pa.Schema:
+    """The columns wanted and those that are kept, with the table's present types."""
+    names = {*schema.names, *kept.rows.schema.names}
+    return pa.schema([each for each in query.table if each.name in names])
+
+
+def _version(reader: "SliceReader", plan: SlicePlan) -> _Version:
+    file_slice = plan.file_slice
+    assert file_slice.base_file is not None, "a slice without a base file is merged whole"
+    return (
+        file_slice.base_file.path,
+        file_slice.log_files,
+        reader.table.merged_until(reader.instant),
+    )
+
+
+def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRows:
+    table, file_slice, base_file = reader.table, plan.file_slice, plan.file_slice.base_file
+    assert base_file is not None, "a slice without a base file is merged whole"
+    if RECORD_KEY not in reader.query.table.names:
+        raise _MergedWhole("its rows do not hold their record keys")
+    footer = own_footer(table.storage, base_file)
+    if footer is None:
+        raise _MergedWhole("its rows cannot be read one by one")
+    try:
+        keys = table.touched_keys(file_slice)
+    except LogKeysUnknown as error:
+        raise _MergedWhole(f"the record keys in its log files are not known: {error}") from error
+    if not log_rows_pay(footer.rows, len(keys)):
+        raise _MergedWhole("merging it whole costs less")
+    row_ids = _rows_of_keys(reader, plan, _texts(keys))
+    names = table.merged_columns(footer.schema, columns.names)
+    with refusals_named(base_file.path):
+        rows, _ = footer.read(
+            row_source(table.storage, base_file.path), row_ids, names, size=base_file.size
+        )
+    if pc.count_distinct(rows.column(RECORD_KEY)).as_py() < len(row_ids):
+        raise _MergedWhole("its base file holds a record key twice")
+    merged = table.read_touched(
+        file_slice, rows, columns.names, as_of=reader.instant, schema=reader.query.table
+    )
+    log_rows = pa.Table.from_batches(list(merged), columns)
+    return LogRows(BitMap(row_ids.astype("uint32")), log_rows)
+
+
+def _texts(keys: set[bytes]) -> pa.StringArray:
+    try:
+        return pa.array(sorted(keys), pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise _MergedWhole("a record key in its log files is no text") from error
+
+
+def _rows_of_keys(reader: "SliceReader", plan: SlicePlan, keys: pa.StringArray) -> RowIds:
+    """The rows of the base file with one of these keys, found by an index on them if there is
+    one."""
+    schema = reader.query.table
+    record_keys = RecordKeys(pa.schema([schema.field(RECORD_KEY)]), {}, stored=True)
+    entries = plan.entries or plan.rejected_entries
+    with_entries = replace(plan, access=Access.INDEX, entries=entries)
+    condition = None
+    if entries and len(keys) <= most_keys_by_index(plan.total):
+        condition = next(
+            (each for each in record_keys.conditions(keys) if narrows(each, with_entries)), None
+        )
+    key_reader = replace(
+        reader,
+        query=Query(condition, condition, record_keys.columns, record_keys.columns, schema),
+        limit=None,
+        index_required=False,
+        backoff=IndexBackoff(),
+        early=EarlyLookups(),
+    )
+    access = Access.SCAN if condition is None else Access.INDEX
+    planned = replace(with_entries, access=access, values={}, expected=None)
+    statistics = SliceStatistics(plan.file_slice.name, access)
+    candidates = key_reader.candidates(planned, statistics)
+    found = rows_with(
+        ((positions(rows), record_keys.of(batch)) for rows, batch in candidates), keys
+    )[1]
+    return row_positions(BitMap(found.astype("uint32")))
