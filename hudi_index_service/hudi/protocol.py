@@ -73,6 +73,20 @@ class FileSlice:
 
 
 @dataclass(frozen=True, slots=True)
+class TouchedKeys:
+    """The record keys in a slice's log files.
+
+    Attributes:
+        keys: UTF-8; a key may occur several times.
+        rows: The row of the slice's base file that has each key, as the writer found it; None if
+            not known of all.
+    """
+
+    keys: Sequence[bytes]
+    rows: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All file slices visible at one instant, proved complete.
 
@@ -197,7 +211,7 @@ class HudiTable(Protocol):
             NeedsSpark: the slice cannot be merged here.
         """
 
-    def touched_keys(self, file_slice: FileSlice) -> set[bytes]:
+    def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files, also of blocks that do not count.
 
         Raises:
@@ -210,7 +224,8 @@ class HudiTable(Protocol):
         file may hold blocks of several commits, the snapshot's instant; else nothing ("")."""
 
     def merged_columns(self, stored: pa.Schema, columns: Sequence[str]) -> list[str]:
-        """The columns of a base file that `read_touched` needs for some columns.
+        """The columns of a base file that `read_touched` needs for some columns, without the record
+        key.
 
         Args:
             stored: The base file's schema.
@@ -219,6 +234,7 @@ class HudiTable(Protocol):
     def read_touched(
         self,
         file_slice: FileSlice,
+        keys: pa.StringArray,
         rows: pa.Table,
         columns: Sequence[str],
         *,
@@ -229,8 +245,9 @@ class HudiTable(Protocol):
         without the rows of all other keys.
 
         Args:
-            rows: The base file's rows with such a key, with the columns `merged_columns`, in the
-                file's types.
+            keys: Those of the record keys that the base file has.
+            rows: Its rows with these keys, in the same order, with the columns `merged_columns`, in
+                the file's types.
             columns, as_of, schema: See `read_slice`.
 
         Raises:

@@ -7,14 +7,20 @@ The content of a data block in Avro is a version (4 bytes), the number of record
 record after its length (4). That of a delete block is a version, a length (4) and a list of Avro
 records (Hudi's `HoodieDeleteRecordList`). A record begins with Hudi's meta columns, of which the
 third is the key.
+
+A writer that has looked up the records in the base file adds their positions there to the block's
+header, in the order of the records: a bitmap in Roaring's portable format, in Base64.
 """
 
+import base64
 import io
 import json
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogBlock, LogFile
 from hudi_index_service.storage.store import Storage
@@ -50,8 +56,22 @@ class LogKeysUnknown(Exception):
     """The record keys in a log file cannot be told from its bytes. The message says why."""
 
 
-def read_record_keys(storage: Storage, log_file: LogFile) -> set[bytes]:
-    """Every record key in a log file's whole blocks.
+@dataclass(frozen=True, slots=True)
+class BlockKeys:
+    """The record keys of one block.
+
+    Attributes:
+        keys: In the order of the records.
+        rows: The row of the base file of `instant` that has each key; None if not known.
+    """
+
+    keys: Sequence[bytes]
+    rows: Sequence[int] | None = None
+    instant: str = ""
+
+
+def read_record_keys(storage: Storage, log_file: LogFile) -> list[BlockKeys]:
+    """The record keys of a log file's whole blocks.
 
     Raises:
         LogKeysUnknown: a block has another layout.
@@ -59,16 +79,33 @@ def read_record_keys(storage: Storage, log_file: LogFile) -> set[bytes]:
     """
     blocks = [each for each in log_file.blocks if each.type is not BlockType.COMMAND]
     ranges = [(each.content.start, each.content.stop) for each in blocks]
-    keys: set[bytes] = set()
+    found = []
     for block, content in zip(blocks, storage.read_ranges(log_file.path, ranges), strict=True):
         try:
-            keys.update(_block_keys(block, bytes(content)))
+            keys = _block_keys(block, bytes(content))
         except LogKeysUnknown as error:
             raise LogKeysUnknown(f"{log_file.path} at byte {block.start}: {error}") from error
         except (IndexError, struct.error) as error:
             reason = f"{log_file.path} at byte {block.start}: a value ends beyond its block"
             raise LogKeysUnknown(reason) from error
-    return keys
+        rows = _positions(block)
+        if rows is None or len(rows) != len(keys):
+            found.append(BlockKeys(keys))
+        else:
+            instant = block.header[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS]
+            found.append(BlockKeys(keys, rows, instant.decode()))
+    return found
+
+
+def _positions(block: LogBlock) -> Sequence[int] | None:
+    """The positions of a block's records in a base file; None if it names none."""
+    encoded = block.header.get(HeaderKey.RECORD_POSITIONS)
+    if not encoded or HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS not in block.header:
+        return None
+    try:
+        return list(BitMap64.deserialize(base64.b64decode(encoded, validate=True)))
+    except ValueError:  # another format, or damaged: the keys are searched for
+        return None
 
 
 def _block_keys(block: LogBlock, content: bytes) -> Sequence[bytes]:

@@ -15,18 +15,22 @@ import pyarrow as pa
 
 from hudi_index_service.errors import NeedsSpark, StorageFailed
 from hudi_index_service.hudi.files.base_file import align, refuse_inexact, refuse_unlike_spark
-from hudi_index_service.hudi.files.log_keys import read_record_keys
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY, read_record_keys
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
 from hudi_index_service.hudi.hudi_rs.merge_checks import MergeChecks
 from hudi_index_service.hudi.hudi_rs.slices import narrowed
 from hudi_index_service.hudi.hudi_rs.timeline_copy import TimelineCopy, place
 from hudi_index_service.hudi.properties import split_columns
-from hudi_index_service.hudi.protocol import BaseFile, FileSlice
+from hudi_index_service.hudi.protocol import BaseFile, FileSlice, TouchedKeys
 from hudi_index_service.storage.store import Storage
 
 _BATCH_ROWS = 16_384
-_META_PREFIX = "_hoodie_"
+_SEQUENCE_NUMBER = "_hoodie_commit_seqno"
+"""Orders rows of equal ordering values by their commits. It begins with the commit's time, which
+takes its place where it is not wanted: rows of a base file precede those of its log files."""
+_NEEDED = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name")
+_DELETED = "_hoodie_is_deleted"
 _SMALL_PREFIX = "touched-"
 """Of the small base file's name. Under the base file's own name, hudi-rs would take the positions
 in log blocks for positions in the small one."""
@@ -82,23 +86,39 @@ class SliceMerger:
             self._checks.check(file_slice, file, options.properties)
         yield from self._batches(table, base_file.path, file_slice, options)
 
-    def touched_keys(self, file_slice: FileSlice) -> set[bytes]:
+    def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files; see `HudiTable.touched_keys`."""
         log_files = map(self._checks.checked_log_file, file_slice.log_files)
-        return set().union(*(read_record_keys(self._storage, each) for each in log_files))
+        blocks = [keys for each in log_files for keys in read_record_keys(self._storage, each)]
+        keys = [key for each in blocks for key in each.keys]
+        rows: list[int] = []
+        for each in blocks:
+            if each.rows is None or each.instant != _base_file(file_slice).instant:
+                return TouchedKeys(keys)
+            rows += each.rows
+        return TouchedKeys(keys, rows)
 
     def touched_rows(
-        self, copy: TimelineCopy, file_slice: FileSlice, rows: pa.Table, options: MergeOptions
+        self,
+        copy: TimelineCopy,
+        file_slice: FileSlice,
+        keys: pa.StringArray,
+        rows: pa.Table,
+        options: MergeOptions,
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of all record keys in a slice's log files. Raises what `rows` raises,
         unless the base file as a whole is the reason.
 
         Args:
             copy: Of the table's timeline.
-            rows: The base file's rows with these keys, with `merged_columns`.
+            keys: Those of the keys that the base file has.
+            rows: Its rows with these keys, with `merged_columns`.
         """
         import pyarrow.parquet as pq
 
+        rows = rows.append_column(RECORD_KEY, keys)
+        if _SEQUENCE_NUMBER not in rows.schema.names:
+            rows = rows.append_column(_SEQUENCE_NUMBER, rows.column(_NEEDED[0]))
         refuse_inexact(rows.schema, options.columns, source=file_slice.name)
 
         path = PurePosixPath(_base_file(file_slice).path)
@@ -144,7 +164,8 @@ class SliceMerger:
 def merged_columns(
     stored: pa.Schema, columns: Sequence[str], properties: Mapping[str, str]
 ) -> list[str]:
-    """The columns of a base file that hudi-rs needs to merge rows for some columns.
+    """The columns of a base file that hudi-rs needs to merge rows for some columns, without the
+    record key.
 
     Args:
         stored: The base file's schema.
@@ -154,15 +175,13 @@ def merged_columns(
     ordering = properties.get("hoodie.table.ordering.fields") or properties.get(
         "hoodie.table.precombine.field", ""
     )
-    keys = properties.get("hoodie.table.recordkey.fields", "")
-    roots = {each.split(".", 1)[0] for each in (*split_columns(ordering), *split_columns(keys))}
+    roots = {each.split(".", 1)[0] for each in split_columns(ordering)}
+    needed = {*_NEEDED, _DELETED, *roots, *columns}
     return [
         each.name
         for each in stored
-        if each.name in columns
-        or each.name in roots
-        or not each.nullable  # hudi-rs misses it in the rows of log files, too
-        or each.name.startswith(_META_PREFIX)  # Hudi's columns, and its marker of deleted rows
+        if each.name != RECORD_KEY
+        and (each.name in needed or not each.nullable)  # hudi-rs wants these of log files, too
     ]
 
 

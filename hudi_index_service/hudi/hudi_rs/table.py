@@ -44,6 +44,7 @@ from hudi_index_service.hudi.protocol import (
     Instant,
     ServiceKind,
     Snapshot,
+    TouchedKeys,
 )
 from hudi_index_service.hudi.slices_from_names import slices_by_names
 from hudi_index_service.hudi.table_schema import latest_schema, schema_of_instant
@@ -263,7 +264,7 @@ class HudiRsTable:
             raise NeedsSpark(f"{file_slice.name} has log files. {state.schema_refusal}")
         yield from self._merger.rows(state.table, file_slice, options)
 
-    def touched_keys(self, file_slice: FileSlice) -> set[bytes]:
+    def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """See `HudiTable.touched_keys`."""
         return self._merger.touched_keys(file_slice)
 
@@ -278,6 +279,7 @@ class HudiRsTable:
     def read_touched(
         self,
         file_slice: FileSlice,
+        keys: pa.StringArray,
         rows: pa.Table,
         columns: Sequence[str],
         *,
@@ -296,7 +298,7 @@ class HudiRsTable:
         if copy is None:
             raise SnapshotChanged(f"{self._storage.uri}: something was committed meanwhile.")
         options = self._merge_options(state, columns, as_of, schema)
-        yield from self._merger.touched_rows(copy, file_slice, rows, options)
+        yield from self._merger.touched_rows(copy, file_slice, keys, rows, options)
 
     def _known(self) -> _State:
         """The state of the last look at the timeline, if hudi-rs' table is open."""

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from hudi_index_parquet import ParquetReadError
 from pyroaring import BitMap
 
+from hudi_index_service.arrow import numbers_array
 from hudi_index_service.errors import IndexServiceError
 from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
@@ -24,7 +26,7 @@ from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay, most
 from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import own_footer
-from hudi_index_service.read.base_file.row_reader import RowIds, positions, row_positions
+from hudi_index_service.read.base_file.row_reader import RowIds, positions
 from hudi_index_service.read.query import Query
 from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys, rows_with
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
@@ -163,36 +165,43 @@ def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRo
     if footer is None:
         raise _MergedWhole("its rows cannot be read one by one")
     try:
-        keys = table.touched_keys(file_slice)
+        touched = table.touched_keys(file_slice)
     except LogKeysUnknown as error:
         raise _MergedWhole(f"the record keys in its log files are not known: {error}") from error
-    if not log_rows_pay(footer.rows, len(keys)):
+    if not log_rows_pay(footer.rows, len(set(touched.keys))):
         raise _MergedWhole("merging it whole costs less")
-    row_ids = _rows_of_keys(reader, plan, _texts(keys))
+    keys = _texts(touched.keys)
+    if touched.rows is not None and max(touched.rows, default=0) < footer.rows:
+        row_ids, firsts = np.unique(np.array(touched.rows, np.int64), return_index=True)
+        row_keys = keys.take(numbers_array(firsts))
+    else:
+        row_ids, row_keys = _rows_of_keys(reader, plan, keys.unique())
+    if pc.count_distinct(row_keys).as_py() < len(row_ids):
+        raise _MergedWhole("its base file holds a record key twice")
     names = table.merged_columns(footer.schema, columns.names)
     with refusals_named(base_file.path):
         rows, _ = footer.read(
             row_source(table.storage, base_file.path), row_ids, names, size=base_file.size
         )
-    if pc.count_distinct(rows.column(RECORD_KEY)).as_py() < len(row_ids):
-        raise _MergedWhole("its base file holds a record key twice")
     merged = table.read_touched(
-        file_slice, rows, columns.names, as_of=reader.instant, schema=reader.query.table
+        file_slice, row_keys, rows, columns.names, as_of=reader.instant, schema=reader.query.table
     )
     log_rows = pa.Table.from_batches(list(merged), columns)
     return LogRows(BitMap(row_ids.astype("uint32")), log_rows)
 
 
-def _texts(keys: set[bytes]) -> pa.StringArray:
+def _texts(keys: Sequence[bytes]) -> pa.StringArray:
     try:
-        return pa.array(sorted(keys), pa.binary()).cast(pa.string())
+        return pa.array(keys, pa.binary()).cast(pa.string())
     except pa.ArrowInvalid as error:
         raise _MergedWhole("a record key in its log files is no text") from error
 
 
-def _rows_of_keys(reader: "SliceReader", plan: SlicePlan, keys: pa.StringArray) -> RowIds:
-    """The rows of the base file with one of these keys, found by an index on them if there is
-    one."""
+def _rows_of_keys(
+    reader: "SliceReader", plan: SlicePlan, keys: pa.StringArray
+) -> tuple[RowIds, pa.StringArray]:
+    """The rows of the base file with one of these keys, in order, and the key of each. They are
+    found by an index on the keys if there is one."""
     schema = reader.query.table
     record_keys = RecordKeys(pa.schema([schema.field(RECORD_KEY)]), {}, stored=True)
     entries = plan.entries or plan.rejected_entries
@@ -214,7 +223,7 @@ def _rows_of_keys(reader: "SliceReader", plan: SlicePlan, keys: pa.StringArray) 
     planned = replace(with_entries, access=access, values={}, expected=None)
     statistics = SliceStatistics(plan.file_slice.name, access)
     candidates = key_reader.candidates(planned, statistics)
-    found = rows_with(
+    key_positions, row_ids = rows_with(
         ((positions(rows), record_keys.of(batch)) for rows, batch in candidates), keys
-    )[1]
-    return row_positions(BitMap(found.astype("uint32")))
+    )
+    return row_ids, keys.take(numbers_array(key_positions))
