@@ -103,12 +103,12 @@ def _write(spark: "SparkSession", folder: Path, slices: int, rows: int, touched:
 @contextmanager
 def merged_whole() -> Iterator[None]:
     """Merges slices whole in the block."""
-    fewest = decide.FEWEST_MERGED_ROWS
-    decide.FEWEST_MERGED_ROWS = 2**62
+    most = decide.MOST_TOUCHED
+    decide.MOST_TOUCHED = -1
     try:
         yield
     finally:
-        decide.FEWEST_MERGED_ROWS = fewest
+        decide.MOST_TOUCHED = most
 
 
 def timed(run: Run, table: IndexedTable, where: str) -> tuple[float, int]:

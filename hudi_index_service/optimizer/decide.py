@@ -40,7 +40,6 @@ from hudi_index_service.optimizer.cost.constants import (
     DRIVER_VALUES,
     FAR_FEWER_ROWS,
     FEW_ROWS,
-    FEWEST_MERGED_ROWS,
     FEWEST_SLICES,
     GUESS_FACTOR,
     KEYS_PER_FILE,
@@ -108,7 +107,7 @@ def most_keys_by_index(rows: int) -> int:
 def log_rows_pay(rows: int, keys: int) -> bool:
     """Whether to merge only the rows with the record keys in a slice's log files, rather than all
     rows of its base file."""
-    return rows >= FEWEST_MERGED_ROWS and keys <= MOST_TOUCHED * rows
+    return keys <= MOST_TOUCHED * rows
 
 
 def bloom_filter_pays(rows: int) -> bool:

@@ -2,13 +2,22 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
+from hudi_index_service.config import Settings
 from hudi_index_service.hudi import HudiTable, Snapshot, open_hudi_table
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.hudi.spark import SparkHudiReader
+from hudi_index_service.optimizer import decide
+from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.query import bind_query
+from hudi_index_service.read.slices.reader_pool import ReaderPool
+from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.storage.store import Storage
 from tests.same_rows import assert_same_rows
 
@@ -17,14 +26,41 @@ if TYPE_CHECKING:
 
 
 def read_all(table: HudiTable, snapshot: Snapshot, columns: list[str]) -> pa.Table:
-    """All slices of the snapshot, merged, as one table."""
+    """All slices of the snapshot, merged, as one table. Slices of which only the log rows can be
+    merged have the same rows then."""
     schema = pa.schema([table.schema().field(name) for name in columns])
-    batches = [
-        batch
-        for file_slice in snapshot.slices
-        for batch in table.read_slice(file_slice, columns, as_of=snapshot.instant)
-    ]
-    return pa.Table.from_batches(batches, schema=schema)
+    slices = []
+    for each in snapshot.slices:
+        batches = list(table.read_slice(each, columns, as_of=snapshot.instant))
+        slices.append(pa.Table.from_batches(batches, schema=schema))
+        in_part = merged_in_part(table, snapshot, each, columns)
+        if in_part is not None:
+            assert_same_rows(in_part, slices[-1])
+    return pa.concat_tables([schema.empty_table(), *slices])
+
+
+def merged_in_part(
+    table: HudiTable, snapshot: Snapshot, file_slice: FileSlice, columns: list[str]
+) -> pa.Table | None:
+    """The rows of a slice, of which only the log rows are merged; None if it has to be merged
+    whole."""
+    if not file_slice.log_files:
+        return None
+    query = bind_query(None, columns, snapshot.schema, time_zone="UTC")
+    pool = ReaderPool(table.storage, Settings())
+    reader = SliceReader(table, query, snapshot.instant, pool, Settings())
+    plan = SlicePlan(file_slice, Access.SCAN)
+    statistics = SliceStatistics(file_slice.name, plan.access)
+    with patch.object(decide, "MOST_TOUCHED", 100.0):
+        log_rows = reader.log_rows.of(reader, plan, statistics)
+    if log_rows is None:
+        assert statistics.note
+        return None
+    batches = [batch.select(columns) for batch in log_rows.batches]
+    for row_ids, batch in reader.candidates(plan, statistics):
+        kept = [row not in log_rows.replaced for row in row_ids]
+        batches.append(batch.filter(pa.array(kept)).select(columns))
+    return pa.Table.from_batches(batches, pa.schema(list(query.output)))
 
 
 @pytest.fixture

@@ -71,6 +71,7 @@ def test_base_file_without_its_key_column_is_refused(storage):
         (block(BlockType.CDC_DATA), "CDC_DATA"),
         (block(BlockType.COMMAND, header={HeaderKey.COMMAND_BLOCK_TYPE: b"1"}), "COMMAND"),
         (block(BlockType.COMMAND), "COMMAND"),
+        (block(BlockType.AVRO_DATA, header={HeaderKey.IS_PARTIAL: b"true"}), "partial updates"),
         (b"something else", "no block begins there"),
     ],
 )

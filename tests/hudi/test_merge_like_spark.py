@@ -181,6 +181,12 @@ def test_duplicates_without_record_positions_are_merged(spark, with_duplicates):
     assert_merges_like_spark(spark, path)
 
 
+def test_duplicates_that_no_log_file_touches(spark, with_duplicates):
+    path, written = with_duplicates(**{"hoodie.write.record.positions": "false"})
+    write(rows(spark, ("9", 109, 6)), path, written)
+    assert_merges_like_spark(spark, path)
+
+
 @pytest.mark.parametrize(("ordering_column", "blocks"), [("ts", "avro"), (None, "parquet")])
 def test_duplicates_within_a_log_file_are_merged(spark, tmp_path, ordering_column, blocks):
     written = hudi_options(

@@ -135,8 +135,11 @@ def _parquet_keys(content: bytes) -> Sequence[bytes]:
 
 
 def _avro_keys(block: LogBlock, content: bytes) -> Sequence[bytes]:
-    fields = json.loads(block.header.get(HeaderKey.SCHEMA, b"{}")).get("fields", [])
-    leading = [(each["name"], each["type"]) for each in fields[: len(_LEADING_FIELDS)]]
+    try:
+        fields = json.loads(block.header[HeaderKey.SCHEMA])["fields"]
+        leading = [(each["name"], each["type"]) for each in fields[: len(_LEADING_FIELDS)]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LogKeysUnknown("a block without a schema of records") from error
     if leading != [(name, _NULLABLE_TEXT) for name in _LEADING_FIELDS]:
         raise LogKeysUnknown("records whose third field is not their key")
     version, count = struct.unpack_from(">II", content)

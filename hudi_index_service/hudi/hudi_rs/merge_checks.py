@@ -111,10 +111,16 @@ def _make_room(cache: "dict[Any, bool] | set[Any]") -> None:
 def _refuse_unknown_blocks(log_file: LogFile) -> None:
     for block in log_file.blocks:
         command = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
-        if block.type not in _MERGED or (block.type is BlockType.COMMAND and command != _ROLLBACK):
+        partial = block.header.get(HeaderKey.IS_PARTIAL, b"").lower() == b"true"
+        if (
+            block.type not in _MERGED
+            or (block.type is BlockType.COMMAND and command != _ROLLBACK)
+            or partial
+        ):
+            kind = "of partial updates" if partial else block.type.name
             raise NeedsSpark(
                 f"Log file {log_file.path} has a block at byte {block.start} that is not merged "
-                f"here ({block.type.name})."
+                f"here ({kind})."
             )
 
 

@@ -51,11 +51,9 @@ ROWS_PER_FILTER = 20_000
 """Rows whose keys are read in the time of reading a Bloom filter of Hudi's, which has room for
 60,000 keys by default, however few its file has."""
 
-FEWEST_MERGED_ROWS = 1
-"""Rows of a base file from which its log rows are merged alone."""
-
 MOST_TOUCHED = 1 / 4
-"""Record keys in log files, as a share of the base file's rows, up to which they are."""
+"""Record keys in log files, as a share of the base file's rows, up to which only the rows with
+these keys are merged."""
 
 ROWS_PER_TASK = 20_000_000
 """Rows whose keys one core reads in some ten seconds."""

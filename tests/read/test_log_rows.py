@@ -1,0 +1,197 @@
+"""Slices with log files: their log rows are merged alone, and kept; an index finds other rows."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_index_service import IndexedTable, open_table
+from hudi_index_service.config import ReadSettings, Settings
+from hudi_index_service.errors import IndexRequired
+from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
+from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
+from hudi_index_service.optimizer import decide
+from hudi_index_service.optimizer.plan import Access
+from tests.golden.table import Golden
+from tests.read.conftest import Indexed
+from tests.same_rows import assert_same_rows
+
+UPDATED = "id = '51'"
+"""The one row that has a newer version in a log file: 154 became 155."""
+
+
+@pytest.fixture(scope="module")
+def built(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two base files of 10,000 rows, one of them below a log file."""
+    path = golden("three_pages_with_logs").put(tmp_path_factory.mktemp("log_rows") / "t")
+    with open_table(path) as table:
+        table.create_index("i", ["id", "amount", "msg"])
+        table.build(strategy="all").raise_for_failures()
+    return path
+
+
+@pytest.fixture
+def table(built: Path) -> Iterator[IndexedTable]:
+    with open_table(built) as table:
+        yield table
+
+
+@pytest.fixture
+def merges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How slices are merged: ``part`` or ``whole``."""
+    made: list[str] = []
+
+    def counting(name: str, what: str) -> None:
+        method = getattr(HudiRsTable, name)
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            made.append(what)
+            return method(*arguments, **options)
+
+        monkeypatch.setattr(HudiRsTable, name, counted)
+
+    counting("read_touched", "part")
+    counting("read_slice", "whole")
+    return made
+
+
+def rows(table: IndexedTable, where: str, **options: Any) -> list[tuple[str, int]]:
+    found = table.scan(where, columns=["id", "amount"], **options).to_arrow()
+    return sorted(zip(found["id"].to_pylist(), found["amount"].to_pylist(), strict=True))
+
+
+def test_log_rows_are_merged_once_and_the_other_rows_found_by_index(table, merges):
+    assert rows(table, "id IN ('51', '53', '54')") == [("51", 155), ("53", 159), ("54", 162)]
+    assert merges == ["part"]
+    scan = table.scan("id IN ('51', '53')")
+    assert (scan.count(), scan.exists()) == (2, True)
+    assert rows(table, "amount BETWEEN 150 AND 156") == [("50", 150), ("51", 155), ("52", 156)]
+    assert merges == ["part"]
+    assert rows(table, "msg = 'Buying car 2' AND dt = '2026-01-02' AND amount < 400")
+    assert merges == ["part", "part"]  # for another column
+
+
+def test_a_row_of_the_base_file_that_was_updated_is_not_found_by_its_old_value(table):
+    assert rows(table, "amount = 153") == []
+    assert table.scan("amount = 153").count() == 0
+    assert not table.scan("amount = 153").exists()
+    assert rows(table, "amount = 155") == [("51", 155)]
+    assert table.scan("amount = 155").count() == 1
+
+
+def test_statistics_of_base_files_leave_the_log_rows(table, merges):
+    scan = table.scan("amount > 1000000")
+    explanation = scan.explain(analyze=True)
+    assert explanation.plan is not None
+    assert [each.access for each in explanation.plan.slices].count(Access.LOGS) == 1
+    assert explanation.actual is not None
+    assert [each.log_rows for each in explanation.actual.slices if each.log_rows] == [1]
+    assert scan.count() == 0
+    assert "log rows only" in str(explanation)
+    assert set(merges) == {"part"}
+
+
+def test_row_ids_leave_out_the_rows_in_log_files(table):
+    found = table.scan("id IN ('51', '53', '54')").row_ids()
+    assert sum(map(len, found.values())) == 2
+    assert found.in_log_files == 1
+    assert table.scan("id = '54'").row_ids().in_log_files == 0
+
+
+def test_limits_count_both_kinds_of_rows(table):
+    for limit in range(5):
+        found = table.scan("id IN ('51', '53', '55')", limit=limit).to_arrow()
+        assert found.num_rows == min(3, limit)
+    assert table.scan("id LIKE '5%'", limit=700).to_arrow().num_rows == 700
+
+
+def test_index_may_be_required(table):
+    assert rows(table, UPDATED, use_index="require") == [("51", 155)]
+
+
+def test_read_optimized_queries_ignore_log_files(table, merges):
+    assert rows(table, UPDATED, query_type="read_optimized") == [("51", 153)]
+    assert merges == []
+
+
+def test_without_an_entry_slices_are_merged_whole(table, merges):
+    assert rows(table, f"{UPDATED} AND ts >= 0", use_index="never") == [("51", 155)]
+    assert merges == ["whole"]
+
+
+def test_slices_with_many_log_rows_are_merged_whole(table, merges, monkeypatch):
+    monkeypatch.setattr(decide, "MOST_TOUCHED", 0)
+    for _ in range(2):
+        scan = table.scan(UPDATED)
+        assert (scan.count(), scan.statistics.slices[1].note) == (
+            1,
+            "merging it whole costs less",
+        )
+    assert merges == ["whole", "whole"]
+    with pytest.raises(IndexRequired, match="merging it whole costs less"):
+        rows(table, UPDATED, use_index="require")
+
+
+def test_unknown_keys_in_log_files_mean_a_whole_merge(table, merges, monkeypatch):
+    def fail(self: Any, file_slice: Any) -> Any:
+        raise LogKeysUnknown("log at byte 0: a block of partial updates")
+
+    monkeypatch.setattr(HudiRsTable, "touched_keys", fail)
+    assert rows(table, UPDATED) == [("51", 155)]
+    assert rows(table, "amount = 153") == []
+    assert merges == ["whole", "whole"]
+
+
+def test_rows_are_kept_within_their_budget(built, merges):
+    settings = Settings(read=ReadSettings(log_rows_mb=1))
+    with open_table(built, settings=settings) as table:
+        assert rows(table, UPDATED) == rows(table, UPDATED)
+        table._queries._log_rows._most_bytes = 1
+        table._queries._log_rows._bytes = 0
+        assert table.scan("amount = 155").to_arrow().num_rows == 1  # with all columns
+        assert table.scan("amount = 155").to_arrow().num_rows == 1
+    assert merges == ["part"] * 3
+
+
+def test_compaction_ends_it(golden: Golden, tmp_path: Path, merges: list[str]) -> None:
+    shape = golden("compacted_twice")
+    path = shape.put(tmp_path, "updated")
+    with open_table(path) as table:
+        table.create_index("i", ["name"])
+        table.build(strategy="all").raise_for_failures()
+        table.scan("name = 'x1'").to_arrow()
+        before = len(merges)
+        shape.put(path, "compacted again")
+        table.build(strategy="all").raise_for_failures()
+        plan = table.scan("name = 'x1'").explain(analyze=True).plan
+    assert plan is not None
+    assert not any(each.file_slice.log_files for each in plan.slices)
+    assert len(merges) == before
+
+
+def test_damaged_index_entry(built: Path, tmp_path: Path, merges: list[str]) -> None:
+    path = shutil.copytree(built, tmp_path / "t")
+    for data in path.glob(".hoodie/.index/lucene/**/*.pack"):
+        data.write_bytes(data.read_bytes()[:-100])
+    with open_table(path) as table:
+        assert rows(table, "id IN ('51', '53', '54')") == [("51", 155), ("53", 159), ("54", 162)]
+    assert merges == ["whole"]
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_every_column_of_every_row(
+    with_logs: Callable[[bool], Indexed], partitioned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = with_logs(partitioned).path
+    where = f"id IN ({', '.join(map(repr, map(str, range(25, 80))))})"
+    monkeypatch.setattr(decide, "MOST_TOUCHED", 1.0)
+    with open_table(path) as table:
+        in_part = table.scan(where).to_arrow()
+        scan = table.scan(where)
+        assert_same_rows(scan.to_arrow(), in_part)
+        assert any(each.log_rows for each in scan.statistics.slices)
+    monkeypatch.setattr(decide, "MOST_TOUCHED", -1)
+    with open_table(path) as table:
+        assert_same_rows(in_part, table.scan(where).to_arrow())
