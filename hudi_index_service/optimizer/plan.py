@@ -13,20 +13,19 @@ from hudi_index_service.optimizer.expected import Expected, RowEstimate
 from hudi_index_service.optimizer.partitions import PartitionValues
 from hudi_index_service.optimizer.serving import ServingEntry
 from hudi_index_service.predicate.expression import Predicate
-from hudi_index_service.wording import counted
 
 COST_RULES = ("cheaper_by_cost", "corrected_by_history")
 """The rules that decline a usable index because reading the rows costs too much."""
 
 
 class Access(Enum):
-    """How a file slice is read. Its log rows are the rows of all record keys in its log files,
-    after merging."""
+    """How a file slice is read. Slices with log files that are not merged whole give their log
+    rows, too: the merged rows of the record keys in their log files."""
 
-    INDEX = "index"  #: row ids from entries, then those rows of the base file, and log rows
+    INDEX = "index"  #: row ids from entries, then those rows of the base file
     SCAN = "scan"  #: the whole base file, with column pushdown
     MERGE = "merge"  #: base file and log files, merged whole by the table reader
-    LOGS = "logs"  #: only the log rows: no other row of the base file can match
+    LOGS = "logs"  #: no row of the base file, only log rows
     SKIP = "skip"  #: not at all: none of its rows can match
 
 
@@ -78,13 +77,9 @@ class SlicePlan:
         )
 
     def declined(self, reason: str, rule: str, expected: Expected | None = None) -> "SlicePlan":
-        """The same slice scanned, or merged whole, instead of read through the index, with the
-        expected cost if cost is the reason."""
-        access = Access.SCAN
-        if self.file_slice.log_files:
-            access = Access.MERGE
-            reason = f"{reason}; {counted(len(self.file_slice.log_files), 'log file')} above it"
-        return self._without_entries(access, reason, rule, expected or self.expected)
+        """The same slice scanned instead of read through the index, with the expected cost if cost
+        is the reason."""
+        return self._without_entries(Access.SCAN, reason, rule, expected or self.expected)
 
     def skipped(self, reason: str, rule: str) -> "SlicePlan":
         """The same slice, not read."""

@@ -18,7 +18,7 @@ from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.parallel import Job, Result, are_fast, map_slices, mapped, prefetch
 from hudi_index_service.read.recording import observation
 from hudi_index_service.read.slices.found_rows import FoundRows, in_calls
-from hudi_index_service.read.slices.slice_reader import SliceReader
+from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
 from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
 
@@ -126,9 +126,9 @@ class Execution:
             with job[1].timed():
                 return self.reader.find(*job)
 
-        by_index = [job for job in jobs if job[0].access is Access.INDEX]
-        found = iter(self._map_slices(find, by_index))
-        return [next(found) if job[0].access is Access.INDEX else find(job) for job in jobs]
+        looked_up = [job for job in jobs if _is_looked_up(job[0])]
+        found = iter(self._map_slices(find, looked_up))
+        return [next(found) if _is_looked_up(job[0]) else find(job) for job in jobs]
 
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""
@@ -171,7 +171,7 @@ class Execution:
             with statistics.timed():
                 rows = self._row_ids(slice_plan, statistics)
             statistics.rows_returned = len(rows)
-            log_rows = self._log_rows(_in_part(slice_plan), statistics)
+            log_rows = self._log_rows(slice_plan, statistics)
             row_ids.in_log_files += sum(batch.num_rows for batch in log_rows)
             if rows:
                 row_ids[slice_plan.file_slice.name] = rows
@@ -183,7 +183,6 @@ class Execution:
         name = slice_plan.file_slice.name
         if slice_plan.file_slice.base_file is None:
             raise RowIdsUnavailable(f"{name} has log files and no base file.")
-        slice_plan = _in_part(slice_plan)
         replaced = self.reader.replaced_rows(slice_plan, statistics)
         if replaced is None:
             raise RowIdsUnavailable(f"{name} has log files: {statistics.note}.")
@@ -301,9 +300,9 @@ def _batches(
     return statistics.timing(reader.batches(plan, statistics))
 
 
-def _in_part(plan: SlicePlan) -> SlicePlan:
-    """A slice that is planned to be merged whole, with its base file scanned instead."""
-    return replace(plan, access=Access.SCAN) if plan.access is Access.MERGE else plan
+def _is_looked_up(plan: SlicePlan) -> bool:
+    """Whether a slice takes time before its rows are read."""
+    return plan.access is Access.INDEX or is_merged_in_part(plan)
 
 
 def _value_counts(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[str | None]":

@@ -105,5 +105,7 @@ def _may_be_fast(plan: SlicePlan, counting: bool) -> bool:
         plan = plan.for_counting()
     if plan.access is Access.INDEX:  # the time of look-ups alone is unknown beforehand
         return counting or plan.expected is None or plan.expected.index_ms < _FAST_MS
+    if plan.access is Access.LOGS:
+        return True
     base_file = plan.file_slice.base_file
     return plan.access is Access.SCAN and base_file is not None and base_file.size < _SLOW_BYTES

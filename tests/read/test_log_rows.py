@@ -9,7 +9,7 @@ import pytest
 
 from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
-from hudi_index_service.errors import IndexRequired
+from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
 from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from hudi_index_service.optimizer import decide
@@ -116,9 +116,11 @@ def test_read_optimized_queries_ignore_log_files(table, merges):
     assert merges == []
 
 
-def test_without_an_entry_slices_are_merged_whole(table, merges):
+def test_without_an_index_the_base_file_is_scanned(table, merges):
     assert rows(table, f"{UPDATED} AND ts >= 0", use_index="never") == [("51", 155)]
-    assert merges == ["whole"]
+    assert rows(table, "amount = 153", use_index="never") == []
+    assert table.scan().count() == 20_000
+    assert set(merges) == {"part"}
 
 
 def test_slices_with_many_log_rows_are_merged_whole(table, merges, monkeypatch):
@@ -142,6 +144,8 @@ def test_unknown_keys_in_log_files_mean_a_whole_merge(table, merges, monkeypatch
     assert rows(table, UPDATED) == [("51", 155)]
     assert rows(table, "amount = 153") == []
     assert merges == ["whole", "whole"]
+    with pytest.raises(RowIdsUnavailable, match="a block of partial updates"):
+        table.scan(UPDATED).row_ids()
 
 
 def test_rows_are_kept_within_their_budget(built, merges):
@@ -177,7 +181,7 @@ def test_damaged_index_entry(built: Path, tmp_path: Path, merges: list[str]) -> 
         data.write_bytes(data.read_bytes()[:-100])
     with open_table(path) as table:
         assert rows(table, "id IN ('51', '53', '54')") == [("51", 155), ("53", 159), ("54", 162)]
-    assert merges == ["whole"]
+    assert merges == ["part"]
 
 
 @pytest.mark.parametrize("partitioned", [False, True])

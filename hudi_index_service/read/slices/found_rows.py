@@ -37,6 +37,7 @@ class FoundRows:
         by_page: Reads the pages of these rows; None for a scan.
         cost: The cost of reading them by page; None for a scan.
         readable_by_row: Whether the row reader can read the file.
+        replaced: Rows of the base file that count no longer; none of `rows`.
         log_rows: Rows to be returned besides, as far as they match.
         trusted: Whether a scan may use the copy of the footer in an open entry.
     """
@@ -49,6 +50,7 @@ class FoundRows:
     cost: RowPlan | None = None
     readable_by_row: bool = True
     trusted: bool = True
+    replaced: BitMap | None = None
     log_rows: Sequence[pa.RecordBatch] = ()
 
     @property

@@ -5,7 +5,7 @@ An index only narrows (design, rule 1): it gives candidates, and the query's pre
 every row read. If anything is wrong with an entry, its slice is scanned (rule 3).
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from hudi_index_parquet import Footer, ParquetReadError
 from pyroaring import BitMap
 
-from hudi_index_service.arrow import FALSE, as_truths
+from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired, IndexServiceError
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
@@ -121,7 +121,7 @@ class SliceReader:
         if found.plan.access is Access.MERGE:
             rows = reader.merged(found.plan)
         else:
-            rows = chain((batch for _, batch in reader._rows_of(found)), found.log_rows)
+            rows = chain(without_replaced(reader._rows_of(found), found.replaced), found.log_rows)
         for batch in rows:
             yield reader._apply_residual(batch, found.statistics)
 
@@ -160,17 +160,18 @@ class SliceReader:
             yield reader._apply_residual(batch, statistics)
 
     def _with_log_rows(self, found: FoundRows) -> FoundRows:
-        """A slice with the rows that its log files touch; merged whole if an index does not narrow
-        it, or these rows cannot be merged alone."""
+        """A slice with its log rows; merged whole if these cannot be merged alone."""
         plan, statistics = found.plan, found.statistics
-        rows = BitMap() if plan.access is Access.LOGS else found.rows
-        log_rows = None if rows is None else self.log_rows.of(self, plan, statistics)
-        if rows is None or log_rows is None:
+        log_rows = self.log_rows.of(self, plan, statistics)
+        if log_rows is None:
             self._refuse_scan(plan, statistics.note)
-            whole = plan.declined(statistics.note, "log_rows")
-            statistics.access = whole.access
-            return FoundRows(whole, statistics, found.query)
-        return replace(found, rows=rows - log_rows.replaced, log_rows=log_rows.batches)
+            statistics.access = Access.MERGE
+            return FoundRows(replace(plan, access=Access.MERGE), statistics, found.query)
+        rows = BitMap() if plan.access is Access.LOGS else found.rows
+        replaced = log_rows.replaced
+        if rows is None:
+            return replace(found, replaced=replaced, log_rows=log_rows.batches)
+        return replace(found, rows=rows - replaced, log_rows=log_rows.batches)
 
     def _in_partition(self, plan: SlicePlan) -> "SliceReader":
         """This reader with the partition values of the slice."""
@@ -429,6 +430,17 @@ class SliceReader:
                 f"{plan.file_slice.name} cannot be read through an index: {reason}.",
                 remedy=None if cause is None else cause.remedies,
             ) from cause
+
+
+def without_replaced(
+    rows: Iterable[NumberedRows], replaced: BitMap | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows without those that are replaced."""
+    gone = None if replaced is None else row_positions(replaced)
+    for row_ids, batch in rows:
+        if gone is not None and len(gone):
+            batch = batch.filter(truths_array(~np.isin(positions(row_ids), gone)))
+        yield batch
 
 
 def is_merged_in_part(plan: SlicePlan) -> bool:
