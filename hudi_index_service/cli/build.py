@@ -24,7 +24,7 @@ from hudi_index_service.upkeep import TableUpkeep, read_write_config
 _ALERT = 3  # the exit status
 
 _INDEX = (
-    *("index", "index_type", "columns", "base_files", "indexed", "covered", "coverage"),
+    *("index", "index_type", "columns", "base_files", "covered", "coverage"),
     *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
 )
 

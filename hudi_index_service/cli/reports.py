@@ -57,7 +57,7 @@ def _index_lines(status: IndexStatus) -> Iterator[str]:
     yield f"Index {status.definition.name} ({status.index_type}) on {columns}:"
     yield (
         f"  {status.covered} of {status.base_files} base files covered ({status.coverage:.1%}), "
-        f"{status.indexed} indexed, {status.index_bytes:,} bytes{shared}."
+        f"{status.index_bytes:,} bytes{shared}."
     )
     if status.due:
         yield (
@@ -78,7 +78,7 @@ def coverage_hints(status: TableStatus) -> list[str]:
             f"The table has no index: `hudi-index create {status.uri} NAME COLUMN...` defines one."
         ]
     hints = []
-    older = [(each, each.base_files - each.indexed - each.due) for each in status]
+    older = [(each, each.base_files - each.covered - each.due) for each in status]
     older_files = ", ".join(
         f"{number} of {each.base_files} base files for {each.definition.name} ({each.index_type})"
         for each, number in older
@@ -89,12 +89,6 @@ def coverage_hints(status: TableStatus) -> list[str]:
             f"Not indexed and not due: {older_files}. They were written before the index was "
             f"defined, or not by clustering or compaction: `hudi-index build {status.uri} "
             "--strategy all` indexes them."
-        )
-    uncovered = max((each.indexed - each.covered for each in status), default=0)
-    if uncovered:
-        hints.append(
-            f"{counted(uncovered, 'indexed base file')} with log files: covered again after the "
-            "next compaction and build."
         )
     return hints
 

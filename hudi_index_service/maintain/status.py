@@ -35,7 +35,6 @@ class PartitionCoverage:
 
     partition: str
     base_files: int
-    indexed: int
     covered: int
 
 
@@ -45,8 +44,8 @@ class IndexStatus:
 
     Attributes:
         base_files: Number of base files in the snapshot.
-        indexed: Number of those with a valid entry that has all of the index's columns.
-        covered: Number of the indexed ones without log files, which queries read through the index.
+        covered: Number of those with a valid entry that has all of the index's columns: queries
+            read them through the index.
         index_bytes: Bytes of their entries' data files, including other indexes' columns.
         shared_with: Names of other indexes that share any of these data files. The bytes count for
             them too; `TableStatus.index_bytes` counts each file once.
@@ -61,7 +60,6 @@ class IndexStatus:
     definition: IndexDefinition
     index_type: str
     base_files: int
-    indexed: int
     covered: int
     index_bytes: int
     partitions: tuple[PartitionCoverage, ...] = ()
@@ -86,7 +84,6 @@ class IndexStatus:
             "index_type": self.index_type,
             "columns": [column.name for column in self.definition.columns],
             "base_files": self.base_files,
-            "indexed": self.indexed,
             "covered": self.covered,
             "coverage": round(self.coverage, 4),
             "index_bytes": self.index_bytes,
@@ -309,7 +306,7 @@ class _Coverage:
     def of(self, requirement: Requirement) -> IndexStatus:
         """The status of one index type of one index."""
         listing = self._listings[requirement.index_type]
-        counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+        counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         index_bytes = 0
         due: list[BaseFile] = []
         for file_slice in self._slices:
@@ -328,7 +325,6 @@ class _Coverage:
             if entry is not None and _holds_all(entry.manifest, requirement):
                 length = entry.manifest.data.length
                 count[1] += 1
-                count[2] += not file_slice.log_files
                 index_bytes += length
                 key = (requirement.index_type, entry.data_path)
                 _, index_names = self._data_files.setdefault(key, (length, set()))
@@ -342,7 +338,6 @@ class _Coverage:
             requirement.definition,
             requirement.index_type,
             base_files=sum(each.base_files for each in partitions),
-            indexed=sum(each.indexed for each in partitions),
             covered=sum(each.covered for each in partitions),
             index_bytes=index_bytes,
             partitions=partitions,

@@ -41,7 +41,7 @@ entry was due. `status`: ``due`` (DRY RUN), ``built``, ``present`` (another buil
 
 INDEXING = """
     index_name STRING NOT NULL, index_type STRING NOT NULL, base_files BIGINT NOT NULL,
-    indexed BIGINT NOT NULL, covered BIGINT NOT NULL, index_bytes BIGINT NOT NULL,
+    covered BIGINT NOT NULL, index_bytes BIGINT NOT NULL,
     builds ARRAY<STRUCT<
         build_id: STRING, state: STRING, strategy: STRING, started: TIMESTAMP, finished: TIMESTAMP,
         due: BIGINT, built: BIGINT, failed: BIGINT, seconds: DOUBLE,
@@ -51,13 +51,12 @@ INDEXING = """
     >> NOT NULL,
     due BIGINT NOT NULL, lag_instants BIGINT NOT NULL, lag_seconds DOUBLE NOT NULL,
     partitions ARRAY<STRUCT<
-        partition: STRING, base_files: BIGINT, indexed: BIGINT, covered: BIGINT
+        partition: STRING, base_files: BIGINT, covered: BIGINT
     >> NOT NULL,
     outliving_entries BIGINT NOT NULL, outliving_bytes BIGINT NOT NULL
 """
 """SHOW INDEXING: one row for each index type of each index. `base_files` counts the snapshot's base
-files, `indexed` those with an entry, `covered` the indexed ones without log files, `due` those that
-the strategy incremental would build now; `lag_…` is the waiting time of the oldest due one.
+files, `covered` those with an entry, `due` those that the strategy incremental would build now; `lag_…` is the waiting time of the oldest due one.
 `builds` are the table's last ten, newest first, in state ``running``, ``finished``, ``failed``,
 ``cancelled``, ``stopped`` (its budget was spent) or ``dead``. `outliving_…` are the table's entries
 that outlive their base file, until the next clean."""
@@ -161,14 +160,13 @@ def indexing_frame(spark: SparkSession, status: TableStatus) -> DataFrame:
             each.definition.name,
             each.index_type,
             each.base_files,
-            each.indexed,
             each.covered,
             each.index_bytes,
             builds,
             each.due,
             each.lag_instants,
             float(each.lag_seconds),
-            [(p.partition, p.base_files, p.indexed, p.covered) for p in each.partitions],
+            [(p.partition, p.base_files, p.covered) for p in each.partitions],
             status.outliving.entries,
             status.outliving.bytes,
         )

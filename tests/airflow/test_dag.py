@@ -75,7 +75,7 @@ def test_dag_waits_builds_and_cleans(clustered_table, airflow_environment):
     }
     assert not orphan.exists()
     by_sender, by_keys = open_table(clustered_table).status()
-    assert (by_sender.base_files, by_sender.indexed) == (1, 1)
+    assert (by_sender.base_files, by_sender.covered) == (1, 1)
     assert [column.name for column in by_keys.definition.columns] == ["ts", "id"]
     found = open_table(clustered_table).scan(
         "sender = 'User3'", columns=["id"], use_index="require"
@@ -124,7 +124,7 @@ def test_worker_builds_without_a_connection_and_fails_without_java(
     assert refused.startswith("AirflowFailException NATIVE_MODULE_MISSING: lucene needs ")
 
     assert run_operator(indexed_table, airflow_environment) == "done"
-    assert open_table(indexed_table).status()[0].indexed == 1
+    assert open_table(indexed_table).status()[0].covered == 1
 
 
 @pytest.mark.slow

@@ -139,6 +139,6 @@ def test_readme_command_builds_on_a_fresh_airflow(
         "build_index": ("success", 1),
         "clean_index": ("success", 1),
     }, log.read_text()[-8000:]
-    assert open_table(clustered_table).status()[0].indexed == 1
+    assert open_table(clustered_table).status()[0].covered == 1
     found = open_table(clustered_table).scan("sender = 'User3'", use_index="require")
     assert found.count() == 30

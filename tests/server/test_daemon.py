@@ -82,7 +82,7 @@ def test_daemon_builds_on_callbacks_and_stops_on_sigterm(spark, tmp_path, daemon
 
     write(rows.limit(0), path, hudi_options("messages") | options)
 
-    assert open_table(path).status()[0].indexed == 1
+    assert open_table(path).status()[0].covered == 1
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert process.stdout.read() == "Stopping after the requested builds.\n"

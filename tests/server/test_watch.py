@@ -43,7 +43,7 @@ def cluster(golden: Golden, table: Path) -> Callable[[], Path]:
 
 
 def indexed(path: Path) -> int:
-    return open_table(path).status()[0].indexed
+    return open_table(path).status()[0].covered
 
 
 def test_once_builds_what_is_due(table, cluster):
@@ -61,7 +61,7 @@ def test_once_uses_the_keys_and_fails_for_a_missing_table(table, tmp_path):
 
     assert not watch([table, tmp_path / "none"], once=True, options=keys)
 
-    assert [each.indexed for each in open_table(table).status()] == [1, 1]
+    assert [each.covered for each in open_table(table).status()] == [1, 1]
 
 
 @pytest.fixture

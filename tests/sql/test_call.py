@@ -28,7 +28,7 @@ NASTY = [
 
 
 def indexed(path) -> int:
-    return open_table(path).status()[0].indexed
+    return open_table(path).status()[0].covered
 
 
 def test_clustering_by_name_builds_entries_for_the_new_files(session, messages):

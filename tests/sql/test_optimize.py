@@ -56,7 +56,7 @@ def test_only_matching_partitions_are_built(session, messages):
 
     assert [row.base_file.split("/")[0] for row in built.collect()] == ["2026-01-02"]
     (status,) = session.sql(f"SHOW INDEXING {table}").collect()
-    assert [(each.partition, each.indexed) for each in status.partitions] == [
+    assert [(each.partition, each.covered) for each in status.partitions] == [
         ("2026-01-01", 0),
         ("2026-01-02", 1),
     ]

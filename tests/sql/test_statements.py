@@ -30,7 +30,7 @@ ENTRIES = [
 ]
 DROPPED = ["index_name", "dropped", "not_purged"]
 INDEXING = [
-    *("index_name", "index_type", "base_files", "indexed", "covered", "index_bytes", "builds"),
+    *("index_name", "index_type", "base_files", "covered", "index_bytes", "builds"),
     *("due", "lag_instants", "lag_seconds", "partitions", "outliving_entries", "outliving_bytes"),
 ]
 BUILD = [

@@ -55,7 +55,7 @@ def test_spark_submit_builds_and_cleans(clustered_table):
     assert done.returncode == 0, done.stderr
     assert f"{clustered_table}: built 1 entry in " in done.stdout
     assert "removed 0 files (0 bytes)" in done.stdout
-    assert open_table(clustered_table).status()[0].indexed == 1
+    assert open_table(clustered_table).status()[0].covered == 1
 
 
 def test_running_session_is_used_and_not_stopped(spark, clustered_table, capsys):
@@ -99,7 +99,7 @@ def test_one_failing_table_does_not_stop_the_others(spark, tmp_path, capsys):
     assert "1 left (budget spent: files)" in captured.out
     assert main([*tables[2:], *keys, "--partition", "User[1-3]", "--max-files", "2"]) == 0
     assert f"{path}: built 1 entry in " in capsys.readouterr().out
-    assert open_table(path).status()[0].indexed == 3
+    assert open_table(path).status()[0].covered == 3
 
 
 def test_wrong_keys_are_reported_with_code_and_remedy(spark, clustered_table, capsys):
@@ -110,4 +110,4 @@ def test_wrong_keys_are_reported_with_code_and_remedy(spark, clustered_table, ca
     captured = capsys.readouterr().err
     assert captured.startswith("CONFIG_INVALID: hoodie.index.colums is neither a key of the index")
     # The index defined before is built nevertheless.
-    assert open_table(clustered_table).status()[0].indexed == 1
+    assert open_table(clustered_table).status()[0].covered == 1
