@@ -15,7 +15,7 @@ SHARED_OUT = TMPDIR=$(TESTS_TMPDIR) pytest -n $(PROCESSES) --dist loadscope
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
+.PHONY: calibrate help demo test test-slow test-all test-proof golden setup setup-demo lint format wheels bench-access bench-build bench-merge bench-optimizer bench-read bench-scale bench-sql bench-types pins clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-15s %s\n", $$1, $$2 }'
@@ -67,6 +67,9 @@ bench-build: setup ## Measure builds against Hudi and Lance: benchmarks/results/
 bench-read: setup ## Measure reads against Spark, DuckDB and Lance: benchmarks/results/read.json
 	@$(ENVIRONMENT) && python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target .venv/bench -r constraints/bench.txt && python -m benchmarks.read $(BENCH_ARGS)
+
+bench-merge: setup ## Measure slices with log files: benchmarks/results/merge.json
+	@$(ENVIRONMENT) && python -m benchmarks.merge $(BENCH_ARGS)
 
 bench-optimizer: setup ## Measure what the optimizer chooses: benchmarks/results/optimizer.json
 	@$(ENVIRONMENT) && python -m benchmarks.optimizer $(BENCH_ARGS)

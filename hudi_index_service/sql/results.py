@@ -56,10 +56,11 @@ INDEXING = """
     outliving_entries BIGINT NOT NULL, outliving_bytes BIGINT NOT NULL
 """
 """SHOW INDEXING: one row for each index type of each index. `base_files` counts the snapshot's base
-files, `covered` those with an entry, `due` those that the strategy incremental would build now; `lag_…` is the waiting time of the oldest due one.
-`builds` are the table's last ten, newest first, in state ``running``, ``finished``, ``failed``,
-``cancelled``, ``stopped`` (its budget was spent) or ``dead``. `outliving_…` are the table's entries
-that outlive their base file, until the next clean."""
+files, `covered` those with an entry, `due` those that the strategy incremental would build now;
+`lag_…` is the waiting time of the oldest due one. `builds` are the table's last ten, newest first,
+in state ``running``, ``finished``, ``failed``, ``cancelled``, ``stopped`` (its budget was spent) or
+``dead``. `outliving_…` are the table's entries that outlive their base file, until the next
+clean."""
 
 BUILD = """
     build_id STRING NOT NULL, state STRING NOT NULL, strategy STRING, started TIMESTAMP,

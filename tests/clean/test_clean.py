@@ -77,7 +77,7 @@ def test_entries_are_removed_with_their_base_files(open_copy: Open) -> None:
     assert cleaning.folders == 2, "of the entry and of its file id; the instant has another entry"
     (left,) = folders(table)
     assert left == Path(table.uri, entry_folder("lucene", base_file(table, "2026-01-01")))
-    assert [(s.base_files, s.indexed) for s in table.status()] == [(2, 1)]
+    assert [(s.base_files, s.covered) for s in table.status()] == [(2, 1)]
     assert table.clean().removals == ()
     assert table.verify().problems == ()
 

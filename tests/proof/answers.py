@@ -1,5 +1,6 @@
 """The three answers to a predicate: by index, by scan, by Spark."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class OurAnswer:
         wrong: … and its result, if that differs.
         slices: Slices of the table.
         indexed: Slices that were read by row ids, or skipped because of their entry.
-        merged: Slices merged with log files.
+        merged: Slices whose log files were merged, whole or only the log rows.
     """
 
     refused: str = ""
@@ -112,8 +113,8 @@ def _our_answer(view: View, where: str, method: str) -> OurAnswer:
         return OurAnswer(refused=str(error))
     statistics = scan.statistics
     assert statistics is not None
-    merged = statistics.count(Access.MERGE)
-    if merged and method == "row_ids":  # rows in log files have none
+    whole = statistics.count(Access.MERGE)
+    if whole and method == "row_ids":
         method = "exists"
     return OurAnswer(
         by_index=by_index,
@@ -122,7 +123,7 @@ def _our_answer(view: View, where: str, method: str) -> OurAnswer:
         wrong=METHODS[method](view, where, by_index) if method else "",
         slices=len(statistics.slices),
         indexed=statistics.count(Access.INDEX) + statistics.count(Access.SKIP),
-        merged=merged,
+        merged=whole + sum(each.log_rows is not None for each in statistics.slices),
     )
 
 
@@ -141,8 +142,9 @@ def _row_ids(view: View, where: str, rows: Rows) -> str:
     found = [
         _row_column(view.path / file).take(list(ids)).to_pylist() for file, ids in by_file.items()
     ]
-    same = sorted(row for each in found for row in each) == list(rows)
-    return "" if same else f"row ids {by_file}"
+    in_base_files = Counter(row for each in found for row in each)
+    same = in_base_files.total() + by_file.in_log_files == len(rows)
+    return "" if same and in_base_files <= Counter(rows) else f"row ids {by_file}"
 
 
 @lru_cache(maxsize=64)

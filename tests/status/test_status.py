@@ -18,20 +18,19 @@ FIRST, SECOND = "2026-01-01", "2026-01-02"
 
 def test_coverage_by_partition(table: IndexedTable) -> None:
     (before,) = table.status()
-    assert (before.base_files, before.indexed, before.covered, before.coverage) == (2, 0, 0, 0)
+    assert (before.base_files, before.covered, before.coverage) == (2, 0, 0)
 
     table.build()
     (after,) = table.status()
     assert after.partitions == (
-        PartitionCoverage(FIRST, base_files=1, indexed=1, covered=1),
-        PartitionCoverage(SECOND, base_files=1, indexed=0, covered=0),
+        PartitionCoverage(FIRST, base_files=1, covered=1),
+        PartitionCoverage(SECOND, base_files=1, covered=0),
     )
-    assert (after.indexed, after.covered, after.coverage) == (1, 1, 0.5)
+    assert (after.covered, after.coverage) == (1, 0.5)
 
-    # Row ids of a base file do not cover the log file on top of it.
     table.build(strategy="all")
     (all_built,) = table.status()
-    assert all_built.partitions[1] == PartitionCoverage(SECOND, 1, indexed=1, covered=0)
+    assert all_built.partitions[1] == PartitionCoverage(SECOND, 1, covered=1)
     assert all_built.index_bytes == sum(
         path.stat().st_size for path in Path(table.uri, ".hoodie/.index").rglob("*.pack")
     )
@@ -140,8 +139,7 @@ def test_hints_name_base_files_that_a_build_does_not_cover(table: IndexedTable) 
     assert others == []
 
     table.build(strategy="all")
-    (logged,) = coverage_hints(table.status())
-    assert logged.startswith("1 indexed base file with log files:")
+    assert coverage_hints(table.status()) == []
 
     table.drop_index("by_amount")
     (none,) = coverage_hints(table.status())
@@ -158,14 +156,14 @@ def test_reprs_are_short(table: IndexedTable) -> None:
     build = table.build(strategy="all")
     assert repr(build) == "<Build 000001 finished: 2 due, 2 built, 0 failed, 0 left>"
     assert repr(table.status()) == (
-        f"<TableStatus of {table.uri}: <by_amount (lucene): 1 of 2 base files covered, 0 due>, "
+        f"<TableStatus of {table.uri}: <by_amount (lucene): 2 of 2 base files covered, 0 due>, "
         "build 000001 finished>"
     )
     scan = table.scan("amount < 9", columns=["id"], limit=3)
     assert repr(scan) == "<Scan where amount < 9, columns=['id'], limit=3>"
     explanation = scan.explain()
     assert repr(explanation).startswith("<Explanation of amount < 9: <QueryPlan at 20")
-    assert repr(explanation).endswith(": 1 index, 1 merge>>")
+    assert repr(explanation).endswith(": 2 index>>")
 
 
 def test_as_json(table: IndexedTable) -> None:
@@ -178,13 +176,12 @@ def test_as_json(table: IndexedTable) -> None:
     ]
     (index,) = reported["indexes"]
     assert list(index) == [
-        *("index", "index_type", "columns", "base_files", "indexed", "covered", "coverage"),
+        *("index", "index_type", "columns", "base_files", "covered", "coverage"),
         *("index_bytes", "shared_with", "due", "lag_instants", "lag_seconds", "partitions"),
     ]
     assert index["partitions"][0] == {
         "partition": FIRST,
         "base_files": 1,
-        "indexed": 1,
         "covered": 1,
     }
     assert reported["build"] == reported["builds"][0]

@@ -48,7 +48,7 @@ def test_compacted_base_files_are_built_and_used(name: str, golden: Golden, tmp_
         assert_gives_sparks_rows(table, hudi, step)
     plan = table.scan(PREDICATES[0]).explain().plan
     assert plan is not None
-    assert plan.count(Access.MERGE) == 1
+    assert plan.count(Access.LOGS) == 1
 
 
 @pytest.mark.parametrize("name", VERSIONS)

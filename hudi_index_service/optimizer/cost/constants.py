@@ -163,6 +163,9 @@ DRIVER_SLICES = 1_000
 LOG_FILE_BYTES = MIB
 """Assumed size of a log file: the timeline has none, and merging is slow."""
 
+LOG_ROWS_MS = (5.0, 5.0)
+"""Milliseconds of merging the log rows of a slice: fixed, and per MiB of the columns."""
+
 TOO_HIGH = 4
 """An expected number of rows may be too high by this factor."""
 
@@ -198,8 +201,6 @@ class Constants(BaseModel):
         scan_ms: Fixed cost of scanning a base file: file, footer, batches.
         scanned_mib_ms: Per MiB of columns read whole: reading, decompressing and decoding.
         scanned_value_ms: Per value scanned: checking its row against the predicate.
-        log_rows_ms: Fixed cost of merging the log rows of a slice alone; not calibrated.
-        log_rows_mib_ms: Per MiB of the base file's columns, for reading its record keys.
         request_ms: Per request to a remote store, until the first byte arrives.
         remote_mib_ms: Per MiB from a remote store, until the last byte arrives.
         spark_scan_ms: Fixed cost of a scan by Spark: its plan, and the start of a job's tasks.
@@ -233,8 +234,6 @@ class Constants(BaseModel):
     scan_ms: Milliseconds = 0.55
     scanned_mib_ms: Milliseconds = 5.0
     scanned_value_ms: Milliseconds = 0.00002
-    log_rows_ms: Milliseconds = 5.0
-    log_rows_mib_ms: Milliseconds = 5.0
     request_ms: Milliseconds = 50.0
     remote_mib_ms: Milliseconds = 10.0
     spark_scan_ms: Milliseconds = 100.0

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from hudi_index_service.optimizer.cost.constants import MIB
+from hudi_index_service.optimizer.cost.constants import LOG_ROWS_MS, MIB
 from hudi_index_service.optimizer.cost.model import CostModel
 from hudi_index_service.optimizer.expected import RowEstimate
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
@@ -85,10 +85,8 @@ class SparkCosts:
 
     def merging(self, plans: Iterable[SlicePlan]) -> Work:
         """The work of merging the log rows of slices. The matching ones are not counted."""
-        constants, ms = self.model.constants, 0.0
-        for each in plans:
-            ms += constants.log_rows_ms + self._mib(each) * constants.log_rows_mib_ms
-        return Work(ms)
+        fixed, per_mib = LOG_ROWS_MS
+        return Work(sum(fixed + per_mib * self._mib(each) for each in plans))
 
     def values(self, work: Work) -> float:
         """The number of values handed to Spark."""
