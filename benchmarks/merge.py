@@ -8,7 +8,7 @@ queries in turn; ratios are the medians of the rounds' ratios.
 
 - log rows: only the rows of record keys in log files are merged. Cold: by a table just opened, with
   Java and the files' pages in memory; warm: again;
-- whole: every slice with log files is merged whole, as by release 0.1.0's first builds;
+- whole: every slice with log files is merged whole, by a table just opened;
 - compacted: the same query after compaction, warm.
 
 Written to benchmarks/results/merge.json. `--slices`, `--rows` and `--output` make a small run.
@@ -118,6 +118,13 @@ def timed(run: Run, table: IndexedTable, where: str) -> tuple[float, int]:
     return 1000 * (perf_counter() - started), result
 
 
+def warm(run: Run, table: IndexedTable, wheres: list[str]) -> float:
+    """The median of the milliseconds of queries that have run before."""
+    for where in wheres:
+        run(table, where)
+    return statistics.median(timed(run, table, where)[0] for where in wheres)
+
+
 def measured(folder: Path, wheres: list[str], run: Run) -> dict[str, float]:
     """Milliseconds of one query by each contestant, equal in result."""
     results: dict[str, float] = {}
@@ -127,18 +134,13 @@ def measured(folder: Path, wheres: list[str], run: Run) -> dict[str, float]:
             results[name], number = timed(run, table, wheres[0])
             found.add(number)
             if name == "cold":
-                warm = [timed(run, table, where) for where in wheres]
-                results["warm"] = statistics.median(ms for ms, _ in warm)
-                found.add(warm[0][1])
+                results["warm"] = warm(run, table, wheres)
     with merged_whole(), open_table(folder) as table:
-        timed(run, table, "sender = 'nobody' AND price < 0")  # opens the entries
         results["whole"], number = timed(run, table, wheres[0])
         found.add(number)
     with open_table(folder.with_name(f"{folder.name}-compacted")) as table:
-        run(table, wheres[0])
-        compacted = [timed(run, table, where) for where in wheres]
-        results["compacted"] = statistics.median(ms for ms, _ in compacted)
-        found.add(compacted[0][1])
+        found.add(run(table, wheres[0]))
+        results["compacted"] = warm(run, table, wheres)
     assert len(found) == 1, f"contestants disagree on {wheres[0]}: {found}"
     return results
 

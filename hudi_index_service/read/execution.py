@@ -155,7 +155,9 @@ class Execution:
         """Whether any row matches; no slice is started after the first match."""
         self._begin()
         most = self.reader.settings.read.parallelism
-        found = any(prefetch(lambda job: self._any(*job), self._jobs(), most))
+        # Log rows are few, so others are more likely to match.
+        jobs = sorted(self._jobs(), key=lambda job: job[0].access is Access.LOGS)
+        found = any(prefetch(lambda job: self._any(*job), jobs, most))
         self._end(whole=False)
         return found
 

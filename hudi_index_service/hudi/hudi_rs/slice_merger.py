@@ -84,7 +84,9 @@ class SliceMerger:
         with open_parquet(self._storage, base_file.path, base_file.size) as file:
             refuse_unlike_spark(file, options.columns, source=base_file.path)
             self._checks.check(file_slice, file, options.properties)
-        yield from self._batches(table, base_file.path, file_slice, options)
+        with self._reading(file_slice):
+            reader = table.create_file_group_reader_with_options(options.of_hudi_rs())
+        yield from self._batches(reader, base_file.path, file_slice, options)
 
     def touched_keys(self, file_slice: FileSlice) -> TouchedKeys:
         """Every record key in the slice's log files; see `HudiTable.touched_keys`."""
@@ -128,19 +130,20 @@ class SliceMerger:
         try:
             # Nested fields are named as in the base file, since those in log files are.
             pq.write_table(rows, placed[-1], compression="none", use_compliant_nested_type=False)
-            yield from self._batches(copy.table, str(small), file_slice, options)
+            with self._reading(file_slice):
+                key = (options.instant, tuple(options.columns.names))
+                reader = copy.reader(key, options.of_hudi_rs())
+            yield from self._batches(reader, str(small), file_slice, options)
         finally:
             for each in placed:
                 each.unlink(missing_ok=True)
 
     def _batches(
-        self, table: Any, base_file: str, file_slice: FileSlice, options: MergeOptions
+        self, reader: Any, base_file: str, file_slice: FileSlice, options: MergeOptions
     ) -> Iterator[pa.RecordBatch]:
-        hudi_rs_options = options.of_hudi_rs()
         with self._reading(file_slice):
-            reader = table.create_file_group_reader_with_options(hudi_rs_options)
             batches = reader.read_file_slice_from_paths_stream(
-                base_file, list(file_slice.log_files), hudi_rs_options
+                base_file, list(file_slice.log_files), options.of_hudi_rs()
             )
         while True:
             with self._reading(file_slice):

@@ -4,7 +4,7 @@ hudi-rs merges log files only with a base file of the table. To merge a few rows
 they are written as a small one into this folder, beside the slice's log files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +15,8 @@ from hudi_index_service.hudi.hudi_rs.errors import hudi_rs_errors_named
 from hudi_index_service.hudi.properties import PROPERTIES_FILE
 from hudi_index_service.hudi.timeline import parse_timeline, timeline_folder
 from hudi_index_service.storage.store import Storage
+
+_MOST_READERS = 100
 
 
 class TimelineCopy:
@@ -29,6 +31,19 @@ class TimelineCopy:
         self._folder = folder
         self.folder = Path(folder.name)
         self.table = table
+        self._readers: dict[Hashable, Any] = {}
+
+    def reader(self, key: Hashable, options: "hudi.HudiReadOptions") -> Any:
+        """hudi-rs' reader with these options, which makes several slices' merges cheaper.
+
+        Args:
+            key: The same for the same options.
+        """
+        if key not in self._readers:
+            if len(self._readers) >= _MOST_READERS:
+                self._readers.clear()
+            self._readers[key] = self.table.create_file_group_reader_with_options(options)
+        return self._readers[key]
 
     @classmethod
     def of(cls, storage: Storage, table_version: int, timeline: str) -> "TimelineCopy | None":
