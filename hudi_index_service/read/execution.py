@@ -17,7 +17,12 @@ from hudi_index_service.optimizer.history.shape import query_shape
 from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan
 from hudi_index_service.read.parallel import Job, Result, are_fast, map_slices, mapped, prefetch
 from hudi_index_service.read.recording import observation
-from hudi_index_service.read.slices.found_rows import FoundRows, in_calls
+from hudi_index_service.read.slices.found_rows import (
+    FoundRows,
+    in_calls,
+    matching_log_rows,
+    with_log_rows,
+)
 from hudi_index_service.read.slices.slice_reader import SliceReader, is_merged_in_part
 from hudi_index_service.read.slices.value_counts import value_counts_of
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics
@@ -115,7 +120,9 @@ class Execution:
             return self._map_slices(lambda job: list(_batches(reader, *job)), jobs)
         batches: list[list[pa.RecordBatch]] = []
         for start in range(0, len(jobs), _LOOKED_UP):
-            groups = in_calls(self._looked_up(jobs[start : start + _LOOKED_UP]))
+            found = self._looked_up(jobs[start : start + _LOOKED_UP])
+            batches.append([matching_log_rows(each) for each in with_log_rows(found)])
+            groups = in_calls([replace(each, log_rows=()) for each in found])
             may_be_fast = are_fast(group[0].plan for group in groups if len(group) == 1)
             most = reader.settings.read.parallelism
             batches += mapped(reader.matching, groups, most, may_be_fast=may_be_fast)
@@ -133,7 +140,19 @@ class Execution:
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
-        number = sum(self._map_slices(lambda job: self._count(*job), self._jobs(), counting=True))
+        jobs, with_exact_rows = self._jobs(), list[Job]()
+
+        def work(job: Job) -> int:
+            exact = self._exact(*job)
+            if exact is None:
+                return sum(batch.num_rows for batch in _batches(self.reader, *job))
+            with_exact_rows.append(job)
+            job[1].rows_returned = len(exact)
+            return len(exact)
+
+        number: int = sum(self._map_slices(work, jobs, counting=True))
+        log_rows = with_log_rows([self.reader.log_rows_of(*job) for job in with_exact_rows])
+        number += sum(matching_log_rows(each).num_rows for each in log_rows)
         self._end(whole=True)
         return number
 
@@ -231,15 +250,6 @@ class Execution:
             plan.shape or query_shape(plan.predicate),
         )
 
-    def _count(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> int:
-        exact = self._exact(slice_plan, statistics)
-        if exact is None:
-            return sum(batch.num_rows for batch in _batches(self.reader, slice_plan, statistics))
-        statistics.rows_returned = len(exact)
-        log_rows = self._log_rows(slice_plan, statistics)
-        number: int = len(exact) + sum(batch.num_rows for batch in log_rows)
-        return number
-
     def _value_counts(
         self, column: str, slice_plan: SlicePlan, statistics: SliceStatistics
     ) -> "Counter[str | None]":
@@ -261,7 +271,7 @@ class Execution:
     def _log_rows(
         self, slice_plan: SlicePlan, statistics: SliceStatistics
     ) -> Iterator[pa.RecordBatch]:
-        return statistics.timing(self.reader.matching_log_rows(slice_plan, statistics))
+        return self.reader.matching_log_rows(slice_plan, statistics)
 
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
         exact = self._exact(slice_plan, statistics)

@@ -26,6 +26,8 @@ from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
 
+_LOG_ROWS_CHECKED = 131_072  # by one call
+
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
@@ -103,9 +105,8 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
     started = perf_counter_ns()
     readers = [each.by_page for each in group if each.by_page is not None]
     row_ids = [row_positions(each.rows) for each in group if each.rows is not None]
-    first, query = readers[0], group[0].query
+    first = readers[0]
     assert len(readers) == len(row_ids) == len(group), "rows that are read by page"
-    assert query.predicate is not None, "a query without predicate is never read by index"
     files = [reader.file_rows(rows) for reader, rows in zip(readers, row_ids, strict=True)]
     try:
         read = read_files(files, first.present)
@@ -119,20 +120,73 @@ def read_together(group: Sequence[FoundRows]) -> pa.RecordBatch | None:
         batch = align(batch, first.columns, source=first.base_file.path)
     except NeedsSpark:  # reading them one by one names the file
         return None
-    matches = as_truths(evaluate(query.predicate, batch).fill_null(FALSE))
-    counts = [len(rows) for rows in row_ids]
-    starts = np.cumsum([0, *counts[:-1]])
-    kept = np.add.reduceat(matches, starts, dtype=np.int64)
-    if not matches.all():
-        batch = batch.filter(truths_array(matches))
-    result = _result(group, kept.tolist(), batch)
+    result = _matching(group, [len(rows) for rows in row_ids], batch)
     ms, pages = (perf_counter_ns() - started) / 1e6, sum(each.pages for each in did) or 1
-    for each, stats, count, matching in zip(group, did, counts, kept.tolist(), strict=True):
+    for each, stats in zip(group, did, strict=True):
         each.statistics.add_read(stats)
-        each.statistics.rows_checked += count
-        each.statistics.rows_returned += matching
         each.statistics.ms += ms * stats.pages / pages
     return result
+
+
+def with_log_rows(found: Iterable[FoundRows]) -> list[list[FoundRows]]:
+    """The slices with log rows, in order, grouped by those whose log rows `matching_log_rows`
+    checks by one call."""
+    groups: list[list[FoundRows]] = []
+    rows_left = 0
+    for each in found:
+        if not each.log_rows:
+            continue
+        rows, last = sum(batch.num_rows for batch in each.log_rows), groups and groups[-1][0].query
+        if (
+            not last
+            or rows > rows_left
+            or last.predicate != each.query.predicate
+            or last.values.keys() != each.query.values.keys()
+        ):
+            groups.append([])
+            rows_left = _LOG_ROWS_CHECKED
+        groups[-1].append(each)
+        rows_left -= rows
+    return groups
+
+
+def matching_log_rows(group: Sequence[FoundRows]) -> pa.RecordBatch:
+    """The matching log rows of several slices, in order, with the query's output columns."""
+    started = perf_counter_ns()
+    counts = [sum(batch.num_rows for batch in each.log_rows) for each in group]
+    batches = [batch for each in group for batch in each.log_rows]
+    result = _matching(group, counts, _joined(batches))
+    ms = (perf_counter_ns() - started) / 1e6
+    for each, count in zip(group, counts, strict=True):
+        each.statistics.ms += ms * count / sum(counts)
+    return result
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    if not batches[0].num_columns:  # as a table, they would have no rows
+        rows = sum(batch.num_rows for batch in batches)
+        return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _matching(
+    group: Sequence[FoundRows], counts: Sequence[int], batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """The matching rows among those of several slices, `counts` of each, with the query's output
+    columns."""
+    predicate, kept = group[0].query.predicate, list(counts)
+    if predicate is not None:
+        matches = as_truths(evaluate(predicate, batch).fill_null(FALSE))
+        starts = np.cumsum([0, *counts[:-1]])
+        kept = np.add.reduceat(matches, starts, dtype=np.int64).tolist()
+        if not matches.all():
+            batch = batch.filter(truths_array(matches))
+    for each, count, matching in zip(group, counts, kept, strict=True):
+        each.statistics.rows_checked += count
+        each.statistics.rows_returned += matching
+    return _result(group, kept, batch)
 
 
 def _result(

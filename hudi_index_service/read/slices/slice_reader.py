@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import FALSE, as_truths, truths_array
 from hudi_index_service.config import Settings
-from hudi_index_service.errors import IndexRequired, IndexServiceError
+from hudi_index_service.errors import IndexRequired, IndexServiceError, SnapshotChanged
 from hudi_index_service.hudi.protocol import BaseFile, HudiTable
 from hudi_index_service.index.contract import Answer
 from hudi_index_service.optimizer.cost import load_constants
@@ -44,7 +44,12 @@ from hudi_index_service.read.slices.bounded_lookups import BoundedLookups
 from hudi_index_service.read.slices.counting_cost import prefer_scan_for_count
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.slices.entry_lookups import EntryLookups
-from hudi_index_service.read.slices.found_rows import FoundRows, read_together
+from hudi_index_service.read.slices.found_rows import (
+    FoundRows,
+    matching_log_rows,
+    read_together,
+    with_log_rows,
+)
 from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_entries import INDEX_FAILURES, SliceEntries, warn_of
@@ -151,13 +156,18 @@ class SliceReader:
     ) -> Iterator[pa.RecordBatch]:
         """The matching log rows of a slice whose other rows are known by `exact_rows`, with the
         query's output columns."""
-        if not is_merged_in_part(plan):
-            return
+        yield from map(matching_log_rows, with_log_rows([self.log_rows_of(plan, statistics)]))
+
+    def log_rows_of(self, plan: SlicePlan, statistics: SliceStatistics) -> FoundRows:
+        """The log rows alone of a slice whose other rows are known by `exact_rows`."""
         reader = self._in_partition(plan)
+        found = FoundRows(plan, statistics, reader.query, rows=BitMap())
+        if not is_merged_in_part(plan):
+            return found
         log_rows = self.log_rows.of(reader, plan, statistics)
-        assert log_rows is not None, "else there are no exact rows"
-        for batch in log_rows.batches:
-            yield reader._apply_residual(batch, statistics)
+        if log_rows is None:  # else there would be no exact rows
+            raise SnapshotChanged(f"{plan.file_slice.name}: {statistics.note}.")
+        return replace(found, log_rows=log_rows.batches)
 
     def _with_log_rows(self, found: FoundRows) -> FoundRows:
         """A slice with its log rows; merged whole if these cannot be merged alone."""

@@ -17,6 +17,7 @@ from hudi_index_service.hudi import open_hudi_table
 from hudi_index_service.hudi.files.parquet_file import open_parquet
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.query import Query
+from hudi_index_service.read.slices.log_rows import LogRowsCache
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
@@ -118,6 +119,7 @@ class SliceTask:
                 task_settings,
                 limit=self.limit,
                 index_required=self.index_required,
+                log_rows=LogRowsCache(self.read.log_rows_mb * 2**20),
             )
         except FileNotFoundError as error:
             raise SnapshotChanged(f"A file of the snapshot was deleted: {error}.") from error
