@@ -140,19 +140,19 @@ class Execution:
     def count(self) -> int:
         """The number of matching rows, from the index alone where its answer is exact."""
         self._begin()
-        jobs, with_exact_rows = self._jobs(), list[Job]()
+        jobs, rows_apart = self._jobs(), list[FoundRows]()
 
         def work(job: Job) -> int:
             exact = self._exact(*job)
             if exact is None:
                 return sum(batch.num_rows for batch in _batches(self.reader, *job))
-            with_exact_rows.append(job)
+            if job[0].file_slice.log_files:
+                rows_apart.append(self.reader.log_rows_of(*job))
             job[1].rows_returned = len(exact)
             return len(exact)
 
         number: int = sum(self._map_slices(work, jobs, counting=True))
-        log_rows = with_log_rows([self.reader.log_rows_of(*job) for job in with_exact_rows])
-        number += sum(matching_log_rows(each).num_rows for each in log_rows)
+        number += sum(matching_log_rows(each).num_rows for each in with_log_rows(rows_apart))
         self._end(whole=True)
         return number
 

@@ -155,20 +155,21 @@ def matching_log_rows(group: Sequence[FoundRows]) -> pa.RecordBatch:
     started = perf_counter_ns()
     counts = [sum(batch.num_rows for batch in each.log_rows) for each in group]
     batches = [batch for each in group for batch in each.log_rows]
-    result = _matching(group, counts, _joined(batches))
+    result = _matching(group, counts, _joined(batches, group[0].query.needed_roots))
     ms = (perf_counter_ns() - started) / 1e6
     for each, count in zip(group, counts, strict=True):
         each.statistics.ms += ms * count / sum(counts)
     return result
 
 
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _joined(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    if not batches[0].num_columns:  # as a table, they would have no rows
+    if not columns:  # as a table, they would have no rows
         rows = sum(batch.num_rows for batch in batches)
         return pa.record_batch([pa.nulls(rows)], names=["_"]).select([])
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    table = pa.Table.from_batches([batch.select(columns) for batch in batches])
+    return table.combine_chunks().to_batches()[0]
 
 
 def _matching(

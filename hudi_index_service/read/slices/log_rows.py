@@ -54,24 +54,31 @@ class LogRows:
 
     Attributes:
         replaced: The rows of the base file that count no longer.
-        rows: The merged rows of all record keys in the log files.
+        schema: Of the merged rows.
+        batches: The merged rows of all record keys in the log files; none is empty.
     """
 
     replaced: BitMap
-    rows: pa.Table
+    schema: pa.Schema
+    batches: Sequence[pa.RecordBatch]
 
     @property
-    def batches(self) -> Sequence[pa.RecordBatch]:
-        """The merged rows, without empty batches."""
-        return [each for each in self.rows.to_batches() if each.num_rows]
+    def count(self) -> int:
+        """The number of merged rows."""
+        return sum(each.num_rows for each in self.batches)
 
-    def of(self, schema: pa.Schema) -> "LogRows | None":
-        """The same with some of its columns; None if it lacks one, or has it in another type."""
-        for each in schema:
-            position = self.rows.schema.get_field_index(each.name)
-            if position < 0 or self.rows.schema.field(position).type != each.type:
-                return None
-        return LogRows(self.replaced, self.rows.select(schema.names))
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return sum(each.nbytes for each in self.batches)
+
+    def has(self, columns: Sequence[pa.Field]) -> bool:
+        """Whether they have these columns, in these types."""
+        for each in columns:
+            position = self.schema.get_field_index(each.name)
+            if position < 0 or self.schema.field(position).type != each.type:
+                return False
+        return True
 
 
 class LogRowsCache:
@@ -93,22 +100,24 @@ class LogRowsCache:
         self, reader: "SliceReader", plan: SlicePlan, statistics: SliceStatistics
     ) -> LogRows | None:
         """The log rows of a slice with the columns of the table that hold those that the reader's
-        query needs; None if the slice has to be merged whole, for the reason in the statistics.
+        query needs, and perhaps others; None if the slice has to be merged whole, for the reason in
+        the statistics.
 
         Raises:
             FileNotFoundError: a file of the slice is gone.
         """
         version = _version(reader, plan)
-        schema = pa.schema([reader.query.table.field(name) for name in reader.query.needed_roots])
+        columns = [reader.query.table.field(name) for name in reader.query.needed_roots]
         with self._lock:
             kept, reason = self._kept.get(version), self._refused.get(version)
             if kept is not None:
                 self._kept.move_to_end(version)
-        found = None if kept is None else kept.of(schema)
+        found = kept if kept is not None and kept.has(columns) else None
         if found is None and reason is None:
-            wanted = schema if kept is None else _with_columns(reader.query, schema, kept)
+            names = {each.name for each in columns} | set(kept.schema.names if kept else ())
+            wanted = pa.schema([each for each in reader.query.table if each.name in names])
             try:
-                merged = _merged(reader, plan, wanted)
+                found = _merged(reader, plan, wanted)
             except _MergedWhole as error:
                 reason = str(error)
                 self._refuse(version, reason)
@@ -116,34 +125,27 @@ class LogRowsCache:
                 reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
                 log.info("%s: %s", plan.file_slice.name, reason)
             else:
-                self._keep(version, merged)
-                found = merged.of(schema)
+                self._keep(version, found)
         if found is None:
             statistics.note = reason or ""
             return None
-        statistics.log_rows = found.rows.num_rows
+        statistics.log_rows = found.count
         return found
 
     def _keep(self, version: _Version, log_rows: LogRows) -> None:
         with self._lock:
             before = self._kept.pop(version, None)
-            self._bytes += log_rows.rows.nbytes - (0 if before is None else before.rows.nbytes)
+            self._bytes += log_rows.size - (0 if before is None else before.size)
             self._kept[version] = log_rows
             while self._bytes > self._most_bytes and self._kept:
                 _, oldest = self._kept.popitem(last=False)
-                self._bytes -= oldest.rows.nbytes
+                self._bytes -= oldest.size
 
     def _refuse(self, version: _Version, reason: str) -> None:
         with self._lock:
             if len(self._refused) >= _MOST_REFUSED:
                 self._refused.clear()
             self._refused[version] = reason
-
-
-def _with_columns(query: Query, schema: pa.Schema, kept: LogRows) -> pa.Schema:
-    """The columns wanted and those that are kept, with the table's present types."""
-    names = {*schema.names, *kept.rows.schema.names}
-    return pa.schema([each for each in query.table if each.name in names])
 
 
 def _version(reader: "SliceReader", plan: SlicePlan) -> _Version:
@@ -186,8 +188,8 @@ def _merged(reader: "SliceReader", plan: SlicePlan, columns: pa.Schema) -> LogRo
     merged = table.read_touched(
         file_slice, row_keys, rows, columns.names, as_of=reader.instant, schema=reader.query.table
     )
-    log_rows = pa.Table.from_batches(list(merged), columns)
-    return LogRows(BitMap(row_ids.astype("uint32")), log_rows)
+    batches = tuple(each for each in merged if each.num_rows)
+    return LogRows(BitMap(row_ids.astype("uint32")), columns, batches)
 
 
 def _texts(keys: Sequence[bytes]) -> pa.StringArray:
