@@ -180,7 +180,7 @@ def test_entries_of_a_newer_format_are_not_rebuilt(cow: IndexedTable) -> None:
     cow.create_index("keys", ["id"])
     assert cow.build(strategy="all").due == ()
     assert cow.scan("amount = 3").count() == 1
-    assert cow.status()[0].indexed == 0
+    assert cow.status()[0].covered == 0
 
 
 def test_one_damaged_base_file_fails_alone(cow: IndexedTable) -> None:
@@ -247,7 +247,7 @@ def test_an_aborted_build_is_recorded_and_leaves_complete_entries(
     assert "Stop" in record.finished["error"]
     assert_no_stray_data(table.uri)
     table.build(strategy="all")
-    assert table.status()[0].indexed == 2
+    assert table.status()[0].covered == 2
 
 
 def test_spark_builds_the_same_entries(
@@ -294,7 +294,7 @@ def test_a_build_fails_if_its_job_dies(cow: IndexedTable, settings: Settings) ->
         )
     assert cow.builds()[0].state == "failed"
     assert len(cow.build(strategy="all").built) == 2
-    assert cow.status()[0].indexed == 2
+    assert cow.status()[0].covered == 2
 
 
 def test_a_running_build_blocks_another(cow: IndexedTable) -> None:
@@ -328,6 +328,6 @@ def test_hudi_can_write_after_a_build(
         numbered_rows(spark, 1, 2, version=9), table.uri, hudi_options("cow", partition_column="dt")
     )
 
-    assert [(s.base_files, s.indexed) for s in table.status()] == [(2, 1)]
+    assert [(s.base_files, s.covered) for s in table.status()] == [(2, 1)]
     assert table.scan("amount = 12").count() == 1
     assert table.scan().count() == read_rows(spark, table.uri).count() == 100

@@ -174,7 +174,7 @@ def test_a_build_killed_before_its_manifest_leaves_no_entry(
     assert all_manifests(cow.uri) == []
 
     assert cow.scan("amount = 3").count() == 1
-    assert [status.indexed for status in cow.status()] == [0]
+    assert [status.covered for status in cow.status()] == [0]
     assert [record.state for record in cow.builds()] == ["dead"]
 
     # Its heartbeat is recent, but its process is gone, so the next build need not wait.

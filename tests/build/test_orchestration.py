@@ -325,7 +325,7 @@ def test_control_c_cancels_a_build(table: IndexedTable) -> None:
         None,
     )
     # Entries published by tasks that were already running count as well.
-    assert [as_dict["built"]] == [status.indexed for status in table.status()]
+    assert [as_dict["built"]] == [status.covered for status in table.status()]
 
 
 # --- progress and records --------------------------------------------------------------------

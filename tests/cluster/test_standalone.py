@@ -128,7 +128,7 @@ def test_workers_without_python_and_without_the_package_build(
         workers = json.loads(report.read_text())
 
     table = open_table(path, settings=settings)
-    assert table.status()[0].indexed == 6
+    assert table.status()[0].covered == 6
     check_answers(table, state, use_index="require")
     assert table.verify().problems == ()
     assert len(workers) == 2

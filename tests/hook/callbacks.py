@@ -87,6 +87,30 @@ def callback_of(table: Path | str) -> bytes:
     ).encode()
 
 
+def service_callback_of(table: Path | str, action: str = "replacecommit") -> bytes:
+    """The body of a callback for a table service's own commit, as releases after 1.2 send it
+    (apache/hudi#18988)."""
+    instant = "20260101000000001"
+    written = {
+        "fileId": "b-0",
+        "path": f"b-0_0-1-1_{instant}.parquet",
+        "prevCommit": "20260101000000000",
+    }
+    return json.dumps(
+        {
+            "commitTime": instant,
+            "tableName": "messages",
+            "basePath": f"file:{table}",
+            "hoodieWriteStat": [written],
+            "commitActionType": action,
+            "extraMetadata": {"schema": "{}"},
+            "prevFilePaths": {written["path"]: "a-0_0-1-1_20260101000000000.parquet"},
+            "extraContext": {"operationType": "cluster", "asynchronous": True},
+            "a field of a later release": [None],
+        }
+    ).encode()
+
+
 def post(
     listener: CallbackListener, body: bytes, *, secret: str | None = SECRET, method: str = "POST"
 ) -> tuple[int, dict[str, Any]]:

@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,14 @@ from hudi_index_service.config import HookSettings, Settings
 from hudi_index_service.errors import CallbackRefused, ConfigInvalid
 from hudi_index_service.hook import IndexHook
 from hudi_index_service.hook.write_options import callback_options
-from tests.hook.callbacks import INLINE_CLUSTERING, INLINE_COMPACTION, SECRET, BlockedBuild
+from tests.hook.callbacks import (
+    INLINE_CLUSTERING,
+    INLINE_COMPACTION,
+    SECRET,
+    BlockedBuild,
+    post,
+    service_callback_of,
+)
 from tests.hudi_tables import run_compaction, write
 
 LONG_ENOUGH = 120
@@ -21,7 +29,7 @@ LONG_ENOUGH = 120
 def indexed_files(path: Path, name: str = "by_sender") -> int:
     """How many base files of the current snapshot the index has entries for."""
     status = {each.definition.name: each for each in open_table(path).status()}
-    return status[name].indexed
+    return status[name].covered
 
 
 def spark_count(table) -> int:
@@ -78,6 +86,22 @@ def test_table_services_without_a_callback_are_built_at_the_next_wake_up(spark, 
 
         write(table.rows().limit(0), table.path, table.options | hook.write_options(table.path))
         assert indexed_files(table.path) == 1
+
+
+def test_callback_of_an_asynchronous_service_builds_its_entries(spark, message_table):
+    table = message_table(table_type="MERGE_ON_READ")
+    open_table(table.path).create_index("by_sender", ["sender"])
+    table.write()
+
+    with IndexHook([table.path], wait=LONG_ENOUGH) as hook:
+        assert len(run_compaction(spark, table.path)) == 1
+        options = hook.write_options(table.path)
+        listener = SimpleNamespace(url=options["hoodie.write.commit.callback.http.url"])
+        secret = options["hoodie.write.commit.callback.http.api.key"]
+        _, answer = post(listener, service_callback_of(table.path, "commit"), secret=secret)
+
+    assert answer == {"status": "built", "built": 1, "failed": 0}
+    assert [each.state for each in open_table(table.path).builds()] == ["finished"]
 
 
 def test_write_without_the_options_builds_nothing(message_table):

@@ -7,7 +7,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from hudi_index_service.hook.write_options import SECRET_HEADER
-from tests.hook.callbacks import SECRET, BlockedBuild, callback_of, nothing_built, post
+from tests.hook.callbacks import (
+    SECRET,
+    BlockedBuild,
+    callback_of,
+    nothing_built,
+    post,
+    service_callback_of,
+)
 
 
 def test_callback_is_accepted_at_once_while_the_build_hangs(listening, tmp_path):
@@ -25,6 +32,32 @@ def test_answer_waits_for_the_build_if_configured(listening, tmp_path):
         200,
         {"status": "built", "built": 0, "failed": 0},
     )
+
+
+@pytest.mark.parametrize("action", ["replacecommit", "commit", "logcompaction", "clustering"])
+def test_callback_of_a_table_service_wakes_one_build(listening, tmp_path, action):
+    tables = []
+
+    def build(table: str):
+        tables.append(table)
+        return nothing_built(table)
+
+    listener = listening(build, tmp_path, wait=30)
+
+    status, answer = post(listener, service_callback_of(tmp_path, action))
+    assert (status, answer["status"], tables) == (200, "built", [str(tmp_path)])
+
+
+def test_callbacks_of_a_write_and_its_inline_service_wake_one_more_build(listening, tmp_path):
+    with BlockedBuild() as build:
+        listener = listening(build, tmp_path)
+        post(listener, callback_of(tmp_path))
+        assert build.begun.wait(30)
+        for body in (callback_of(tmp_path), service_callback_of(tmp_path)):
+            assert post(listener, body) == (202, {"status": "accepted"})
+        build.released.set()
+    listener.close()  # after the last build
+    assert len(build.tables) <= 2
 
 
 def test_answer_waits_no_longer_than_configured(listening, tmp_path):
