@@ -183,6 +183,9 @@ class ReadSettings(_Section):
     time_zone: str = "UTC"
 
 
+RetentionPolicy = Literal["file-slice", "instant"]
+
+
 class CleanSettings(_Section):
     """Cleaning.
 
@@ -192,7 +195,7 @@ class CleanSettings(_Section):
     builds are kept, because they may be in use. The output of a running build is always kept.
     """
 
-    retention: Literal["file-slice", "instant"] = "file-slice"
+    retention: RetentionPolicy = "file-slice"
     grace_seconds: Annotated[int, Field(ge=0)] = 3600
 
 

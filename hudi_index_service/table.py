@@ -16,7 +16,7 @@ from hudi_index_service import config
 from hudi_index_service.build.budget import UNLIMITED, Budget
 from hudi_index_service.build.partition_condition import partitions_where
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.config import Settings
+from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.hudi import HudiTable, open_hudi_table
 from hudi_index_service.index.entries.requirements import Requirement, requirements
 from hudi_index_service.maintain import DEFAULT_SAMPLE
@@ -85,7 +85,8 @@ class IndexedTable:
     ) -> None:
         self._table = table
         self._spark = spark
-        self._settings = settings if settings is not None else config.settings()
+        self._given_settings = settings if settings is not None else config.settings()
+        self._settings = self._given_settings
         self._definitions = DefinitionStore(table.storage, partial(latest_instant, table))
         self._overwrites = OverwriteWatch(table)
         self._queries = TableQueries(table, self.indexes, self._settings, spark)
@@ -345,6 +346,16 @@ class IndexedTable:
         if not dry_run:
             self._queries.close_readers()  # open files keep deleted bytes on the disk
         return cleaning
+
+    def retain(self, policy: RetentionPolicy | None) -> None:
+        """Sets how long `build`, `clean` and `status` take entries to be kept: as long as their
+        base file (``file-slice``), or their instant, too (``instant``); None for the setting
+        ``clean.retention``."""
+        own = self._given_settings
+        chosen = own.clean.retention if policy is None else policy
+        self._settings = own.model_copy(
+            update={"clean": own.clean.model_copy(update={"retention": chosen})}
+        )
 
     def verify(self, *, repair: bool = False, sample: int = DEFAULT_SAMPLE) -> "Verification":
         """Reads every entry of the latest snapshot in full: compares checksums and base file

@@ -6,8 +6,7 @@ from airflow.sdk import task
 
 from hudi_index_service.build.budget import Budget
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.table import open_table
-from hudi_index_service.upkeep import TableUpkeep
+from hudi_index_service.upkeep import TableUpkeep, configured
 
 
 @task
@@ -65,5 +64,5 @@ def clean_index(table: str) -> int:
     Raises:
         IndexServiceError: the table cannot be read, or its index cannot be written.
     """
-    with open_table(table) as opened:
+    with configured(table) as opened:
         return len(opened.clean().removals)

@@ -19,7 +19,7 @@ from hudi_index_service.cli.interrupt import ends_orderly
 from hudi_index_service.cli.output import Format, Items, output_of_report
 from hudi_index_service.cli.reports import build_lines, coverage_hints, status_lines
 from hudi_index_service.maintain.status import Thresholds
-from hudi_index_service.upkeep import TableUpkeep, read_write_config
+from hudi_index_service.upkeep import TableUpkeep, configured, read_write_config
 
 _ALERT = 3  # the exit status
 
@@ -103,7 +103,7 @@ def refresh(
     output: OutputOption = None,
 ) -> None:
     """Bring an index's entries up to date with its definition, and build what is due for it."""
-    opened = open_table(table)
+    opened = configured(table)
     with (
         progress_bar("Indexing") as details,
         ends_orderly(opened) as progress,
@@ -155,7 +155,7 @@ def status(
     output: OutputOption = None,
 ) -> None:
     """Show each index's coverage, the entries due, and the builds; exit status 3 for an alert."""
-    table_status = open_table(table).status()
+    table_status = configured(table).status()
     thresholds = Thresholds(
         max_lag_seconds=max_lag,
         max_lag_instants=max_lag_instants,

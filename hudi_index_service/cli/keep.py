@@ -10,6 +10,7 @@ from hudi_index_service.cli.arguments import OutputOption, TableArgument
 from hudi_index_service.cli.output import Items, output_of_report
 from hudi_index_service.cli.reports import clean_lines, verify_lines
 from hudi_index_service.maintain import DEFAULT_SAMPLE
+from hudi_index_service.upkeep import configured
 
 
 def clean(
@@ -21,7 +22,7 @@ def clean(
     output: OutputOption = None,
 ) -> None:
     """Remove expired files from the table's index folder, and their copies from the cache."""
-    cleaning = open_table(table).clean(dry_run=dry_run, grace_seconds=grace)
+    cleaning = configured(table).clean(dry_run=dry_run, grace_seconds=grace)
     rows = [
         {"path": each.path, "bytes": each.size, "reason": each.reason} for each in cleaning.removals
     ]

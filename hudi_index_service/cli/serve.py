@@ -20,7 +20,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port; 0 for a free one.")] = None,
     wait: Annotated[float, typer.Option(help="Seconds to hold a write for its build.")] = 0.0,
     strategy: Annotated[Strategy, typer.Option(help="Which base files.")] = Strategy.INCREMENTAL,
-    clean: Annotated[bool, typer.Option("--clean", help="Clean after each build.")] = False,
+    clean: Annotated[bool, typer.Option(help="Clean after each build.")] = True,
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
 ) -> None:
@@ -48,7 +48,7 @@ def watch(
         bool, typer.Option("--once", help="Poll once, build what is due, and exit.")
     ] = False,
     strategy: Annotated[Strategy, typer.Option(help="Which base files.")] = Strategy.INCREMENTAL,
-    clean: Annotated[bool, typer.Option("--clean", help="Clean after each build.")] = False,
+    clean: Annotated[bool, typer.Option(help="Clean after each build.")] = True,
     props: PropsOption = None,
     hoodie_conf: HoodieConfOption = None,
 ) -> None:

@@ -90,6 +90,9 @@ class Story:
             **self.write_config,
             # Keep no old file versions, since the cleaner's act follows immediately.
             "hoodie.clean.commits.retained": "1",
+            # Nor old instants.
+            "hoodie.keep.min.commits": "2",
+            "hoodie.keep.max.commits": "3",
         }
         with self._step("bulk-insert the rows"):
             self.spark.write(
@@ -141,16 +144,22 @@ class Story:
             for start in (0, 40):
                 updates = self._messages(start, start + 40, bump=1).where("day = 'day0'")
                 self.spark.write(updates, path, upserts, "upsert")
-        cleaning = table.clean()
-        self._say(
-            f"  index cleaner: removed {counted(len(cleaning.removals), 'file')} "
-            f"({cleaning.bytes:,} bytes), {counted(cleaning.folders, 'folder')}: "
-            f"{sorted({r.reason for r in cleaning.removals})}"
-        )
-        if not cleaning.removals:
-            self.differences.append("the cleaner found nothing expired")
+        table.retain("instant")
+        self._clean(table, "would remove by instant", dry_run=True)
+        table.retain("file-slice")
+        self._clean(table, "removed")
         self._build(table, strategy="all")
         self._compare(table, path, ["sender = 'User4242'"], ["id", "msg", "sender", "amount"])
+
+    def _clean(self, table: IndexedTable, what: str, *, dry_run: bool = False) -> None:
+        cleaning = table.clean(dry_run=dry_run)
+        reasons = sorted({each.reason for each in cleaning.removals})
+        self._say(
+            f"  index cleaner: {what} {counted(len(cleaning.removals), 'file')} "
+            f"({cleaning.bytes:,} bytes): {'; '.join(reasons)}"
+        )
+        if dry_run != ("its instant has left the active timeline" in reasons) or not reasons:
+            self.differences.append(f"the cleaner {what} other entries than expected: {reasons}")
 
     def _merge_on_read_table(self) -> None:
         self._title("3. A merge-on-read table with log files")

@@ -26,7 +26,7 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     strategy: Strategy = Strategy.INCREMENTAL,
-    clean: bool = False,
+    clean: bool = True,
     options: Mapping[str, str] | None = None,
     settings: Settings | None = None,
     say: Callable[[str], None] = print,

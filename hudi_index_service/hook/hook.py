@@ -62,7 +62,7 @@ class IndexHook:
         spark: "SparkSession | None" = None,
         wait: float = 0.0,
         strategy: Strategy | Literal["incremental", "all"] = Strategy.INCREMENTAL,
-        clean: bool = False,
+        clean: bool = True,
         options: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         settings: Settings | None = None,

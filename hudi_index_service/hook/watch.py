@@ -26,7 +26,7 @@ def watch(
     interval: float | None = None,
     once: bool = False,
     strategy: Strategy = Strategy.INCREMENTAL,
-    clean: bool = False,
+    clean: bool = True,
     options: Mapping[str, str] | None = None,
     settings: Settings | None = None,
     say: Callable[[str], None] = print,

@@ -131,7 +131,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="a hoodie.index.* key as key=value, or several on separate lines; may be repeated",
     )
-    parser.add_argument("--clean", action="store_true", help="remove expired entries afterwards")
+    parser.add_argument(
+        "--clean",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="remove expired entries afterwards (default: %(default)s)",
+    )
     return parser
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from hudi_index_service import config
 from hudi_index_service.build.run import Build, RetryFailed
 from hudi_index_service.build.strategy import Strategy
-from hudi_index_service.config import Settings
+from hudi_index_service.config import RetentionPolicy, Settings
 from hudi_index_service.errors import IndexServiceError, TableOverwritten
 from hudi_index_service.maintain.overwritten import KnownTable, overwritten_since
 from hudi_index_service.metadata.definitions import DefinitionStore
@@ -52,11 +52,13 @@ class ResolvedConfig:
     Attributes:
         strategy: What to build.
         enabled: Whether wake-ups define and build anything.
+        retention: How long entries are kept; None for the setting.
         failure: Why the keys' index could not be defined or changed; else None.
     """
 
     strategy: Strategy = Strategy.INCREMENTAL
     enabled: bool = True
+    retention: RetentionPolicy | None = None
     failure: IndexServiceError | None = None
 
 
@@ -85,7 +87,7 @@ class TableUpkeep:
         storage_options: Mapping[str, str] | None = None,
         settings: Settings | None = None,
         strategy: Strategy = Strategy.INCREMENTAL,
-        clean: bool = False,
+        clean: bool = True,
         patient: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
@@ -102,6 +104,7 @@ class TableUpkeep:
         self._memory = TableMemory(self._settings.state_folder, self.uri)
         self._opening = Lock()
         self._table: IndexedTable | None = None
+        self._retention: RetentionPolicy | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +121,8 @@ class TableUpkeep:
 
     @property
     def table(self) -> IndexedTable:
-        """The table, opened at first use.
+        """The table, opened at first use. Its entries are kept as the keys say that were applied
+        last, by `define` or `peek`.
 
         Raises:
             TableNotFound, NotAHudiTable, StorageUnsupported.
@@ -131,6 +135,7 @@ class TableUpkeep:
                     spark=self._spark,
                     settings=self._settings,
                 )
+                self._table.retain(self._retention)
             return self._table
 
     def suggest(self, options: Mapping[str, str]) -> None:
@@ -209,17 +214,23 @@ class TableUpkeep:
         return overwrite
 
     def _apply(self, request: _WriteRequest | None, *, defining: bool) -> ResolvedConfig:
-        strategy, enabled = self._strategy, True
+        outcome = ResolvedConfig(self._strategy)
         try:
             keys = read_write_keys(request.options) if request is not None else None
             if request is not None and keys is not None:
-                enabled, strategy = keys.enabled, keys.strategy or strategy
-                if enabled and defining and not request.outdated:
+                strategy = keys.strategy or self._strategy
+                outcome = ResolvedConfig(strategy, keys.enabled, keys.retention)
+                self._retain(keys.retention)
+                if keys.enabled and defining and not request.outdated:
                     define(self.table, keys, since=request.since)
         except IndexServiceError as error:
             log.error("%s: the keys hoodie.index.* are not applied. %s", self.uri, error)
-            return ResolvedConfig(strategy, enabled, error)
-        return ResolvedConfig(strategy, enabled)
+            return replace(outcome, failure=error)
+        return outcome
+
+    def _retain(self, policy: RetentionPolicy | None) -> None:
+        self._retention = policy
+        self.table.retain(policy)
 
     def _request(self, overwrite: TableOverwritten | None) -> _WriteRequest | None:
         base = self._base_request(overwrite)
@@ -258,6 +269,20 @@ class TableUpkeep:
             keys=dict(request.options) if request is not None else before.keys if before else {},
             committed=dict(self._committed),
         )
+
+
+def configured(
+    uri: str | Path,
+    *,
+    spark: "SparkSession | None" = None,
+    storage_options: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
+) -> IndexedTable:
+    """A table whose entries are kept as the keys of its write config say. Arguments and errors are
+    those of `open_table`."""
+    upkeep = TableUpkeep(uri, spark=spark, storage_options=storage_options, settings=settings)
+    upkeep.peek()
+    return upkeep.table
 
 
 def _next_instant(requested: str) -> str:

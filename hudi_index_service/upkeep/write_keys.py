@@ -5,6 +5,7 @@
     hoodie.index.columns=msg:analyzer=standard;city  columns, separated by ;
     hoodie.index.strategy=incremental                or all
     hoodie.index.wait=0                              seconds a write may wait for its entries
+    hoodie.index.retention=file-slice                or instant: how long entries are kept
 
 Hudi has keys of its own with the same prefix (such as ``hoodie.index.type``), which are ignored.
 With ``hoodie.datasource.write.commitmeta.key.prefix=hoodie.index.`` Hudi stores all of them with
@@ -18,6 +19,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from hudi_index_service.build.strategy import Strategy
+from hudi_index_service.config import RetentionPolicy
 from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import parse_properties
 from hudi_index_service.metadata.definitions import Column
@@ -44,6 +46,7 @@ class WriteKeys(BaseModel):
         types: Index types.
         columns: Indexed columns; if empty, the keys define no index and only set how to build.
         strategy: Overrides the trigger's strategy; see `IndexedTable.build`.
+        retention: Overrides the setting ``clean.retention``.
         wait: Seconds by which a write may be delayed so that its entries exist when it returns.
     """
 
@@ -53,6 +56,7 @@ class WriteKeys(BaseModel):
     types: Annotated[tuple[str, ...], Field(min_length=1)] = ("lucene",)
     columns: tuple[Column, ...] = ()
     strategy: Strategy | None = None
+    retention: RetentionPolicy | None = None
     wait: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] | None = None
 
     @field_validator("types", mode="before")
@@ -65,9 +69,9 @@ class WriteKeys(BaseModel):
     def _columns(cls, value: Any) -> Any:
         return parse_columns(value) if isinstance(value, str) else value
 
-    @field_validator("strategy", mode="before")
+    @field_validator("strategy", "retention", mode="before")
     @classmethod
-    def _strategy(cls, value: Any) -> Any:
+    def _lower(cls, value: Any) -> Any:
         return value.strip().lower() if isinstance(value, str) else value
 
 

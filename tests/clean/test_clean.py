@@ -20,6 +20,7 @@ from hudi_index_service.index.entries.folders import entry_folder
 from hudi_index_service.index.entries.manifest import Manifest
 from hudi_index_service.maintain.clean import clean
 from hudi_index_service.storage.store import Storage, StoredFile
+from hudi_index_service.upkeep import TableUpkeep
 from tests.clean.conftest import Open
 
 INDEX = ".hoodie/.index/lucene"
@@ -104,6 +105,30 @@ def test_retention_by_instant_removes_entries_of_archived_instants(open_copy: Op
     }
     assert folders(table) == []
     assert not Path(table.uri, INDEX).exists()
+
+
+def test_key_of_a_write_config_chooses_the_retention(open_copy: Open) -> None:
+    by_setting = open_copy("cleaned")
+    expired = {"its base file is gone", "its instant has left the active timeline"}
+    with TableUpkeep(by_setting.uri, options={"hoodie.index.retention": " Instant "}) as upkeep:
+        assert upkeep.peek().retention == "instant"
+        assert reasons(upkeep.table, dry_run=True) == expired
+        assert upkeep.table.status().outliving.entries == 2
+    assert reasons(by_setting, dry_run=True) == {"its base file is gone"}
+
+    by_setting.retain("instant")
+    assert reasons(by_setting, dry_run=True) == expired
+    by_setting.retain(None)
+    assert reasons(by_setting, dry_run=True) == {"its base file is gone"}
+
+
+def test_wake_ups_build_and_clean(open_copy: Open) -> None:
+    table = open_copy("cleaned")
+    with TableUpkeep(table.uri, options={"hoodie.index.retention": "instant"}) as upkeep:
+        upkeep.run()
+    assert table.clean(dry_run=True).removals == ()
+    table.retain("instant")
+    assert table.clean(dry_run=True).removals == ()
 
 
 def test_retention_by_instant_builds_no_entry_that_would_be_removed(open_copy: Open) -> None:

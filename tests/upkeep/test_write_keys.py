@@ -83,7 +83,7 @@ def test_the_remedy_for_an_unknown_key_lists_the_known_ones():
         read_write_keys({"hoodie.index.colums": "a"})
     assert invalid.value.remedy == (
         "Use the service's keys: hoodie.index.enabled, hoodie.index.types, hoodie.index.columns, "
-        "hoodie.index.strategy, hoodie.index.wait."
+        "hoodie.index.strategy, hoodie.index.retention, hoodie.index.wait."
     )
 
 

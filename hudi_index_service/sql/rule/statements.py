@@ -21,7 +21,8 @@ from hudi_index_service.sql.rule.uses import PlannedQuery
 from hudi_index_service.sql.runner import StatementRunner
 from hudi_index_service.sql.spark_errors import paths_in_queries_named, services_errors_again
 from hudi_index_service.sql.statements import ExplainIndex, Statement, TableReference
-from hudi_index_service.table import IndexedTable, open_table
+from hudi_index_service.table import IndexedTable
+from hudi_index_service.upkeep import configured
 
 
 class SqlStatements:
@@ -127,7 +128,7 @@ class SqlStatements:
             return DataFrame(self._extensions.passOn(spark._jsparkSession, query), spark)
 
         def open_named(table: TableReference) -> IndexedTable:
-            return open_table(
+            return configured(
                 table_location(spark, table),
                 storage_options=self._storage_options,
                 spark=spark,
