@@ -71,6 +71,13 @@ class DemoSpark:
             f"call {procedure}(path => {string_sql(str(table))}, op => 'scheduleAndExecute'{extra})"
         ).collect()
 
+    def archive(self, table: Path) -> None:
+        """Archives all but the latest instants of the table."""
+        self.session.sql(
+            f"call archive_commits(path => {string_sql(str(table))}, min_commits => 2, "
+            "max_commits => 3, retain_commits => 1, enable_metadata => false)"
+        ).collect()
+
     def answer(self, table: Path, where: str, columns: list[str]) -> SparkAnswer:
         """Runs the query with plain Spark on the Hudi table."""
         before = self._bytes_read()

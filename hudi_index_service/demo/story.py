@@ -90,9 +90,6 @@ class Story:
             **self.write_config,
             # Keep no old file versions, since the cleaner's act follows immediately.
             "hoodie.clean.commits.retained": "1",
-            # Nor old instants.
-            "hoodie.keep.min.commits": "2",
-            "hoodie.keep.max.commits": "3",
         }
         with self._step("bulk-insert the rows"):
             self.spark.write(
@@ -144,6 +141,8 @@ class Story:
             for start in (0, 40):
                 updates = self._messages(start, start + 40, bump=1).where("day = 'day0'")
                 self.spark.write(updates, path, upserts, "upsert")
+        with self._step("archive the older instants"):
+            self.spark.archive(path)
         table.retain("instant")
         self._clean(table, "would remove by instant", dry_run=True)
         table.retain("file-slice")

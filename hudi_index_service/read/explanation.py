@@ -129,7 +129,7 @@ class Explanation:
         counts = ", ".join(
             f"{number} {word}"
             for access, word in _WORDS.items()
-            if (number := self.plan.count(access)) or access is not Access.SKIP
+            if (number := self.plan.count(access)) or access not in (Access.SKIP, Access.LOGS)
         )
         lines.append(f"slices   {len(self.plan.slices)}: {counts}")
         reasons = Counter((each.access, each.reason, each.rule) for each in self.plan.slices)
