@@ -80,8 +80,7 @@ COUNTS = [
 )
 def test_index_alone_counts(agreed, runs, kind, query):
     [use] = agreed(query.format(t=kind))
-    others = "; 1 slice read without it" if kind == "rule_merged" else ""
-    assert use.reason == COUNTED + others
+    assert use.reason == COUNTED
     assert (use.by_index, use.in_tasks) == (True, False)
     assert use.indexes == (() if "absent" in query and kind != "rule_merged" else ("i",))
     assert runs
