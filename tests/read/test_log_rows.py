@@ -1,7 +1,9 @@
 """Slices with log files: their log rows are merged alone, and kept; an index finds other rows."""
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from hudi_index_service import IndexedTable, open_table
 from hudi_index_service.config import ReadSettings, Settings
 from hudi_index_service.errors import IndexRequired, RowIdsUnavailable
 from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
+from hudi_index_service.hudi.hudi_rs import slice_merger
 from hudi_index_service.hudi.hudi_rs.table import HudiRsTable
 from hudi_index_service.optimizer import decide
 from hudi_index_service.optimizer.plan import Access
@@ -157,6 +160,23 @@ def test_rows_are_kept_within_their_budget(built, merges):
         assert table.scan("amount = 155").to_arrow().num_rows == 1  # with all columns
         assert table.scan("amount = 155").to_arrow().num_rows == 1
     assert merges == ["part"] * 3
+
+
+def test_threads_merge_a_slice_once(built, merges):
+    with open_table(built) as table, ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: rows(table, UPDATED), range(16)))
+    assert found == [[("51", 155)]] * 16
+    assert merges == ["part"]
+
+
+def test_full_disk_means_a_whole_merge(built, merges, monkeypatch):
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(slice_merger, "place", fail)
+    with open_table(built) as table:
+        assert rows(table, UPDATED) == [("51", 155)]
+    assert merges == ["part", "whole"]
 
 
 def test_compaction_ends_it(golden: Golden, tmp_path: Path, merges: list[str]) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MOST_REFUSED = 10_000
+_MERGED_AT_ONCE = 64
 
 _Version: TypeAlias = tuple[str, tuple[str, ...], str]
 """A slice's base file and log files, and the instant up to which they are merged."""
@@ -95,6 +96,7 @@ class LogRowsCache:
         self._bytes = 0
         self._refused: dict[_Version, str] = {}
         self._lock = Lock()
+        self._merging = [Lock() for _ in range(_MERGED_AT_ONCE)]
 
     def of(
         self, reader: "SliceReader", plan: SlicePlan, statistics: SliceStatistics
@@ -108,28 +110,49 @@ class LogRowsCache:
         """
         version = _version(reader, plan)
         columns = [reader.query.table.field(name) for name in reader.query.needed_roots]
-        with self._lock:
-            kept, reason = self._kept.get(version), self._refused.get(version)
-            if kept is not None:
-                self._kept.move_to_end(version)
-        found = kept if kept is not None and kept.has(columns) else None
-        if found is None and reason is None:
-            names = {each.name for each in columns} | set(kept.schema.names if kept else ())
-            wanted = pa.schema([each for each in reader.query.table if each.name in names])
-            try:
-                found = _merged(reader, plan, wanted)
-            except _MergedWhole as error:
-                reason = str(error)
-                self._refuse(version, reason)
-            except (IndexServiceError, ParquetReadError, pa.ArrowException) as error:
-                reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
-                log.info("%s: %s", plan.file_slice.name, reason)
-            else:
-                self._keep(version, found)
+        found = self._known(version, columns)
         if found is None:
-            statistics.note = reason or ""
+            # Another thread may be merging the same slice.
+            with self._merging[hash(version) % len(self._merging)]:
+                found = self._known(version, columns)
+                if found is None:
+                    found = self._merged(reader, plan, version, columns)
+        if isinstance(found, str):
+            statistics.note = found
             return None
         statistics.log_rows = found.count
+        return found
+
+    def _known(self, version: _Version, columns: Sequence[pa.Field]) -> LogRows | str | None:
+        """The log rows that are kept, or why they cannot be merged alone; None if not known."""
+        with self._lock:
+            kept = self._kept.get(version)
+            if kept is None:
+                return self._refused.get(version)
+            self._kept.move_to_end(version)
+        return kept if kept.has(columns) else None
+
+    def _merged(
+        self, reader: "SliceReader", plan: SlicePlan, version: _Version, columns: list[pa.Field]
+    ) -> LogRows | str:
+        """The log rows, with the columns that are kept already, too; else why they cannot be merged
+        alone."""
+        kept = self._kept.get(version)
+        names = {each.name for each in columns} | set(kept.schema.names if kept else ())
+        try:
+            found = _merged(
+                reader, plan, pa.schema([each for each in reader.query.table if each.name in names])
+            )
+        except _MergedWhole as error:
+            self._refuse(version, str(error))
+            return str(error)
+        except FileNotFoundError:
+            raise
+        except (IndexServiceError, ParquetReadError, pa.ArrowException, OSError) as error:
+            reason = f"its log rows cannot be merged alone: {error}"  # perhaps for the moment
+            log.info("%s: %s", plan.file_slice.name, reason)
+            return reason
+        self._keep(version, found)
         return found
 
     def _keep(self, version: _Version, log_rows: LogRows) -> None:
