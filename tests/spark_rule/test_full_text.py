@@ -215,7 +215,7 @@ def test_rows_are_counted_by_the_index(enabled, texts) -> None:
     [row] = enabled.sql(query).collect()
     assert row.n == sum(has(text_of(key) or "") for key in range(ROWS))
     [use] = last_queries(enabled)[-1]
-    assert use.reason == "the index counts its rows; 2 slices read without it"
+    assert use.reason == "the index counts its rows; 1 slice read without it"
 
 
 def test_scores_in_an_earlier_snapshot(enabled, texts: IndexedTable) -> None:
