@@ -29,6 +29,13 @@ class Access(Enum):
     SKIP = "skip"  #: not at all: none of its rows can match
 
 
+BY_ENTRY = (Access.INDEX, Access.SKIP, Access.LOGS)
+"""How slices are read that entries serve, or exclude."""
+
+OTHERS = (Access.SCAN, Access.MERGE)
+"""How all others are."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlicePlan:
     """How one file slice is read.

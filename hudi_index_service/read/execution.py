@@ -180,7 +180,7 @@ class Execution:
         self._end(whole=False)
         return found
 
-    def row_ids(self) -> "RowIds":
+    def row_ids(self) -> RowIds:
         """The row ids of the matching rows, by base file path; files without any are left out.
 
         Raises:
@@ -192,7 +192,7 @@ class Execution:
             with statistics.timed():
                 rows = self._row_ids(slice_plan, statistics)
             statistics.rows_returned = len(rows)
-            log_rows = self._log_rows(slice_plan, statistics)
+            log_rows = self.reader.matching_log_rows(slice_plan, statistics)
             row_ids.in_log_files += sum(batch.num_rows for batch in log_rows)
             if rows:
                 row_ids[slice_plan.file_slice.name] = rows
@@ -259,8 +259,10 @@ class Execution:
                 counts = value_counts_of(self.reader.pool, slice_plan, column, exact, statistics)
             if counts is not None:
                 statistics.rows_returned = len(exact)
-                return counts + _value_counts(column, self._log_rows(slice_plan, statistics))
-        return _value_counts(column, _batches(self.reader, slice_plan, statistics))
+                return counts + _counts_of(
+                    column, self.reader.matching_log_rows(slice_plan, statistics)
+                )
+        return _counts_of(column, _batches(self.reader, slice_plan, statistics))
 
     def _exact(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> BitMap | None:
         if not self.reader.is_index_only(slice_plan):
@@ -268,15 +270,10 @@ class Execution:
         with statistics.timed():
             return self.reader.exact_rows(slice_plan, statistics, if_cheaper=True)
 
-    def _log_rows(
-        self, slice_plan: SlicePlan, statistics: SliceStatistics
-    ) -> Iterator[pa.RecordBatch]:
-        return self.reader.matching_log_rows(slice_plan, statistics)
-
     def _any(self, slice_plan: SlicePlan, statistics: SliceStatistics) -> bool:
         exact = self._exact(slice_plan, statistics)
         if exact is not None:
-            log_rows = self._log_rows(slice_plan, statistics)
+            log_rows = self.reader.matching_log_rows(slice_plan, statistics)
             return bool(exact) or any(batch.num_rows for batch in log_rows)
         reader = replace(self.reader, limit=1)
         return any(batch.num_rows for batch in _batches(reader, slice_plan, statistics))
@@ -317,7 +314,7 @@ def _is_looked_up(plan: SlicePlan) -> bool:
     return plan.access is Access.INDEX or is_merged_in_part(plan)
 
 
-def _value_counts(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[str | None]":
+def _counts_of(column: str, batches: Iterable[pa.RecordBatch]) -> "Counter[str | None]":
     totals: Counter[str | None] = Counter()
     for batch in batches:
         for each in pc.value_counts(batch.column(column)):

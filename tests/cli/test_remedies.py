@@ -14,8 +14,8 @@ from hudi_index_service.errors import (
     PredicateUnsupported,
     Remedy,
 )
+from hudi_index_service.read.base_file.record_keys import _SEARCH
 from hudi_index_service.read.queries import _USE_SPARK
-from hudi_index_service.read.record_keys import _SEARCH
 from hudi_index_service.read.spark.slice_task import _LATE_REMEDY
 
 KINDS = [

@@ -6,9 +6,9 @@ import pytest
 
 from hudi_index_service.hudi.protocol import BaseFile, FileSlice
 from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.groups import SliceGroup, portions, routed, slice_groups
 from hudi_index_service.read.keys.key_range import FirstKeys, KeyRange
-from hudi_index_service.read.record_keys import RecordKeys
 
 NO_INDEX = RecordKeys(pa.schema([("_hoodie_record_key", pa.string())]), {}, stored=True)
 

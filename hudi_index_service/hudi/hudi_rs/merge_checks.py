@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hudi_index_service.errors import NeedsSpark
 from hudi_index_service.hudi.files.base_file import present_columns
 from hudi_index_service.hudi.files.log_file import BlockType, HeaderKey, LogFile, read_log_file
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.hudi.files.parquet_file import damage_named
 from hudi_index_service.hudi.properties import is_true, split_columns
 from hudi_index_service.hudi.protocol import FileSlice
@@ -126,7 +127,7 @@ def _refuse_unknown_blocks(log_file: LogFile) -> None:
 
 def _key_columns(properties: Mapping[str, str]) -> Sequence[str]:
     if is_true(properties, "hoodie.populate.meta.fields", default=True):
-        return ("_hoodie_record_key",)
+        return (RECORD_KEY,)
     return split_columns(properties.get("hoodie.table.recordkey.fields", ""))
 
 

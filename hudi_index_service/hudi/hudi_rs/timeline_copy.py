@@ -54,9 +54,10 @@ class TimelineCopy:
         """
         folder = TemporaryDirectory(prefix="hudi-index-merge-")
         instants = timeline_folder(table_version)
-        paths = [f"{instants}/{name}" for name in storage.names_in(instants)]
-        if parse_timeline(Path(each).name for each in paths).version != timeline:
+        names = storage.names_in(instants)
+        if parse_timeline(names).version != timeline:
             return None
+        paths = [f"{instants}/{name}" for name in names]
         place(storage, list({PROPERTIES_FILE, *paths}), Path(folder.name))
         with hudi_rs_errors_named(f"{storage.uri}: the copy of its timeline"):
             return cls(folder, hudi.HudiTableBuilder(folder.name).build())

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hudi_index_service.config import Settings
 from hudi_index_service.errors import IndexRequired
-from hudi_index_service.optimizer.plan import Access, QueryPlan
+from hudi_index_service.optimizer.plan import OTHERS, QueryPlan
 from hudi_index_service.optimizer.rules.cheaper_by_cost import cheaper_by_cost
 from hudi_index_service.optimizer.rules.contradiction import contradiction
 from hudi_index_service.optimizer.rules.corrected_by_history import corrected_by_history
@@ -78,8 +78,7 @@ def optimize(
     for rule in WITH_ENTRIES:
         plan = rule(plan, settings)
     if plan.use_index == "require":
-        allowed = (Access.INDEX, Access.SKIP, Access.LOGS)
-        unindexed = next((each for each in plan.slices if each.access not in allowed), None)
+        unindexed = next((each for each in plan.slices if each.access in OTHERS), None)
         if unindexed is not None:
             raise IndexRequired(
                 f"{unindexed.file_slice.name} cannot be read through an index: {unindexed.reason}."

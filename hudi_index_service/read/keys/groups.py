@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import KeyRange
 from hudi_index_service.read.keys.tag_location import KEY, PARTITION
-from hudi_index_service.read.record_keys import RecordKeys
 
 
 @dataclass(frozen=True, slots=True)

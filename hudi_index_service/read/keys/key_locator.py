@@ -17,22 +17,24 @@ from hudi_index_parquet import read_columns
 
 from hudi_index_service.hudi.protocol import BaseFile
 from hudi_index_service.optimizer.decide import IndexBackoff, bloom_filter_pays, most_keys_by_index
-from hudi_index_service.optimizer.narrowing import narrows
 from hudi_index_service.optimizer.plan import Access, SlicePlan
-from hudi_index_service.predicate.expression import Predicate
+from hudi_index_service.read.base_file.record_keys import (
+    NO_NUMBERS,
+    KeysAt,
+    Numbers,
+    RecordKeys,
+    rows_with,
+)
 from hudi_index_service.read.base_file.row_reader import positions
 from hudi_index_service.read.keys.bloom_filter import KeyFilter
 from hudi_index_service.read.keys.key_range import FirstKeys
-from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
+from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
 from hudi_index_service.read.keys.rows_of_slices import RowsOfSlices
 from hudi_index_service.read.keys.searched_slice import SearchedSlice
-from hudi_index_service.read.record_keys import KeysAt, RecordKeys, rows_with
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import SliceStatistics
 
 log = logging.getLogger(__name__)
-
-_NONE: Numbers = np.zeros(0, np.int64)
 
 _ROWS_OF_SMALL_FILE = 65_536
 _FILES_AT_ONCE = 32  # of small ones
@@ -141,7 +143,7 @@ class KeyLocator:
         self, plan: SlicePlan, search_keys: pa.StringArray, statistics: SliceStatistics
     ) -> KeysLocated:
         file_slice, base_file = plan.file_slice, plan.file_slice.base_file
-        key_positions, rows = _NONE, _NONE
+        key_positions, rows = NO_NUMBERS, NO_NUMBERS
         if base_file is not None:
             key_positions, rows = self._in_base_file(plan, search_keys, statistics)
         row_ids, deleted = pa.array(rows), np.zeros(len(rows), dtype=bool)
@@ -184,7 +186,7 @@ class KeyLocator:
         if not len(possible):
             statistics.access = Access.SKIP
             statistics.note = "no key lies between its least and greatest key"
-            return _NONE, _NONE
+            return NO_NUMBERS, NO_NUMBERS
         possible_keys = search_keys.take(pa.array(possible))
         key_positions, rows = rows_with(
             self._candidates(plan, possible_keys, statistics), possible_keys
@@ -215,7 +217,7 @@ class KeyLocator:
             statistics.note = "its Bloom filter has none of the keys"
             return False
 
-        narrowing = self._narrowing(plan, search_keys)
+        narrowing = self.keys.narrowing(plan, search_keys)
         statistics.access = Access.SCAN if narrowing is None else Access.INDEX
         reader = replace(
             self.reader,
@@ -232,15 +234,6 @@ class KeyLocator:
         """Whether the Bloom filter in the footer of the base file is worth reading."""
         # Hudi fills the filter only if rows store their keys.
         return self.keys.stored and (not plan.entries or bloom_filter_pays(plan.total))
-
-    def _narrowing(self, plan: SlicePlan, search_keys: pa.StringArray) -> Predicate | None:
-        """A condition on rows with these keys that the slice's entries narrow. None if they narrow
-        none, or for so many keys that reading all of the file's keys is cheaper."""
-        if not plan.entries or len(search_keys) > most_keys_by_index(plan.total):
-            return None
-        return next(
-            (each for each in self.keys.conditions(search_keys) if narrows(each, plan)), None
-        )
 
     def _after_merging(self, plan: SlicePlan, search_keys: pa.StringArray) -> Numbers:
         """Positions in `search_keys` of the keys that the slice has after merging its log files."""

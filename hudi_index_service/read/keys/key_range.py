@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.optimizer.plan import SlicePlan
-from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 
 NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 """A number as keys have it, surely of 64 bits."""

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.index.segments.segment import ColumnKey
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import LONG_NUMBER, NUMBER
 from hudi_index_service.read.planner import BaseFiles
-from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
 
 Numbers = npt.NDArray[np.int64]
 

@@ -1,7 +1,8 @@
 """The locations of record keys that were found."""
 
-import numpy as np
 import pyarrow as pa
+
+from hudi_index_service.read.base_file.record_keys import Numbers
 
 LOCATIONS = pa.schema(
     [
@@ -15,6 +16,5 @@ LOCATIONS = pa.schema(
 )
 """The columns of each key found. ``deleted``: whether a log file is known to delete the row."""
 
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 KeysLocated = tuple[Numbers, pa.Table]
 """Positions in the search keys of the keys found, and the location (`LOCATIONS`) of each."""

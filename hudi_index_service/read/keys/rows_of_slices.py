@@ -14,8 +14,9 @@ from hudi_index_parquet import polynomials
 
 from hudi_index_service.arrow import numbers_array
 from hudi_index_service.hudi.protocol import FileSlice
+from hudi_index_service.read.base_file.record_keys import Numbers
 from hudi_index_service.read.base_file.row_reader import RowIds
-from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated, Numbers
+from hudi_index_service.read.keys.locations import LOCATIONS, KeysLocated
 
 _FEWEST_ROWS = 65_536
 _SLOTS_A_KEY = 16  # as many bytes for each search key, a power of two in all

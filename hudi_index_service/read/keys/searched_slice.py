@@ -11,8 +11,8 @@ from functools import cache
 
 from hudi_index_service.hudi.protocol import FileSlice
 from hudi_index_service.optimizer.plan import SlicePlan
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.key_range import KeyRange
-from hudi_index_service.read.record_keys import RecordKeys
 
 _Outline = tuple[FileSlice, int | None, KeyRange | None]
 

@@ -19,8 +19,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index_service.errors import ConfigInvalid, NeedsSpark, Remedy, TableFeatureUnsupported
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY
 from hudi_index_service.hudi.spark import SparkHudiReader, collected
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.read.base_file.record_keys import RecordKeys
 from hudi_index_service.read.keys.groups import portions, routed, slice_groups
 from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.locations import LOCATIONS
@@ -36,7 +38,6 @@ from hudi_index_service.read.keys.tag_location import (
     named_column,
 )
 from hudi_index_service.read.keys.task_answers import answers, can_answer, key_portions
-from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys
 from hudi_index_service.read.spark.slice_task import SliceTask, unpacked
 
 log = logging.getLogger(__name__)

@@ -13,13 +13,13 @@ from hudi_index_service.errors import ConfigInvalid
 from hudi_index_service.hudi.properties import read_properties
 from hudi_index_service.hudi.protocol import HudiTable, Snapshot
 from hudi_index_service.optimizer.plan import QueryPlan, SlicePlan
+from hudi_index_service.read.base_file.record_keys import RecordKeys, record_keys
 from hudi_index_service.read.keys.key_locator import KeyLocator
 from hudi_index_service.read.keys.key_routes import key_holders
 from hudi_index_service.read.keys.locations import LOCATIONS
 from hudi_index_service.read.parallel import mapped
 from hudi_index_service.read.planner import BaseFiles, QueryPlanner
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.record_keys import RecordKeys, record_keys
 from hudi_index_service.read.slices.reader_pool import ReaderPool
 from hudi_index_service.read.slices.slice_reader import SliceReader
 from hudi_index_service.read.statistics import ReadStatistics, SliceStatistics

@@ -20,15 +20,14 @@ from pyroaring import BitMap
 
 from hudi_index_service.arrow import numbers_array
 from hudi_index_service.errors import IndexServiceError
-from hudi_index_service.hudi.files.log_keys import LogKeysUnknown
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY, LogKeysUnknown
 from hudi_index_service.hudi.files.parquet_file import refusals_named, row_source
-from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay, most_keys_by_index
-from hudi_index_service.optimizer.narrowing import narrows
+from hudi_index_service.optimizer.decide import IndexBackoff, log_rows_pay
 from hudi_index_service.optimizer.plan import Access, SlicePlan
 from hudi_index_service.read.base_file.file_scan import own_footer
+from hudi_index_service.read.base_file.record_keys import RecordKeys, rows_with
 from hudi_index_service.read.base_file.row_reader import RowIds, positions
 from hudi_index_service.read.query import Query
-from hudi_index_service.read.record_keys import RECORD_KEY, RecordKeys, rows_with
 from hudi_index_service.read.slices.early_lookups import EarlyLookups
 from hudi_index_service.read.statistics import SliceStatistics
 
@@ -116,7 +115,7 @@ class LogRowsCache:
             with self._merging[hash(version) % len(self._merging)]:
                 found = self._known(version, columns)
                 if found is None:
-                    found = self._merged(reader, plan, version, columns)
+                    found = self._merged_now(reader, plan, version, columns)
         if isinstance(found, str):
             statistics.note = found
             return None
@@ -132,7 +131,7 @@ class LogRowsCache:
             self._kept.move_to_end(version)
         return kept if kept.has(columns) else None
 
-    def _merged(
+    def _merged_now(
         self, reader: "SliceReader", plan: SlicePlan, version: _Version, columns: list[pa.Field]
     ) -> LogRows | str:
         """The log rows, with the columns that are kept already, too; else why they cannot be merged
@@ -231,11 +230,7 @@ def _rows_of_keys(
     record_keys = RecordKeys(pa.schema([schema.field(RECORD_KEY)]), {}, stored=True)
     entries = plan.entries or plan.rejected_entries
     with_entries = replace(plan, access=Access.INDEX, entries=entries)
-    condition = None
-    if entries and len(keys) <= most_keys_by_index(plan.total):
-        condition = next(
-            (each for each in record_keys.conditions(keys) if narrows(each, with_entries)), None
-        )
+    condition = record_keys.narrowing(with_entries, keys)
     key_reader = replace(
         reader,
         query=Query(condition, condition, record_keys.columns, record_keys.columns, schema),

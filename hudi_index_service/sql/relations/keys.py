@@ -12,11 +12,10 @@ from hudi_index_service.optimizer.cost import CostModel
 from hudi_index_service.optimizer.cost.in_spark import Reader, SparkCosts
 from hudi_index_service.optimizer.decide import RelationCosts
 from hudi_index_service.optimizer.estimates.values import Values
-from hudi_index_service.optimizer.plan import Access, SlicePlan, base_file_bytes
+from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan, base_file_bytes
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.slice_reader import is_merged_in_part
 from hudi_index_service.sql.relations.weighing import (
-    OTHERS,
     Candidates,
     KeepSparkScan,
     too_little_indexed,

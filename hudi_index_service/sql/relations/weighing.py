@@ -20,7 +20,14 @@ from hudi_index_service.optimizer.decide import (
     matches_most,
 )
 from hudi_index_service.optimizer.expected import RowEstimate
-from hudi_index_service.optimizer.plan import Access, QueryPlan, SlicePlan, base_file_bytes
+from hudi_index_service.optimizer.plan import (
+    BY_ENTRY,
+    OTHERS,
+    Access,
+    QueryPlan,
+    SlicePlan,
+    base_file_bytes,
+)
 from hudi_index_service.predicate.expression import Match
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.index_estimates import narrowed_rows
@@ -28,12 +35,6 @@ from hudi_index_service.read.slices.slice_reader import is_merged_in_part
 from hudi_index_service.read.slices.value_counts import may_have_few_values
 from hudi_index_service.read.statistics import SliceStatistics
 from hudi_index_service.wording import counted
-
-BY_ENTRY = (Access.INDEX, Access.SKIP, Access.LOGS)
-"""How slices are read that entries serve, or exclude."""
-
-OTHERS = (Access.SCAN, Access.MERGE)
-"""How all others are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index_service.optimizer.plan import Access, SlicePlan
+from hudi_index_service.optimizer.plan import OTHERS, Access, SlicePlan
 from hudi_index_service.read.execution import Execution
 from hudi_index_service.read.slices.value_counts import most_values
 from hudi_index_service.read.statistics import ReadStatistics
@@ -58,7 +58,7 @@ class Counted:
     def reason(self) -> str:
         """Why, in one sentence without full stop."""
         plan = self.run.plan
-        others = plan.count(Access.SCAN) + plan.count(Access.MERGE)
+        others = sum(map(plan.count, OTHERS))
         return with_others("the index counts its rows", others)
 
     @property

@@ -10,22 +10,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index_service.columns import column_path, column_values, find_column
 from hudi_index_service.errors import Remedy, TableFeatureUnsupported
+from hudi_index_service.hudi.files.log_keys import RECORD_KEY
+from hudi_index_service.optimizer.decide import most_keys_by_index
+from hudi_index_service.optimizer.narrowing import narrows
+from hudi_index_service.optimizer.plan import SlicePlan
 from hudi_index_service.predicate.expression import BoundColumn, In, Predicate, conjunction
 
-RECORD_KEY = "_hoodie_record_key"
-
-Numbers = npt.NDArray[np.int64]
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 KeysAt = tuple[Numbers, pa.StringArray]
 """Row ids, and the record keys of these rows."""
 
-_NONE: Numbers = np.zeros(0, np.int64)
+NO_NUMBERS: Numbers = np.zeros(0, np.int64)
 
 _NULL = "__null__"
 _EMPTY = "__empty__"
@@ -81,6 +82,13 @@ class RecordKeys:
             ]
             if leaves:
                 yield conjunction(leaves)
+
+    def narrowing(self, plan: SlicePlan, keys: pa.StringArray) -> Predicate | None:
+        """A condition on rows with these keys that the slice's entries narrow. None if they narrow
+        none, or for so many keys that reading all of the file's keys is cheaper."""
+        if not plan.entries or len(keys) > most_keys_by_index(plan.total):
+            return None
+        return next((each for each in self.conditions(keys) if narrows(each, plan)), None)
 
     def _field_values(self, keys: Sequence[str]) -> dict[str, set[str] | None] | None:
         """Field → its possible values in these keys, as printed; None for any value. Returns None
@@ -181,7 +189,7 @@ def _values(values: set[str] | None, type: pa.DataType) -> pa.Array | None:
 
 def rows_with(keys: Iterable[KeysAt], search_keys: pa.StringArray) -> tuple[Numbers, Numbers]:
     """Positions in `search_keys` of the keys that are in it, and the row id of each."""
-    key_positions, rows = [_NONE], [_NONE]
+    key_positions, rows = [NO_NUMBERS], [NO_NUMBERS]
     for row_ids, row_keys in _in_portions(keys, len(search_keys)):
         places = pc.index_in(row_keys, value_set=search_keys)
         key_positions.append(places.drop_null().to_numpy().astype(np.int64))
